@@ -193,7 +193,7 @@ OPEN_QUESTIONS = 10
 NOBODY = "nobody"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ProposalOrigin(State):
     """The turn or run that asked for the action. Its fields are stored together under one key of the state, because an
     execution whose state has the key `conversation` would count as a turn."""
@@ -213,7 +213,7 @@ class ProposalOrigin(State):
         return to_changes(ProposalOrigin, {each.name: getattr(self, each.name) for each in fields(self)})
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ProposalState(State):
     """The state of the graph `proposal`."""
 

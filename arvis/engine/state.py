@@ -42,6 +42,18 @@ class State:
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Self:
+        """Return the typed state. The state of an execution is replaced and never changed, so the result for the same
+        mapping is kept."""
+        kept = _kept(cast(Any, cls))
+        place = id(state) // 16 % len(kept)
+        known = kept[place]
+        if known is None or known[0] is not state:
+            known = kept[place] = state, cls._read(state)
+        read: Self = known[1]
+        return read
+
+    @classmethod
+    def _read(cls, state: Mapping[str, Any]) -> Self:
         keys, several = _readers(cast(Any, cls))
         values: dict[str, Any] = {}
         for key, value in state.items():
@@ -68,6 +80,14 @@ def to_changes(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _Read = Callable[[Any], Any] | None
+
+#: The number of typed states of a class that are kept in memory.
+_KEPT = 64
+
+
+@cache
+def _kept(_: Hashable) -> list[tuple[Mapping[str, Any], Any] | None]:
+    return [None] * _KEPT
 
 
 @cache

@@ -220,7 +220,7 @@ class OpenWork:
         return bool(self.projects or self.observed or self.incidents)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class HeartbeatState(WorkState):
     #: The number of cycles that have begun, and the maximum number of cycles.
     cycle: int = 0

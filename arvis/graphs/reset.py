@@ -28,7 +28,7 @@ from arvis.tools.workspace import remove_folder
 GRAPH = "reset"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ResetState(WorkState):
     #: Id of the closed conversation.
     closed: str = ""

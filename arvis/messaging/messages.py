@@ -82,7 +82,7 @@ _QUESTION_FILE = "question.md"
 _WHOLE = "The whole text is in the file {file}{command}. Your answer applies to the whole text."
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class MentionedState(State):
     """The part of an execution's state that records which messages about the execution were sent."""
 

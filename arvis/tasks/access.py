@@ -62,7 +62,7 @@ class CallerLimits:
         return cls(None if reach is None else tuple(reach), bool(kept.get("paired")), tuple(authors))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Origin(State):
     """The turns from which an indirectly caused turn comes. Such a turn handles a task of another agent, a report, or
     the results of a workflow."""
@@ -77,7 +77,7 @@ class Origin(State):
     starts: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PlacedState(State):
     """The part of the state that all executions of agents have: the agent that works, and its place."""
 

@@ -259,7 +259,7 @@ def _files(stored_files: Sequence[Mapping[str, Any]]) -> tuple[OutgoingFile, ...
     return tuple(OutgoingFile(**each) for each in stored_files)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class WorkState(PlacedState):
     """The part of the state that all graphs for an agent's work have."""
 
@@ -293,7 +293,7 @@ class WorkState(PlacedState):
     compaction: Mapping[str, Any] | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class AgentState(WorkState):
     """The state of the graphs `agent` and `code`."""
 

@@ -34,7 +34,7 @@ _MOST_NODES = 100
 _LONGEST_NAME = 60
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Starter(State):
     """The turn of the agent that started a run."""
 
@@ -49,7 +49,7 @@ class Starter(State):
     )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class StartedState(State):
     """The part of a run's state that `turns/workflow_tools.py` writes when an agent starts the run."""
 

@@ -63,7 +63,7 @@ class HandoverProgress:
         return {**asdict(self), "stack": list(self.stack)}
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class HandoverState(WorkState):
     #: The progress of the turn; None before the first step.
     progress: HandoverProgress | None = stored(None, read=HandoverProgress.from_json, write=HandoverProgress.to_json)

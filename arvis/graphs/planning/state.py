@@ -309,7 +309,7 @@ PLAN_RETRIEVAL, PLANNER, REASONING = "plan_retrieval", "planner", "reasoning"
 ACTION, CRITIC, OUTPUT = "action", "skill_critic", "output"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PlanningState(WorkState):
     #: The result of `plan_retrieval` (`Retrieval` as JSON): goal, complexity, skill.
     plan: Mapping[str, Any] = stored({})

@@ -37,7 +37,7 @@ from arvis.web.http.views import OpenQuestionView
 _WHOLE = "Open the question to read all of it. An answer applies to the whole text."
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class AskingState(State):
     """The fields in the state of an execution that describe its question."""
 
