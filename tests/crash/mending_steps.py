@@ -24,7 +24,7 @@ from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date
 from arvis.store.sqlite.checkpoint import log_file, sums_file
 from tests.crash.report import Report
-from tests.unit.damage_kit import FRAME, HEADER, NOW, flip, kept_words, life, resumed
+from tests.files.damage_kit import FRAME, HEADER, NOW, flip, kept_words, life, resumed
 
 HOUR = 3_600_000
 WORDS = [f"word-{number:02}" for number in range(8)]

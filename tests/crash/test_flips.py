@@ -20,7 +20,7 @@ from tests.crash.flip_scene import scene
 from tests.crash.flips import campaign
 from tests.crash.mending_steps import SCENES
 from tests.crash.variants.build import Edit, copied
-from tests.unit.damage_kit import flip
+from tests.files.damage_kit import flip
 
 #: A build whose start does not check the checksums of pages.
 BLIND = Edit("arvis/store/integrity/check.py", old="    if changed:\n", new="    if not sums:\n")

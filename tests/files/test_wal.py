@@ -12,7 +12,7 @@ import pytest
 from arvis.store.location import Database
 from arvis.store.sqlite.checkpoint import log_file
 from arvis.store.sqlite.wal import Frame, LogHeader, Mark, _checksum, committed, open_log, sound_frames, with_suffix
-from tests.unit.damage_kit import FRAME, HEADER, PAGE, cut, flip, kept_words, life
+from tests.files.damage_kit import FRAME, HEADER, PAGE, cut, flip, kept_words, life
 
 WORDS = [f"word-{number:02}" for number in range(12)]
 

@@ -14,8 +14,8 @@ from arvis.store.integrity.check import Damaged, LogCut, Sound, examine
 from arvis.store.location import Database
 from arvis.store.sqlite.checkpoint import kept_log, log_file, sums_file
 from arvis.store.sqlite.wal import with_suffix
-from tests.unit.damage_kit import FRAME, HEADER, PAGE, Life, cut, flip, kept_words, life
-from tests.unit.test_wal import commits
+from tests.files.damage_kit import FRAME, HEADER, PAGE, Life, cut, flip, kept_words, life
+from tests.files.test_wal import commits
 
 FOLDED = [f"word-{number:02}" for number in range(20)]
 LOGGED = [f"word-{number:02}" for number in range(20, 32)]

@@ -11,7 +11,7 @@ import pytest
 
 from arvis.store.sqlite.checkpoint import PageSums, SumsDamaged, kept_log, log_file, sums_file
 from arvis.store.sqlite.wal import NOWHERE, Mark
-from tests.unit.damage_kit import PAGE, Life, cut, flip, life, resumed
+from tests.files.damage_kit import PAGE, Life, cut, flip, life, resumed
 
 WORDS = [f"word-{number:03}" for number in range(40)]
 

@@ -20,7 +20,7 @@ from arvis.store.backups.archive import verify_archive
 from arvis.store.backups.making import make_backup
 from arvis.store.backups.restore import restore
 from arvis.store.open import Database
-from tests.unit.backup_kit import FILES, HASHES, NOW, copied, everything, filled, members, rebuilt
+from tests.files.backup_kit import FILES, HASHES, NOW, copied, everything, filled, members, rebuilt
 
 Parts = dict[str, bytes | tarfile.TarInfo]
 

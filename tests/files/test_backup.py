@@ -23,7 +23,7 @@ from arvis.store.blobs import Stopped
 from arvis.store.open import Database
 from arvis.store.sql.migrations import available
 from arvis.testing.clock import SteppedClock
-from tests.unit.backup_kit import (
+from tests.files.backup_kit import (
     DAY_MS,
     FILES,
     HASHES,

@@ -17,8 +17,8 @@ from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date
 from arvis.store.sqlite.checkpoint import kept_log, log_file, sums_file
 from arvis.store.sqlite.wal import with_suffix
-from tests.unit.damage_kit import FRAME, HEADER, NOW, PAGE, cut, flip, kept_words, life, resumed
-from tests.unit.test_wal import commits
+from tests.files.damage_kit import FRAME, HEADER, NOW, PAGE, cut, flip, kept_words, life, resumed
+from tests.files.test_wal import commits
 
 HOUR = 3_600_000
 BEFORE, AFTER = ["m1", "m2", "m3"], ["m4", "m5"]

@@ -1,6 +1,6 @@
 """Kill a restore before the N-th call that names, moves or opens a file of the data folder, for each N.
 
-`python -m tests.unit.backup_kills SCENE BACKUP WORK`: SCENE is a data folder as a kill left it, with one commit in the
+`python -m tests.files.backup_kills SCENE BACKUP WORK`: SCENE is a data folder as a kill left it, with one commit in the
 log. The program runs in a separate process with one thread, so that it may fork. It prints the state that each next
 start found.
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 from arvis.store.backups.restore import restore
 from arvis.store.open import Database, bring_up_to_date
-from tests.unit.backup_kit import HASHES, NOW, said
+from tests.files.backup_kit import HASHES, NOW, said
 
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "sqlite3.connect", "os.link"}
 OLD: list[str] = ["in the log"]

@@ -20,7 +20,7 @@ from arvis.store.backups.restore import restore, restore_newest
 from arvis.store.backups.swap import finish_restore
 from arvis.store.open import Database, bring_up_to_date
 from arvis.store.sql.migrations import available
-from tests.unit.backup_kit import (
+from tests.files.backup_kit import (
     DAY_MS,
     FILES,
     HASHES,
@@ -246,7 +246,7 @@ def test_a_restore_that_was_killed_anywhere_is_done_or_not_begun(database: Datab
         [
             sys.executable,
             "-m",
-            "tests.unit.backup_kills",
+            "tests.files.backup_kills",
             str(scene.folder),
             str(made.path),
             str(database.folder.parent),
