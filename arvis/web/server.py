@@ -147,6 +147,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         self.conn.max_message_size = _UNAUTHENTICATED_FRAME
+        self._flushing = False
 
     async def run_asgi(self) -> None:
         self.scope["state"]["take_large_frames"] = self._take_large_frames
@@ -156,11 +157,26 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self.conn.max_message_size = self.config.ws_max_size
 
     async def send(self, message: ASGISendEvent) -> None:
-        """Send a frame. After a refusal before the upgrade, mark the handshake as complete, because uvicorn would
-        otherwise log an error that any client could cause."""
+        """Send a frame. Frames that are sent in one pass of the event loop leave with one write. After a refusal before
+        the upgrade, mark the handshake as complete, because uvicorn would otherwise log an error that any client could
+        cause."""
+        if message["type"] == "websocket.send" and (text := message.get("text")) and self._accepts_frames():
+            self.conn.send_text(text.encode())
+            if not self._flushing:
+                self._flushing = True
+                self.loop.call_soon(self._flush)
+            return
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True
+
+    def _accepts_frames(self) -> bool:
+        return self.conn.state is State.OPEN and not self.disconnected and self.writable.is_set()
+
+    def _flush(self) -> None:
+        self._flushing = False
+        if not self.transport.is_closing():
+            self.transport.write(b"".join(self.conn.data_to_send()))
 
     def shutdown(self) -> None:
         """Send a close frame if the socket is open, else close its connection. Sending a frame to a socket that is

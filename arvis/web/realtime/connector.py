@@ -154,15 +154,19 @@ class Client:
         return self._hang_up is not None
 
     async def next(self) -> Frame | Replay | HangUp:
-        """Return the next frame or signal; wait until there is one. Skip deliveries that were already sent. If a
+        """Return the next frame or signal; wait until there is one."""
+        while (item := self.take()) is None:
+            self._woken.clear()
+            await self._woken.wait()
+        return item
+
+    def take(self) -> Frame | Replay | HangUp | None:
+        """Return the next frame or signal, or None if there is none. Skip deliveries that were already sent. If a
         delivery has a higher number than the next expected one, return `REPLAY`: it is possible that the missing
         deliveries are never pushed, so they must be read from the database."""
-        while True:
-            while not self._waiting and self._hang_up is None:
-                self._woken.clear()
-                await self._woken.wait()
-            if self._hang_up is not None:
-                return self._hang_up
+        if self._hang_up is not None:
+            return self._hang_up
+        while self._waiting:
             item = self._waiting.popleft()
             if isinstance(item, Replay):
                 return item
@@ -172,6 +176,7 @@ class Client:
                 return REPLAY
             if self.accepts(ready):
                 return ready
+        return None
 
     def accepts(self, item: Frame) -> bool:
         """Return whether this frame must still be sent, and record its delivery in `seen`."""

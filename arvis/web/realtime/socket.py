@@ -203,9 +203,12 @@ class SocketRoute:
         client.seen = last if greeting.last_seq is None else min(greeting.last_seq, last)
         await self._replay(socket, client)
         while True:
-            match await client.next():
-                case Frame() as item:
-                    await self._send(socket, item)
+            item: Frame | Replay | HangUp | None = await client.next()
+            async with asyncio.timeout(self._timeouts.sending):
+                while isinstance(item, Frame):
+                    await socket.send_text(item.text)
+                    item = client.take()
+            match item:
                 case Replay():
                     await self._replay(socket, client)
                 case HangUp(code, reason):
