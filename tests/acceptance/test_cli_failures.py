@@ -88,7 +88,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         done = arvis("run", "--data", "data", cwd=tmp_path, environ={"ARVIS__WEB__PORT": port})
     last = [line for line in complaint(done, 2).splitlines() if not line.startswith("{")]
     assert last[0] == f"The web server cannot listen at 127.0.0.1 port {port}."
-    assert last[2].startswith("  fix: Set web.port in config.yaml")
+    assert last[2].startswith("  fix: In config.yaml, set web.port")
     assert not (tmp_path / "data" / "address").exists()
 
 

@@ -93,7 +93,7 @@ def overlap(history: History) -> History:
 
 
 def late(history: History) -> History:
-    return call(history, 2, started=8.5)
+    return call(history, 2, started=16.0)
 
 
 def stopped(history: History, *, ended: float = 5.0) -> History:

@@ -145,7 +145,7 @@ async def test_without_a_summary_nothing_is_replaced(town: Town, said: Answer) -
     await town.begin()
     town.model.summary = said
     await town.play()
-    assert await town.summaries() == []
+    assert await town.summaries() == ()
     assert len(await town.history()) == 2 * TURNS
     assert await town.facts() == {}
     assert await town.store.read(lambda tx: tx.compactions.is_postponed(town.conversation, planned=False))
@@ -237,7 +237,7 @@ async def test_a_range_that_keeps_changing_is_left_alone(town: Town) -> None:
 
     town.model.during = reopen
     await town.play()
-    assert await town.summaries() == []
+    assert await town.summaries() == ()
     assert await town.facts() == {}
     assert len(town.model.asked) == 4
     await town.check()

@@ -71,7 +71,7 @@ async def test_null_takes_back_and_the_word_null_is_no_limit(site: Site) -> None
         ({"budgets.daily_usd": -1}, 422, "`budgets.daily_usd` must be at least 0"),
         ({"budgets.daly_usd": 1}, 422, "no setting `budgets.daly_usd`"),
         ({"delivery.late_after": 15}, 422, "needs a unit"),
-        ({"speech.buffer.pause_seconds": 20}, 422, "`speech.buffer` must have `pause_seconds`"),
+        ({"speech.buffer.pause_seconds": 20}, 422, "`speech.buffer` must not have `pause_seconds`"),
         ({"speech.stt.engine": "command"}, 422, "must have `command`"),
         ({"approvals.policy": {"run_shell": "perhaps"}}, 422, "must be one of"),
         ({"owners.alert_channel": "nowhere"}, 422, "`owners.alert_channel` must be one channel"),

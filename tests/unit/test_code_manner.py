@@ -171,7 +171,7 @@ async def test_what_goes_wrong_is_an_error_of_the_call() -> None:
     assert (await ask(calls, "look", {}))["error"] == "It is dark."
     assert (await ask(calls, "look", {}))["error"] == "The tool did not answer in time."
     assert "are not valid" in (await ask(calls, "look", {"colour": 1}))["error"]
-    assert "no tool 'rm'" in (await ask(calls, "rm", {}))["error"]
+    assert "cannot call a tool 'rm'" in (await ask(calls, "rm", {}))["error"]
     assert len(look.calls) == 2
 
 

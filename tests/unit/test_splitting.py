@@ -101,7 +101,7 @@ def test_parts_are_made_as_they_are_asked_for_and_hardly_measured() -> None:
 
 
 def test_a_limit_needs_room() -> None:
-    with pytest.raises(ValueError, match="no room"):
+    with pytest.raises(ValueError, match="too small"):
         split("x", LEAST - 1)
 
 
