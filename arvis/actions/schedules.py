@@ -188,7 +188,7 @@ def _next(tx: Transaction, schedule: Schedule, rules: Rules, now: int) -> str:
     """Return the next times of the schedule in its time zone, as the end of a sentence."""
     times = schedules.coming(tx, schedule, rules, now)
     if not times:
-        return "; it is switched off" if not schedule.enabled else ""
+        return "; it is paused" if not schedule.enabled else ""
     zone = schedules.zone_for(tx, schedule, rules)
     return f"; next: {for_people(times, zone)} ({zone})"
 

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from arvis.commands.invocation import Invocation
-from arvis.domain.explanation import CHOSEN, in_words
+from arvis.domain.explanation import CHOSEN, UNPRICED, in_words
 from arvis.domain.messages import MessageStatus, PrincipalRole
 from arvis.domain.money import Budget, Pot, Spent, day_of, start_of_day, usd
 from arvis.ports.insights import MessageTimeline
@@ -124,7 +124,7 @@ def _model_calls(timeline: MessageTimeline) -> Iterator[str]:
     for name, number in Counter(f"{call['provider']}/{call['model']}{_failed(call)}" for call in calls).items():
         yield f"Model: {name}{f' ({number} calls)' if number > 1 else ''}."
     cost = f"${timeline.cost_micros / _MICROS:.6f}"
-    unpriced = "" if all(call["priced"] or call["error"] for call in calls) else ", and calls whose price is not known"
+    unpriced = "" if all(call["priced"] or call["error"] for call in calls) else UNPRICED
     took = _seconds(sum(call["duration_ms"] for call in calls))
     yield f"Tokens: {timeline.input_tokens} in, {timeline.output_tokens} out. Cost: {cost}{unpriced}. Model time: {took}."
 

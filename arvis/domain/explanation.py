@@ -13,6 +13,8 @@ from arvis.domain.messages import MessageStatus
 
 #: The reason code of a message whose answer was cut off at the output limit.
 CUT = "cut"
+#: The words after an amount that does not contain all calls.
+UNPRICED = ", without the calls whose price is not known"
 
 #: For each routing rule, the words after "it was asked because …". In these words, "it" is the agent.
 CHOSEN: Mapping[str, str] = {

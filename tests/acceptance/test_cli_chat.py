@@ -111,7 +111,9 @@ def test_a_question_is_shown_whole_and_its_outcome_follows_the_yes(daemon: Daemo
     assert wait is not None, asked.stdout
     assert "`yes`" in asked.stdout
     assert "Its status is waiting." in asked.stderr
-    allowed = daemon.arvis("chat", "--channel", "cli-one", "--agent", "clerk", "yes")
+    fix = re.search(r"Answer the question: `arvis ([^`]*)`", asked.stderr)
+    assert fix is not None, asked.stderr
+    allowed = daemon.arvis(*fix[1].split())
     assert (allowed.returncode, allowed.stderr) == (0, "")
     first, rest = allowed.stdout.split("\n", 1)
     assert first == "Allowed."
@@ -120,6 +122,9 @@ def test_a_question_is_shown_whole_and_its_outcome_follows_the_yes(daemon: Daemo
 
 
 def test_lines_of_a_pipe_answer_a_question(daemon: Daemon) -> None:
+    done = daemon.arvis("chat", "--agent", "clerk", writing("own.txt"))
+    assert "`arvis chat --agent clerk yes`" in done.stderr
+    assert daemon.arvis("chat", "--agent", "clerk", "no").stdout.startswith("Not allowed.")
     done = daemon.arvis("chat", "--agent", "clerk", typed=f"{writing('two.txt')}\nyes\n")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.index("write_file") < done.stdout.index("Allowed.")

@@ -75,13 +75,13 @@ def test_it_is_run_paused_and_told_of(daemon: Daemon) -> None:
     schedule = made["id"]
     assert told(daemon, "schedules", "update", schedule, "--grace", "none", "--thread", "")["misfireGraceMs"] is None
     assert out(daemon, "schedules", "runs", schedule) == "This schedule has not run yet.\n"
-    assert "is disabled" in out(daemon, "schedules", "pause", schedule)
+    assert "is paused" in out(daemon, "schedules", "pause", schedule)
     assert [each["id"] for each in told(daemon, "schedules", "list", "--off")["items"]] == [schedule]
     assert told(daemon, "schedules", "list", "--made-by", "tool")["items"] == []
     assert "The schedule is running" in out(daemon, "schedules", "run", schedule)
     until(lambda: told(daemon, "schedules", "runs", schedule)["items"][0]["endedAt"])
     assert "manual  done" in out(daemon, "schedules", "runs", schedule)
-    assert "is enabled" in out(daemon, "schedules", "resume", schedule)
+    assert "is resumed" in out(daemon, "schedules", "resume", schedule)
 
 
 def until(check: Callable[[], object]) -> None:

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from arvis.cli import output
-from arvis.cli.commands import explain
+from arvis.cli.commands import explain, people
 from arvis.cli.commands.chat_stream import Preview
 from arvis.cli.main import COMMANDS, arvis
 from arvis.cli.output import exit_code, known_in
@@ -71,6 +71,35 @@ def test_a_story_of_trouble() -> None:
         "0.006 s  unheard_of: what ever",
         "One answer for 2 messages: M, N.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "amount"),
+    [
+        ({"priced": True}, "$0.000000."),
+        ({"priced": False}, "$0.000000, without the calls whose price is not known."),
+        ({"priced": False, "error": "auth", "detail": "the key was refused"}, "$0.000000."),
+    ],
+)
+def test_the_total_says_that_prices_are_missing(changes: dict[str, Any], amount: str) -> None:
+    call = {
+        "step": "model_call",
+        "at": 1001,
+        "provider": "p",
+        "model": "m",
+        "account": "a",
+        "durationMs": 1,
+        "error": None,
+    }
+    counts = {"inputTokens": 0, "outputTokens": 0, "costMicros": 0}
+    *_, total = explain.story(timeline("answered", steps=[call | counts | changes]))
+    assert total.endswith(f"0 tokens in, 0 out, {amount}")
+
+
+def test_an_owner_needs_no_pairing() -> None:
+    base = {"id": "I", "platform": "telegram", "userId": "1", "name": "Ann", "paired": False}
+    table = people.PEOPLE.text([base | {"role": role} for role in ("owner", "member")])
+    assert [line.split()[-1] for line in table.splitlines()] == ["PAIRED", "-", "no"]
 
 
 def test_a_step_tells_what_was_found_and_what_the_prompt_holds() -> None:

@@ -1,4 +1,4 @@
-"""Schedules: created with a preview of their next times, run by hand, changed, turned off, removed and restored."""
+"""Schedules: created with a preview of their next times, run by hand, changed, paused, removed and restored."""
 
 from __future__ import annotations
 
@@ -76,16 +76,16 @@ async def test_a_run_by_hand_stands_in_the_history_and_leads_to_its_run(dashboar
     await expect(row).to_contain_text("OK")
 
 
-async def test_one_is_turned_off_changed_undone_removed_and_brought_back(dashboard: Page, daemon: Daemon) -> None:
+async def test_one_is_paused_changed_undone_removed_and_brought_back(dashboard: Page, daemon: Daemon) -> None:
     made = await schedule(daemon, "Often changed", timezone="Europe/Vienna")
     path = f"/api/schedules/{made['id']}"
     await dashboard.goto("/schedules")
-    await dashboard.get_by_role("checkbox", name="Turn Often changed off").click()
-    await expect(dashboard.get_by_role("row", name="Often changed")).to_contain_text("Off")
+    await dashboard.get_by_role("checkbox", name="Pause Often changed").click()
+    await expect(dashboard.get_by_role("row", name="Often changed")).to_contain_text("Paused")
     assert (await daemon.api("GET", path))["enabled"] is False
 
     await dashboard.get_by_role("row", name="Often changed").click()
-    await dashboard.get_by_role("button", name="Turn on").click()
+    await dashboard.get_by_role("button", name="Resume").click()
     await until(lambda: _is(daemon, path, enabled=True))
     await dashboard.get_by_role("button", name="Edit").click()
     form = dashboard.get_by_role("form", name="Edit")

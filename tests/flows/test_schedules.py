@@ -197,7 +197,7 @@ async def test_what_is_named_is_changed_and_the_rest_stays(app: Store) -> None:
     await apply(app, EffectKind.UPDATE_CRON, before.id, schedule="0 9 * * *", channel="5")
     (after,) = await kept(app)
     assert (after.next_run, after.channel) == (NOW + 24 * 60 * MINUTE, "5")
-    assert (await apply(app, EffectKind.UPDATE_CRON, "report", enabled="false")).report.endswith("it is switched off")
+    assert (await apply(app, EffectKind.UPDATE_CRON, "report", enabled="false")).report.endswith("it is paused")
     assert (await kept(app))[0].next_run is None
     with pytest.raises(Unprocessable, match="contains no field to change"):
         await apply(app, EffectKind.UPDATE_CRON, "report")

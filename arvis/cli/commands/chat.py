@@ -36,6 +36,9 @@ PROMPT = "> "
 Timeline = dict[str, Any]
 Show = Callable[[Api, str, str, str], Timeline]
 
+#: The channel of an agent is this prefix and the agent's slug.
+_AGENT_CHANNEL = "dashboard-agent-"
+
 
 @click.command(cls=JsonCommand)
 @click.argument("text", required=False, help="The message (default: each line of standard input is a message).")
@@ -54,7 +57,7 @@ def chat(
 ) -> None:
     """Send one message and print its answer, or send line by line until the end of input."""
     api = Api(config, data).connect()
-    place = channel or (f"dashboard-agent-{agent}" if agent else f"cli-{_user()}")
+    place = channel or (f"{_AGENT_CHANNEL}{agent}" if agent else f"cli-{_user()}")
     session = ChatSession(api, place, agent if channel else None, as_json=as_json)
     if text is not None:
         session.begin(listening=False)
@@ -224,13 +227,19 @@ def no_answer(timeline: Timeline) -> ArvisError:
     """Return an error that says why a message has no answer."""
     fix = f"`arvis explain {timeline['messageId']}` shows all steps."
     if timeline["status"] == MessageStatus.WAITING:
-        fix = f"Answer the question: `arvis chat --channel {timeline['channelId']} yes`, or `arvis questions answer`."
+        fix = f"Answer the question: `arvis chat {_options(timeline)} yes`, or `arvis questions answer`."
     return ArvisError(
         f"The message was not answered. Its status is {timeline['status']}.",
         why=why_not(timeline),
         fix=fix,
         code=timeline["status"],
     )
+
+
+def _options(timeline: Timeline) -> str:
+    """Return the options with which `arvis chat` writes to the agent of this message in the same channel."""
+    agent, channel = f"--agent {timeline['agent']}", timeline["channelId"]
+    return agent if channel.startswith(_AGENT_CHANNEL) else f"--channel {channel} {agent}"
 
 
 def _wait(api: Api, message_id: str) -> Timeline:

@@ -12,7 +12,7 @@ import click
 from arvis.cli.api_client import Api, ApiCommand
 from arvis.cli.output import Output
 from arvis.domain.errors import NotFound
-from arvis.domain.explanation import duration, in_words
+from arvis.domain.explanation import UNPRICED, duration, in_words
 
 
 @click.command(cls=ApiCommand)
@@ -72,10 +72,11 @@ def story(timeline: Json) -> Iterator[str]:
     width = max(map(len, times), default=0)
     for time, step in zip(times, timeline["steps"], strict=True):
         yield f"{time.rjust(width)}  {_description(step, start)}"
-    calls = sum(step["step"] == "model_call" for step in timeline["steps"])
+    calls = [step for step in timeline["steps"] if step["step"] == "model_call"]
     if calls:
         tokens = f"{timeline['inputTokens']} tokens in, {timeline['outputTokens']} out"
-        yield f"\n{calls} model call{'s' * (calls > 1)}: {tokens}, ${timeline['costUsd']:.6f}."
+        unpriced = "" if all(each.get("priced", True) or each["error"] for each in calls) else UNPRICED
+        yield f"\n{len(calls)} model call{'s' * (len(calls) > 1)}: {tokens}, ${timeline['costUsd']:.6f}{unpriced}."
     if timeline.get("reply"):
         yield f"\nThe answer: {timeline['reply']}"
     if len(timeline["answers"]) > 1:

@@ -14,11 +14,12 @@ from arvis.domain.errors import NotFound
 from arvis.domain.messages import PrincipalRole
 
 
-def _paired(person: Row) -> str:
-    return yes_or_no(person["paired"])
+def _paired(person: Row) -> str | None:
+    """Return yes or no; None for an unpaired owner, because owners need no pairing."""
+    return None if person["role"] == PrincipalRole.OWNER and not person["paired"] else yes_or_no(person["paired"])
 
 
-_PEOPLE = Table("id", "platform", ("user", "userId"), "name", "role", ("paired", _paired), nothing="No people match.")
+PEOPLE = Table("id", "platform", ("user", "userId"), "name", "role", ("paired", _paired), nothing="No people match.")
 _CHANGES = Table(("at", at("at")), "role", ("paired", _paired), "by")
 
 
@@ -38,7 +39,7 @@ def people() -> None:
 @page_options
 def list_people(*, api: Api, **query: Any) -> Output:
     """List people who have written, the newest first."""
-    return _PEOPLE.page(api.get("people", query=query))
+    return PEOPLE.page(api.get("people", query=query))
 
 
 @people.command()

@@ -33,7 +33,7 @@ _SCHEDULES = Table(
     "name",
     "schedule",
     ("to", channel),
-    ("next", lambda schedule: moment(schedule["nextRun"]) if schedule["enabled"] else "off"),
+    ("next", lambda schedule: moment(schedule["nextRun"]) if schedule["enabled"] else "paused"),
     nothing="No schedules.",
 )
 _RUNS = Table(("due", at("dueAt")), "cause", "status", "report", nothing="This schedule has not run yet.")
@@ -104,7 +104,7 @@ def schedules() -> None:
     type=choice(MadeBy),
     help="Only schedules that this source created: api, tag or tool.",
 )
-@on_option("Only enabled or only disabled schedules.")
+@on_option("Only active or only paused schedules.")
 @page_options
 def list_schedules(*, api: Api, **query: Any) -> Output:
     """List crons and heartbeats, the newest first."""
@@ -142,7 +142,7 @@ def create(*, api: Api, heartbeat: bool, **details: Any) -> Output:
 @click.argument("named", metavar="SCHEDULE")
 @click.option("--schedule", metavar="TIMES", help="The new times, such as `every 2 h`.")
 @to_option()
-@on_option("Enable or disable it.")
+@on_option("Resume or pause it.")
 @_details
 def update(*, api: Api, named: str, **details: Any) -> Output:
     """Change the given options. From then on the schedule acts with the rights of the person who changed it."""
@@ -153,21 +153,21 @@ def update(*, api: Api, named: str, **details: Any) -> Output:
 @schedules.command()
 @click.argument("schedule")
 def pause(*, api: Api, schedule: str) -> Output:
-    """Disable a schedule; `resume` enables it again."""
-    return _changed(api.patch("schedules", _id(api, schedule), body={"enabled": False}), "is disabled")
+    """Pause a schedule until `resume`."""
+    return _changed(api.patch("schedules", _id(api, schedule), body={"enabled": False}), "is paused")
 
 
 @schedules.command()
 @click.argument("schedule")
 def resume(*, api: Api, schedule: str) -> Output:
-    """Enable a schedule again. It still acts with the rights of the same person."""
-    return _changed(api.patch("schedules", _id(api, schedule), body={"enabled": True}), "is enabled")
+    """Resume a paused schedule. It still acts with the rights of the same person."""
+    return _changed(api.patch("schedules", _id(api, schedule), body={"enabled": True}), "is resumed")
 
 
 @schedules.command()
 @click.argument("schedule")
 def run(*, api: Api, schedule: str) -> Output:
-    """Run a schedule now, even if it is disabled. Its times do not change."""
+    """Run a schedule now, even if it is paused. Its times do not change."""
     begun = api.post("schedules", _id(api, schedule), "run")
     if begun["status"] == "running":
         return Output(begun, f"The schedule is running. `arvis schedules runs {schedule}` shows the result.")

@@ -6,7 +6,7 @@ import { Status, Time, UntrustedText } from "../../parts/show";
 import type { Column } from "../../parts/table";
 import { PairingRequests } from "./PairingRequests";
 import { PersonSheet } from "./PersonSheet";
-import { nameOf, type Person, type Role, RoleState } from "./person";
+import { nameOf, type Person, pairingOf, type Role, RoleState } from "./person";
 import { texts } from "./texts";
 
 const PLATFORMS = ["web", "discord", "telegram", "slack"].map((name) => [name, name] as const);
@@ -27,7 +27,11 @@ const COLUMNS: Column<Person>[] = [
     width: "108px",
     wide: true,
     show: (person) =>
-      person.paired ? <Status tone="good">{texts.isPaired}</Status> : <span className="muted">{texts.notPaired}</span>,
+      person.paired ? (
+        <Status tone="good">{pairingOf(person)}</Status>
+      ) : (
+        <span className="muted">{pairingOf(person)}</span>
+      ),
   },
   { name: texts.since, width: "116px", wide: true, show: (person) => <Time at={person.createdAt} /> },
 ];

@@ -9,7 +9,7 @@ import { Facts, Time, UntrustedText } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import styles from "./people.module.css";
-import { nameOf, RoleState } from "./person";
+import { nameOf, pairingOf, RoleState } from "./person";
 import { texts } from "./texts";
 
 type Detail = Answer<"GET /api/people/{person}">;
@@ -39,7 +39,7 @@ export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }
               [texts.platform, <UntrustedText key="platform" text={person.platform} />],
               [texts.user, <UntrustedText key="user" text={person.userId} />],
               [texts.role, <RoleState key="role" role={person.role} />],
-              [texts.pairing, person.paired ? texts.isPaired : texts.notPaired],
+              [texts.pairing, pairingOf(person)],
               [texts.pairedAt, person.pairedAt === null ? null : <Time key="paired" at={person.pairedAt} />],
               [texts.since, <Time key="since" at={person.createdAt} />],
             ]}
@@ -100,7 +100,7 @@ function Changes({ of: changes }: { of: Detail["changes"] }) {
     <ul className={styles.changes} aria-label={texts.changes}>
       {changes.map((one) => (
         <li key={`${one.at} ${one.role} ${one.paired}`}>
-          <span>{texts.change(texts.roles[one.role], one.paired ? texts.isPaired : texts.notPaired)}</span>
+          <span>{texts.change(texts.roles[one.role], pairingOf(one))}</span>
           <span className="muted">
             <Time at={one.at} />
           </span>

@@ -12,4 +12,7 @@ export function RoleState({ role }: { role: Role }) {
   return <Status tone={TONES[role]}>{texts.roles[role]}</Status>;
 }
 
+export const pairingOf = (person: { role: Role; paired: boolean }): string =>
+  person.paired ? texts.isPaired : person.role === "owner" ? texts.unneeded : texts.notPaired;
+
 export const nameOf = (person: { name: string }): string => reveal(person.name) || texts.unnamed;

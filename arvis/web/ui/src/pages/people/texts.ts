@@ -19,6 +19,7 @@ export const texts = words({
     },
     isPaired: "Paired",
     notPaired: "Not paired",
+    unneeded: "Not needed",
     pairing: "Pairing",
     everyPairing: "Paired or not",
     since: "Known since",

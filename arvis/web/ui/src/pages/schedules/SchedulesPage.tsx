@@ -30,7 +30,7 @@ const COLUMNS: Column<Schedule>[] = [
       ),
   },
   { name: texts.last, width: "128px", wide: true, show: (one) => <LastOutcome of={one} /> },
-  { name: texts.on, width: "44px", show: (one) => <Enabled of={one} /> },
+  { name: texts.on, width: "56px", show: (one) => <Enabled of={one} /> },
 ];
 
 /** The agent or the workflow of a schedule. */
@@ -69,7 +69,7 @@ export default function SchedulesPage() {
   );
 }
 
-/** Turn a schedule on or off from its row. */
+/** Pause or resume a schedule from its row. */
 function Enabled({ of: one }: { of: Schedule }) {
   const change = useSend("PATCH /api/schedules/{schedule}");
   return (
