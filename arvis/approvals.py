@@ -36,22 +36,23 @@ _UNSEEN = re.compile(
 _BLANKS = re.compile(r" {9,}")
 
 
-def question(call: ToolCall, *, tool: str, agent: str, asker: str, user_id: str) -> str | None:
-    """Return the question about a tool call; None if the question is too long to be shown completely."""
+def question(call: ToolCall, *, tool: str, agent: str, asker: str, person: Principal | None) -> str | None:
+    """Return the question about a tool call; None if the question is too long to be shown completely. `asker` is the name
+    of the person, or of the program that works for the person."""
     lines = [line(name, value) for name, value in _items(call)]
     head = f"{_short(agent)} wants to use the tool {visible(tool)}."
-    return _shown([head, *(["With:", *lines] if lines else ["The call has no arguments."]), _asker(asker, user_id)])
+    return _shown([head, *(["With:", *lines] if lines else ["The call has no arguments."]), _asker(asker, person)])
 
 
 def change_question(
-    what: str, lines: Sequence[str], *, agent: str, asker: str, user_id: str, sources: Sequence[str]
+    what: str, lines: Sequence[str], *, agent: str, person: Principal | None, sources: Sequence[str]
 ) -> str | None:
     """Return the question about a change by an agent; None if the question is too long to be shown completely. `lines`
     show the whole change; `line` and `change` make them. `sources` are the sources of the agent's reply except the
-    message of the person `asker`."""
+    message of the person."""
     head = f"{_short(agent)} wants to {what}."
     read = [f"The agent has also read data from: {', '.join(sources)}."] if sources else []
-    return _shown([head, *lines, _asker(asker, user_id), *read])
+    return _shown([head, *lines, _asker("nobody" if person is None else person.name, person), *read])
 
 
 def line(name: str, value: Any) -> str:
@@ -106,8 +107,11 @@ def _shown(lines: Sequence[str]) -> str | None:
     return text if len(text) <= LONGEST_QUESTION else None
 
 
-def _asker(asker: str, user_id: str) -> str:
-    return f"Asked for by {_short(asker)} ({_short(user_id)})."
+def _asker(asker: str, person: Principal | None) -> str:
+    """Return the line about the person for whom the agent works. A name does not identify a person, so the line also
+    contains the platform and the id there, as commands name a person."""
+    known = f" ({person.platform}:{_short(person.user_id)})" if person is not None else ""
+    return f"Asked for by {_short(asker)}{known}."
 
 
 def _short(name: str) -> str:

@@ -450,15 +450,8 @@ def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str)
 
 def _question(proposal: Proposal, changes: list[str], situation: ActionContext) -> str | None:
     agent: Agent = situation.agent
-    person = situation.principal
-    return change_question(
-        wish(proposal),
-        changes,
-        agent=agent.name,
-        asker=person.name if person is not None else "nobody",
-        user_id=person.id if person is not None else "unknown",
-        sources=sorted(situation.taint),
-    )
+    person, sources = situation.principal, sorted(situation.taint)
+    return change_question(wish(proposal), changes, agent=agent.name, person=person, sources=sources)
 
 
 def _digest(changes: list[str]) -> str:

@@ -56,7 +56,7 @@ async def test_the_chat_is_shown_exactly_what_will_run(shed: AppHarness) -> None
     _, wait = await paused(shed, "the attic")
     head, what, words, who = wait.prompt.split("\n")
     assert (head, what, words) == ("Helper wants to use the tool rm.", "With:", '  words: "the attic"')
-    assert who.startswith("Asked for by Ann (")
+    assert who == "Asked for by Ann (chat:ann)."
     (shown,) = await shed.until_sent(1)
     assert wait.prompt in shown
     assert wait.id in shown

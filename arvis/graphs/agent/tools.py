@@ -12,6 +12,7 @@ from typing import Any
 from arvis.approvals import fingerprint, question, verdict_of
 from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Answer, WaitKind
+from arvis.domain.messages import Principal
 from arvis.domain.runs import RunResult
 from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput
 from arvis.engine.graph import Decision, End, Next, NodeContext, Pause
@@ -90,7 +91,7 @@ class ToolNode:
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
         subagents.keep_output(context, state, calls)
         for index in _to_ask(planned, context):
-            if (text := _question(planned[index], turn)) is not None:
+            if (text := await self._question(planned[index], turn)) is not None:
                 return self._ask(context, text, verdicts, _asking(index, planned[index]))
             planned[index] = planned[index].refused(TOO_LONG)
         asked = changes(AgentState, verdicts=verdicts, asking=None)
@@ -106,6 +107,12 @@ class ToolNode:
         if (last := _last_words(planned, outputs)) is not None:
             return End(_ended(last), **done)
         return Next(None, **done)
+
+    async def _question(self, planned: Planned, turn: TurnMessages) -> str | None:
+        newest = turn.current[-1]
+        person = await self._store.read(_person, newest.principal_id)
+        name = newest.user_name or "somebody"
+        return question(planned.call, tool=planned.name, agent=turn.agent.name, asker=name, person=person)
 
     async def _changes(
         self,
@@ -226,15 +233,8 @@ def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:
     return [index for index in waiting if not _on_record(context, index, planned)]
 
 
-def _question(planned: Planned, turn: TurnMessages) -> str | None:
-    newest = turn.current[-1]
-    return question(
-        planned.call,
-        tool=planned.name,
-        agent=turn.agent.name,
-        asker=newest.user_name or "somebody",
-        user_id=newest.principal_id or "unknown",
-    )
+def _person(tx: Transaction, principal_id: str | None) -> Principal | None:
+    return tx.principals.get(principal_id or "")
 
 
 def _on_record(context: NodeContext, index: int, planned: Sequence[Planned]) -> bool:

@@ -127,7 +127,7 @@ class _ToolCall:
             planned = tool_calls.decided(planned, verdict)
         known = context.known(effect_name(0, call)) is not None
         if planned.permit is Permit.ASK and planned.tool is not None and not known:
-            if (text := _question(planned, who, context.execution)) is not None:
+            if (text := _question(planned, who)) is not None:
                 return self._ask(context, text, {**kept, "hash": fingerprint(call, planned.name)})
             planned = planned.refused(TOO_LONG)
         return await self._make(context, token, planned, who, taint)
@@ -199,14 +199,9 @@ def _unfenced(text: str) -> str:
     return inner.removeprefix("json").strip() if fence and end else text
 
 
-def _question(planned: Planned, who: _Who, execution: Execution) -> str | None:
-    return question(
-        planned.call,
-        tool=planned.name,
-        agent=who.agent.name,
-        asker=who.person.name if who.person is not None else "a workflow",
-        user_id=execution.principal_id or "nobody",
-    )
+def _question(planned: Planned, who: _Who) -> str | None:
+    name = "a workflow" if who.person is None else who.person.name
+    return question(planned.call, tool=planned.name, agent=who.agent.name, asker=name, person=who.person)
 
 
 def _who(tx: Transaction, execution: Execution, spec: NodeSpec) -> _Who:
