@@ -3,7 +3,8 @@
 A message is an answer only if it cannot mean anything else. A message that directly replies to a question is about that
 question. Any other message answers the newest question of the place only if it consists of a word for yes or no, of one
 of the choices, or of `edit {…}` with other arguments. In a chat with several people, it must also come from the person
-who asked for the work. All other messages are handled as usual, and the question stays open.
+who asked for the work. A person who may not answer is told who may. All other messages are handled as usual, and the
+question stays open.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import replace
 from arvis.approvals import Approvers, answer_question, may_answer, question_of
 from arvis.domain.conversations import Conversation, conversation_lane
 from arvis.domain.dataclass import dataclass
-from arvis.domain.errors import Conflict, Unprocessable, sentences
+from arvis.domain.errors import Conflict, Forbidden, Unprocessable, sentences
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.messages import Address, Principal, StoredMessage
 from arvis.engine import lifecycle
@@ -178,11 +179,10 @@ def review_reply(
     tx: Transaction, written: WrittenAnswer, wait: Wait, *, by: Principal, approvers: Approvers, now: int
 ) -> str | None:
     """Answer the question that a message directly replies to. Return the text for the person; None if the message is
-    not an answer or the person may not answer."""
-    if not may_answer(tx, wait, by, approvers):
-        return None
+    not an answer. A free text of a person who may not answer is no answer."""
     given = _replied(tx, written.text, wait)
-    if given is None:
+    free = given is not None and given.text is not None and given.text not in wait.choices
+    if given is None or (free and not may_answer(tx, wait, by, approvers)):
         return None
     if wait.answered_at is not None:
         return None if given.decision == "feedback" else _ANSWERED
@@ -198,7 +198,9 @@ def review(
     written_at = now if written.at is None else written.at + _CLOCKS_APART
     asked = [each for each in open_questions(tx, talk) if each.asked_at <= written_at]
     theirs = [each for each in asked if _is_for(tx, each, talk, by, approvers)]
-    wait = next(iter(theirs), None)
+    # The person who asked for the work is told who may answer.
+    others = (each for each in asked if each.kind is not WaitKind.USER and requester_of(tx, each) == by.id)
+    wait = next(iter(theirs), None) or next(others, None)
     if wait is None or (given := _plainly(tx, written.text, wait, talk, by=by, now=now)) is None:
         return None
     if _is_unread(tx, wait, theirs, now):
@@ -256,7 +258,7 @@ def _answer(tx: Transaction, wait: Wait, given: WaitAnswer, *, by: Principal, ap
         answer_question(tx, wait.id, given, by=by, approvers=approvers, now=now)
     except Conflict:
         return _ANSWERED
-    except Unprocessable as wrong:
+    except (Forbidden, Unprocessable) as wrong:
         return sentences(wrong.what, wrong.fix)
     confirmations = {
         "approve": "Allowed.",

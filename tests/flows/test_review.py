@@ -139,8 +139,9 @@ async def test_where_several_talk_only_a_reply_answers_for_another_person(shed: 
         await shed.until_idle()
         shed.provider.script.appendleft("Bob spoke.") if words == "no" else None
     assert shed.tools.rm.calls == []
-    assert (await shed.say("yes", user="ann", in_reply_to=ref, **place)).reason != "review"
+    assert (await shed.say("yes", user="ann", in_reply_to=ref, **place)).reason == "review"
     await shed.until_idle()
+    assert shed.connector.texts[-1] == _NOT_YOURS
     assert (await shed.say("yes", user="bob", in_reply_to=ref, **place)).reason == "review"
     await shed.until_status(first.message_id, MessageStatus.ANSWERED)
     assert shed.tools.rm.calls == [{"words": "all"}]
@@ -157,12 +158,29 @@ async def test_a_reply_to_an_answered_question_says_so(shed: AppHarness) -> None
     assert talk.reason != "review"
 
 
-async def test_who_may_not_allow_it_only_talks(shed: AppHarness) -> None:
+_NOT_YOURS = "You may not answer this question. Ask an owner to answer it."
+
+
+@pytest.mark.parametrize("words", ["yes", "Approve.", 'edit {"words": "one"}'])
+@pytest.mark.parametrize("replies", [True, False])
+async def test_who_may_not_allow_it_is_told_who_may(shed: AppHarness, words: str, replies: bool) -> None:
+    first = await asked(shed, "all", user="ann")
+    ref = await question_ref(shed) if replies else None
+    assert (await shed.say(words, user="ann", in_reply_to=ref)).reason == "review"
+    assert (await shed.until_sent(2))[-1] == _NOT_YOURS
+    await shed.until_idle()
+    assert (await shed.timeline(first)).status is MessageStatus.WAITING
+    assert shed.tools.rm.calls == []
+
+
+@pytest.mark.parametrize("replies", [True, False])
+async def test_who_may_not_allow_it_talks_on(shed: AppHarness, replies: bool) -> None:
     await asked(shed, "all", user="ann")
     shed.provider.script.clear()
-    second = await shed.say("yes", user="ann")
+    ref = await question_ref(shed) if replies else None
+    second = await shed.say("Leave the kitchen alone", user="ann", in_reply_to=ref)
     assert second.reason != "review"
-    assert (await shed.until_status(second.message_id, MessageStatus.ANSWERED)).reply == "Re: yes"
+    assert (await shed.until_status(second.message_id, MessageStatus.ANSWERED)).reply == "Re: Leave the kitchen alone"
     assert shed.tools.rm.calls == []
 
 
