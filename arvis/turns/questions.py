@@ -3,8 +3,8 @@
 A message is an answer only if it cannot mean anything else. A message that directly replies to a question is about that
 question. Any other message answers the newest question of the place only if it consists of a word for yes or no, of one
 of the choices, or of `edit {…}` with other arguments. In a chat with several people, it must also come from the person
-who asked for the work. A person who may not answer is told who may. All other messages are handled as usual, and the
-question stays open.
+who asked for the work. A person without the right to answer gets a notice. All other messages are handled as usual, and
+the question stays open.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def review(
     written_at = now if written.at is None else written.at + _CLOCKS_APART
     asked = [each for each in open_questions(tx, talk) if each.asked_at <= written_at]
     theirs = [each for each in asked if _is_for(tx, each, talk, by, approvers)]
-    # The person who asked for the work is told who may answer.
+    # The person who asked for the work gets a notice that says who may answer.
     others = (each for each in asked if each.kind is not WaitKind.USER and requester_of(tx, each) == by.id)
     wait = next(iter(theirs), None) or next(others, None)
     if wait is None or (given := _plainly(tx, written.text, wait, talk, by=by, now=now)) is None:
