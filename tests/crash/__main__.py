@@ -18,6 +18,8 @@ from tests.crash.campaign import fresh_seed
 from tests.crash.namespace import REFUSED, Refused
 from tests.crash.report import shown, table
 
+#: Former names of kinds.
+FORMER = {"flips": "damage", "mending-steps": "repair-steps"}
 #: Kind -> its effect. The module of the same name has the function `add_options` and `play`.
 KINDS = {
     "chats": "kill, stop, suspend or poison the daemon, or a cluster, while users chat",
@@ -28,9 +30,9 @@ KINDS = {
     "disk-full": "fill the daemon's disk and free it again",
     "sweep": "kill the daemon at every system call that writes, syncs or renames",
     "injection": "make these system calls fail",
-    "flips": "damage a file at rest",
+    "damage": "damage a file at rest",
     "false-alarms": "kill a process that writes and checkpoints its log constantly",
-    "mending-steps": "kill a process before each step of a repair",
+    "repair-steps": "kill a process before each step of a repair",
 }
 
 
@@ -42,6 +44,7 @@ def main() -> int:
             print(f"{__doc__}\n{effects}")
             return 0
     kind = words.pop(0) if words and not words[0].startswith("-") else "chats"
+    kind = FORMER.get(kind, kind)
     if kind not in KINDS:
         print(f"There is no kind `{kind}`. Name one of: {', '.join(KINDS)}", file=sys.stderr)
         return 2

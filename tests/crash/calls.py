@@ -12,7 +12,7 @@ from tests.crash.verdict import Found, Kind
 
 #: A prompt may omit the oldest exchanges, but not one of this many newest ones.
 REMEMBERED = 8
-#: A process that slept makes a call that it had prepared before within this time after it wakes (seconds).
+#: A process that was suspended makes a call that it had prepared before within this time after it is resumed (seconds).
 PREPARED = 1.0
 #: A job that a kill interrupted for the first time is claimed again within this time after ready (seconds), or, on a
 #: busy machine, within the time of this many starts of the daemon.
@@ -27,7 +27,7 @@ def a_prompt_holds_the_earlier_answers(history: History) -> Found:
     If it has a summary, the summary and the answers after it must be all earlier answers. Exceptions:
 
     - Channels whose agent works with tools: in their small window, a summary of many answers is cut.
-    - Calls of a process that slept: another process may have answered, and the sleeper cannot commit anything.
+    - Calls of a process that was suspended: another process may have answered, and the suspended one cannot commit.
     - A process that was killed may have asked several messages in one call. After a crash they are answered
       separately, so that one message cannot make the others fail.
     """
@@ -36,7 +36,7 @@ def a_prompt_holds_the_earlier_answers(history: History) -> Found:
         place = {token: at for at, (tokens, _) in enumerate(transcript) for token in tokens}
         for call in _calls_of(history, channel):
             known = [place[token] for token in call.asked if token in place]
-            if not known or _slept_over(history, call):
+            if not known or _suspended_during(history, call):
                 continue
             if len(set(known)) > 1 and not history.boots[call.boot - 1].killed:
                 yield Kind.STORED_TWICE, f"call {call.number} asks {' '.join(call.asked)}, answered by several replies"
@@ -104,14 +104,14 @@ def one_turn_at_a_time(history: History) -> Found:
     """Find two requests of one channel that ran at the model at the same time.
 
     A request ends with its answer, with the end of its process, or when the server notices that its client has left.
-    The last case matters because a busy server may read a request after its process has died and assign it to the
-    process's next life. Calls of a process that slept do not count: it does not know that its lease has expired.
+    The last case matters because a busy server may read a request after its process has ended and assign it to the
+    process's next boot. Calls of a process that was suspended do not count: it does not know that its lease has expired.
     """
     for channel in history.channels():
-        calls = [call for call in _calls_of(history, channel) if not _slept_over(history, call)]
+        calls = [call for call in _calls_of(history, channel) if not _suspended_during(history, call)]
         for before, after in pairwise(calls):
-            died = history.boots[before.boot - 1].ended
-            ends = [end for end in (before.finished, before.dropped, died) if end is not None]
+            killed_at = history.boots[before.boot - 1].ended
+            ends = [end for end in (before.finished, before.dropped, killed_at) if end is not None]
             if not ends or after.started < min(ends):
                 yield Kind.OTHER, f"calls {before.number} and {after.number} of {channel} ran at the same time"
 
@@ -127,9 +127,9 @@ def interrupted_work_is_claimed_again_soon(history: History) -> Found:
 def recoveries(history: History) -> Mapping[str, float]:
     """Return, by message, the seconds from ready to the next call after a kill that cut off a call of the message.
 
-    Only the first kill since the message was sent counts, because a job pauses after later crashes. If the next life of
-    the process ended before the next call, the result is the length of this life. If no call followed, it is the length
-    of the process's last life.
+    Only the first kill since the message was sent counts, because a job pauses after later crashes. If the next boot of
+    the process ended before the next call, the result is the length of this boot. If no call followed, it is the length
+    of the process's last boot.
     """
     sent = {each.token: each.first_sent for each in history.sent}
     found: dict[str, float] = {}
@@ -137,46 +137,46 @@ def recoveries(history: History) -> Mapping[str, float]:
         token = call.asked[0] if call.asked else ""
         if token not in sent or token in found or not _cut_off(history, call):
             continue
-        if _suffered(history, sent[token], call.started):
+        if _disturbed(history, sent[token], call.started):
             continue
         again = next((each for each in history.calls[call.number + 1 :] if token in each.asked), None)
-        life = _next_life(history, call.boot, last=again is None)
-        ends = [end for end in (life.ended, None if again is None else again.started) if end is not None]
-        if life.ready is not None and ends:
-            found[token] = max(0.0, min(ends) - life.ready)
+        after = _next_boot(history, call.boot, last=again is None)
+        ends = [end for end in (after.ended, None if again is None else again.started) if end is not None]
+        if after.ready is not None and ends:
+            found[token] = max(0.0, min(ends) - after.ready)
     return found
 
 
 def _cut_off(history: History, call: Call) -> bool:
     """Return whether a kill came before the model had sent its complete answer."""
-    life = history.boots[call.boot - 1]
-    return life.killed and life.ended is not None and (call.finished is None or call.finished > life.ended)
+    own = history.boots[call.boot - 1]
+    return own.killed and own.ended is not None and (call.finished is None or call.finished > own.ended)
 
 
-def _suffered(history: History, since: float, until: float) -> bool:
-    """Return whether a process was killed or slept in this time: it may have claimed the job, and that counts as a
+def _disturbed(history: History, since: float, until: float) -> bool:
+    """Return whether a process was killed or suspended in this time: it may have claimed the job, and that counts as a
     crash."""
     return any(
         (boot.killed and boot.ended is not None and since < boot.ended < until)
-        or any(since < woke and slept < until for slept, woke in boot.slept)
+        or any(since < resumed and suspended < until for suspended, resumed in boot.suspended)
         for boot in history.boots
     )
 
 
-def _slept_over(history: History, call: Call) -> bool:
-    """Return whether the process slept during the call or just before it. Another process may have got the job then."""
+def _suspended_during(history: History, call: Call) -> bool:
+    """Return whether the process was suspended during the call or just before it: another process may have the job."""
     asked = call.started - PREPARED
     return any(
-        woke > asked and (call.finished is None or since < call.finished)
-        for since, woke in history.boots[call.boot - 1].slept
+        resumed > asked and (call.finished is None or since < call.finished)
+        for since, resumed in history.boots[call.boot - 1].suspended
     )
 
 
-def _next_life(history: History, boot: int, *, last: bool) -> Boot:
-    """Return the next life of the same process that became ready, or with `last` its last life."""
+def _next_boot(history: History, boot: int, *, last: bool) -> Boot:
+    """Return the next boot of the same process that became ready, or with `last` its last one."""
     place = history.boots[boot - 1].place
-    lives = [each for each in history.boots[boot - 1 :] if each.place == place]
-    return lives[-1] if last else next((each for each in lives[1:] if each.ready is not None), lives[-1])
+    boots = [each for each in history.boots[boot - 1 :] if each.place == place]
+    return boots[-1] if last else next((each for each in boots[1:] if each.ready is not None), boots[-1])
 
 
 def _calls_of(history: History, channel: str) -> list[Call]:

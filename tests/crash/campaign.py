@@ -1,4 +1,4 @@
-"""A campaign: enough episodes for a number of blows, pinned seeds first.
+"""A campaign: enough episodes for a number of disturbances, pinned seeds first.
 
 Episodes are independent: each has its own data folder, model, users and seed. So a failed episode can be replayed
 alone, in about a minute. The folder and the database of a failed episode are kept.
@@ -36,7 +36,7 @@ class Case:
     """An episode that can be replayed."""
 
     seed: str
-    blows: int
+    disturbances: int
 
 
 async def play(plan: Plan) -> Result:
@@ -76,9 +76,9 @@ async def play_all(episodes: Iterable[Awaitable[R]], parallel: int = 1) -> list[
     return await asyncio.gather(*map(one, episodes))
 
 
-def cases_of(seed: str, blows: int, episode: int) -> list[Case]:
-    """Split a number of blows into episodes, each with its own seed."""
-    sizes = [min(episode, blows - done) for done in range(0, blows, episode)]
+def cases_of(seed: str, disturbances: int, episode: int) -> list[Case]:
+    """Split a number of disturbances into episodes, each with its own seed."""
+    sizes = [min(episode, disturbances - done) for done in range(0, disturbances, episode)]
     return [Case(each, size) for each, size in zip(seeds_of(seed, len(sizes)), sizes, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """Kill the daemon repeatedly while users chat, and count the messages that it loses or repeats.
 
-Other disturbances are stops (`--stops`), fast restarts (`--restarts`), sleeps past the lease (`--sleeps`) and a prompt
-that kills the daemon (`--poison`). All of them also work on a cluster (`--workers 4 --webs 2`).
+Other disturbances are stops (`--stops`), fast restarts (`--restarts`), suspensions past the lease (`--suspensions`) and
+a prompt that kills the daemon (`--poison`). All of them also work on a cluster (`--workers 4 --webs 2`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tests.crash import campaign
-from tests.crash.blows import Aim, Blow
 from tests.crash.campaign import Case, cases_of, pin, pinned
 from tests.crash.cluster import Shape
+from tests.crash.disturbances import Disturbance, Instant
 from tests.crash.episode import Plan
 from tests.crash.model import THINKING
 from tests.crash.namespace import Refused
@@ -28,37 +28,43 @@ from tests.postgres import running_postgres
 KILLS = 200
 #: In campaigns with kills, every second one of this many first pairs of chats works with tools.
 WORKING = 4
-#: The lease of campaigns with sleeps (seconds): with a short lease, short sleeps are long enough to exceed it.
+#: The lease of campaigns with suspensions (seconds): with a short lease, short suspensions are long enough to exceed it.
 LEASE = 1.0
 #: Thinking times of the model in campaigns with stops (seconds): long ones make the drain wait for a turn.
 SLOW = (0.02, 3.0)
-#: Option for the number of blows -> the kind of the blow and its moment.
+#: Option for the number of disturbances -> the kind of the disturbance and its instant.
 KINDS = {
-    "kills": (Blow.KILL, Aim.RANDOM),
-    "stops": (Blow.STOP, Aim.RANDOM),
-    "restarts": (Blow.KILL, Aim.RESTARTS),
-    "sleeps": (Blow.SLEEP, Aim.RANDOM),
+    "kills": (Disturbance.KILL, Instant.RANDOM),
+    "stops": (Disturbance.STOP, Instant.RANDOM),
+    "restarts": (Disturbance.KILL, Instant.RESTARTS),
+    "suspensions": (Disturbance.SUSPEND, Instant.RANDOM),
 }
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    blows = parser.add_mutually_exclusive_group()
-    blows.add_argument("--kills", type=int, help=f"SIGKILL; default {KILLS}, or enough to catch the variant")
-    blows.add_argument(
+    disturbances = parser.add_mutually_exclusive_group()
+    disturbances.add_argument("--kills", type=int, help=f"SIGKILL; default {KILLS}, or enough to catch the variant")
+    disturbances.add_argument(
         "--stops", type=int, help="SIGTERM; the daemon must exit with 0 in time, lose nothing and repeat nothing"
     )
-    blows.add_argument(
+    disturbances.add_argument(
         "--restarts", type=int, help="SIGKILL in rows of fast restarts; each row also starts a second daemon"
     )
-    blows.add_argument("--sleeps", type=int, help="SIGSTOP, often for longer than the lease, then SIGCONT")
-    blows.add_argument("--poison", action="store_true", help="a prompt that kills the daemon whenever its job runs")
+    disturbances.add_argument(
+        "--suspensions", "--sleeps", type=int, help="SIGSTOP, often for longer than the lease, then SIGCONT"
+    )
+    disturbances.add_argument(
+        "--poison", action="store_true", help="a prompt that kills the daemon whenever its job runs"
+    )
     parser.add_argument("--variant", choices=sorted(VARIANTS), help="a deliberately broken build, which must be caught")
-    parser.add_argument("--random", action="store_true", help="use random blows on the variant, not aimed ones")
+    parser.add_argument(
+        "--random", action="store_true", help="use random disturbances on the variant, not those of the variant"
+    )
     parser.add_argument("--daemons", type=int, help="number of complete daemons on one database")
     parser.add_argument("--webs", type=int, help="cluster: number of web processes")
     parser.add_argument("--workers", type=int, help="cluster: number of worker processes")
-    parser.add_argument("--episode", type=int, default=25, help="blows per data folder (default 25)")
-    parser.add_argument("--window", type=float, default=2.0, help="maximum seconds from ready to a blow")
+    parser.add_argument("--episode", type=int, default=25, help="disturbances per data folder (default 25)")
+    parser.add_argument("--window", type=float, default=2.0, help="maximum seconds from ready to a disturbance")
     parser.add_argument("--parallel", type=int, default=1, help="number of episodes at the same time")
     parser.add_argument("--database", help="URL of a PostgreSQL server; each episode creates its own database")
 
@@ -73,15 +79,15 @@ def play(options: argparse.Namespace) -> Report:
 
 
 def _plan(options: argparse.Namespace) -> Plan:
-    blow, aim = KINDS[_kind(options)]
+    disturbance, instant = KINDS[_kind(options)]
     return Plan(
-        blow=blow,
-        aim=aim,
+        disturbance=disturbance,
+        instant=instant,
         poison=options.poison,
         window=options.window,
-        working=WORKING if blow is Blow.KILL and not options.poison else 0,
-        thinking=SLOW if blow is Blow.STOP else THINKING,
-        lease=LEASE if blow is Blow.SLEEP else None,
+        working=WORKING if disturbance is Disturbance.KILL and not options.poison else 0,
+        thinking=SLOW if disturbance is Disturbance.STOP else THINKING,
+        lease=LEASE if disturbance is Disturbance.SUSPEND else None,
     )
 
 
@@ -90,11 +96,11 @@ def _kind(options: argparse.Namespace) -> str:
 
 
 def _play(plan: Plan, options: argparse.Namespace) -> Report:
-    blows = getattr(options, _kind(options)) or KILLS
-    cases = [Case(options.seed, 0)] if plan.poison else cases_of(options.seed, blows, options.episode)
+    disturbances = getattr(options, _kind(options)) or KILLS
+    cases = [Case(options.seed, 0)] if plan.poison else cases_of(options.seed, disturbances, options.episode)
     if not options.replays and plan.plain:
         cases = [*pinned(), *cases]
-    plans = [replace(plan, seed=case.seed, blows=case.blows) for case in cases]
+    plans = [replace(plan, seed=case.seed, disturbances=case.disturbances) for case in cases]
     results = asyncio.run(campaign.play_all(map(campaign.play, plans), options.parallel))
     if plan.plain:
         pin(results)
@@ -107,10 +113,16 @@ def _control(options: argparse.Namespace, named: str | None) -> Report:
     variant = VARIANTS[options.variant]
     with _server(named, needed=variant.needs_server) as server, copied(*variant.edits) as code:
         plan = replace(variant.plan, seed=options.seed, code=code, server=server)
-        plan = replace(plan, blows=options.kills or plan.blows, aim=Aim.RANDOM if options.random else plan.aim)
+        plan = replace(
+            plan,
+            disturbances=options.kills or plan.disturbances,
+            instant=Instant.RANDOM if options.random else plan.instant,
+        )
         results = asyncio.run(campaign.play_all([campaign.play(plan)]))
     caught = variant.is_caught(results[0])
-    print(f"{variant.name}: {'caught' if caught else 'NOT CAUGHT'} with {plan.blows} blows, seed {plan.seed}")
+    print(
+        f"{variant.name}: {'caught' if caught else 'NOT CAUGHT'} with {plan.disturbances} disturbances, seed {plan.seed}"
+    )
     return report_of(totals(results), results, failed=not caught)
 
 

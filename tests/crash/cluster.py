@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.crash.boots import BootLog
 from tests.crash.daemon import Daemon, free_port, write_config
-from tests.crash.lives import Lives
 
 #: The role of each kind of process; None stands for all roles.
 ROLES = {"daemon": None, "web": "web", "worker": "workers"}
@@ -60,9 +60,9 @@ class Site:
 class Cluster:
     """Starts and stops its processes. `addresses` are the URLs of the web servers."""
 
-    def __init__(self, *, site: Site, shape: Shape, lives: Lives) -> None:
+    def __init__(self, *, site: Site, shape: Shape, boot_log: BootLog) -> None:
         self._site = site
-        self.lives = lives
+        self.boot_log = boot_log
         self.addresses: dict[str, str] = {}
         self.daemons = [self._daemon(kind, name) for kind, name in shape.places]
 
@@ -88,7 +88,7 @@ class Cluster:
             config=folder / "config.yaml",
             name=name,
             roles=ROLES[kind],
-            lives=self.lives,
+            boot_log=self.boot_log,
         )
 
     def named(self, name: str) -> Daemon:
@@ -101,24 +101,24 @@ class Cluster:
         return rng.sample(self.daemons, rng.randint(1, len(self.daemons)))
 
     async def start(self) -> list[Daemon]:
-        """Start the next life of each process that is not running, and return these processes."""
-        dead = [daemon for daemon in self.daemons if not daemon.alive]
-        await asyncio.gather(*(daemon.start() for daemon in dead))
-        return dead
+        """Start the next boot of each process that is not running, and return these processes."""
+        stopped = [daemon for daemon in self.daemons if not daemon.alive]
+        await asyncio.gather(*(daemon.start() for daemon in stopped))
+        return stopped
 
     async def ready(self) -> None:
         await _all(daemon.ready() for daemon in self.daemons)
 
-    async def a_death(self) -> None:
+    async def first_killed(self) -> None:
         """Wait until one of the killed processes has ended."""
-        deaths = [asyncio.create_task(daemon.dead()) for daemon in self.daemons]
+        ends = [asyncio.create_task(daemon.killed()) for daemon in self.daemons]
         try:
-            done, _ = await asyncio.wait(deaths, return_when=asyncio.FIRST_COMPLETED)
-            for death in done:
-                death.result()
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            for end in done:
+                end.result()
         finally:
-            for death in deaths:
-                death.cancel()
+            for end in ends:
+                end.cancel()
 
     async def stop(self) -> None:
         await _all(daemon.stop() for daemon in self.daemons)

@@ -19,10 +19,10 @@ from typing import Any, BinaryIO
 
 import yaml
 
+from tests.crash.boots import BootLog
 from tests.crash.history import Boot
-from tests.crash.lives import Lives
-from tests.crash.work import MODEL as WORK_MODEL
-from tests.crash.work import WINDOW
+from tests.crash.tool_work import MODEL as WORK_MODEL
+from tests.crash.tool_work import WINDOW
 from tests.environment import daemon_environment, fork_server
 from tests.fork_server import AsyncForkedProcess, fork
 
@@ -33,7 +33,7 @@ STOPPED_WITHIN = 45.0
 #: Exit code of a daemon whose data folder is in use by another one.
 IN_USE = 3
 #: Beginnings of lines that Python writes to standard error for an uncaught exception.
-PYTHONS_OWN = ("Traceback ", "Exception in thread", "Exception ignored", "Task exception", "Fatal Python error")
+PYTHON_ERRORS = ("Traceback ", "Exception in thread", "Exception ignored", "Task exception", "Fatal Python error")
 
 
 class DaemonFailed(Exception):
@@ -44,7 +44,7 @@ Process = AsyncForkedProcess | asyncio.subprocess.Process
 
 
 def free_port() -> int:
-    """Return a port that is free now. The daemon uses it in all its lives, as a real one does."""
+    """Return a port that is free now. The daemon uses it in all its boots, as a real one does."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -89,7 +89,7 @@ def write_config(
 
 
 class Daemon:
-    """A process with its own data folder and many lives. `up` is set while it is ready; the users wait for it."""
+    """A process with its own data folder and many boots. `up` is set while it is ready; the users wait for it."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Daemon:
         name: str = "daemon",
         #: None: all roles.
         roles: str | None = None,
-        lives: Lives | None = None,
+        boot_log: BootLog | None = None,
     ) -> None:
         switches = [] if roles is None else ["--roles", roles]
         self._arguments = ["run", "--config", str(config), "--data", str(folder / "data"), *switches]
@@ -111,46 +111,46 @@ class Daemon:
         self._code = code
         self._folder = folder
         self._log: BinaryIO = (folder / "daemon.log").open("ab")
-        self._lives = lives or Lives()
+        self._boot_log = boot_log or BootLog()
         self._process: Process | None = None
         self._reader: asyncio.Task[None] | None = None
-        self._asleep: float | None = None
+        self._suspended_at: float | None = None
         self.name = name
         self.up = asyncio.Event()
 
     @property
     def boots(self) -> tuple[Boot, ...]:
-        return self._lives.boots
+        return self._boot_log.boots
 
     @property
     def boot(self) -> int:
-        return self._lives.of(self.name)
+        return self._boot_log.of(self.name)
 
     @property
     def alive(self) -> bool:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start the next life. Return as soon as the process exists."""
-        self._lives.begin(self.name)
+        """Start the next boot. Return as soon as the process exists."""
+        self._boot_log.begin(self.name)
         self._process = await self._spawn(self._log)
         self._reader = asyncio.create_task(self._read(self._process))
 
-    async def intrude(self) -> None:
+    async def start_second(self) -> None:
         """Start a second daemon on the folder of the running one. Raise `DaemonFailed` unless it exits immediately."""
-        with (self._folder / "intruder.log").open("ab") as log:
-            intruder = await self._spawn(log)
+        with (self._folder / "second.log").open("ab") as log:
+            second = await self._spawn(log)
             try:
-                code = await asyncio.wait_for(intruder.wait(), READY_WITHIN)
+                code = await asyncio.wait_for(second.wait(), READY_WITHIN)
             except TimeoutError:
-                intruder.kill()
-                code = await intruder.wait()
+                second.kill()
+                code = await second.wait()
         if code != IN_USE:
             raise DaemonFailed(f"A second daemon on the same data folder ended with code {code}, not {IN_USE}")
 
     async def ready(self) -> None:
         """Wait for the ready line. Raise `DaemonFailed` if it does not come."""
-        up, over = asyncio.create_task(self.up.wait()), asyncio.create_task(self._living().wait())
+        up, over = asyncio.create_task(self.up.wait()), asyncio.create_task(self._current().wait())
         try:
             await asyncio.wait({up, over}, timeout=READY_WITHIN, return_when=asyncio.FIRST_COMPLETED)
             if not self.up.is_set():
@@ -163,29 +163,29 @@ class Daemon:
     def kill(self) -> None:
         """Send SIGKILL to the whole process group."""
         self.up.clear()
-        self._lives.ended(self.name, killed=True)
+        self._boot_log.ended(self.name, killed=True)
         self._signal(signal.SIGKILL)
 
-    async def dead(self) -> None:
+    async def killed(self) -> None:
         """Wait until the killed process has ended. Raise `DaemonFailed` if it had ended by itself."""
-        code = await self._gone()
+        code = await self._end()
         if code != -signal.SIGKILL:
             raise DaemonFailed(f"{self.name} ended by itself with code {code}:\n{self.end_of_log()}")
 
-    def sleep(self) -> None:
+    def suspend(self) -> None:
         """Send SIGSTOP. The process is suspended without notice; its sockets and leases remain."""
-        self._asleep = time.monotonic()
+        self._suspended_at = time.monotonic()
         self._signal(signal.SIGSTOP)
 
-    def wake(self) -> None:
-        if self._asleep is not None:
+    def resume(self) -> None:
+        if self._suspended_at is not None:
             self._signal(signal.SIGCONT)
-            self._lives.slept(self.name, self._asleep)
-            self._asleep = None
+            self._boot_log.suspended(self.name, self._suspended_at)
+            self._suspended_at = None
 
-    def tell(self) -> None:
+    def request_stop(self) -> None:
         """Send SIGTERM."""
-        self._lives.told(self.name)
+        self._boot_log.stop_requested(self.name)
         self._signal(signal.SIGTERM)
 
     async def stopped(self) -> None:
@@ -194,28 +194,28 @@ class Daemon:
         SIGTERM may also end a process that is not ready yet: Python has no handler for it at first.
         """
         try:
-            code = await asyncio.wait_for(self._gone(), STOPPED_WITHIN)
+            code = await asyncio.wait_for(self._end(), STOPPED_WITHIN)
         except TimeoutError as late:
             raise DaemonFailed(f"{self.name} did not end in {STOPPED_WITHIN:.0f} s:\n{self.end_of_log()}") from late
-        if code != 0 and not (code == -signal.SIGTERM and self._lives.newest(self.name).ready is None):
+        if code != 0 and not (code == -signal.SIGTERM and self._boot_log.newest(self.name).ready is None):
             raise DaemonFailed(f"{self.name} ended with code {code} after SIGTERM:\n{self.end_of_log()}")
 
     async def stop(self) -> None:
-        self.tell()
+        self.request_stop()
         await self.stopped()
 
     def complaints(self) -> list[str]:
         """Return the errors in the log, each once. Clients may not have noticed them."""
         lines = (self._folder / "daemon.log").read_text(errors="replace").splitlines()
-        entries = [_entry(line) for line in lines]
-        told = [_told(entry) for entry in entries if entry.get("level") in {"error", "critical"}]
-        return list(dict.fromkeys(told))
+        entries = [log_entry(line) for line in lines]
+        texts = [text_of_entry(entry) for entry in entries if entry.get("level") in {"error", "critical"}]
+        return list(dict.fromkeys(texts))
 
     async def close(self) -> None:
         """Kill the process if it is running, and close its log."""
         if self.alive:
             self.kill()
-            await self._gone()
+            await self._end()
         self._log.close()
 
     async def _spawn(self, log: BinaryIO) -> Process:
@@ -235,14 +235,14 @@ class Daemon:
     def _signal(self, number: signal.Signals) -> None:
         if self.alive:
             with suppress(ProcessLookupError):
-                os.killpg(self._living().pid, number)
+                os.killpg(self._current().pid, number)
 
-    async def _gone(self) -> int:
-        code = await self._living().wait()
+    async def _end(self) -> int:
+        code = await self._current().wait()
         self.up.clear()
         if self._reader is not None:
             await asyncio.wait({self._reader})
-        self._lives.ended(self.name)
+        self._boot_log.ended(self.name)
         return code
 
     async def _read(self, process: Process) -> None:
@@ -250,10 +250,10 @@ class Daemon:
         assert process.stdout is not None
         async for line in process.stdout:
             if line.startswith(READY):
-                self._lives.ready(self.name)
+                self._boot_log.ready(self.name)
                 self.up.set()
 
-    def _living(self) -> Process:
+    def _current(self) -> Process:
         assert self._process is not None, "start() comes first"
         return self._process
 
@@ -261,7 +261,7 @@ class Daemon:
         return (self._folder / "daemon.log").read_text(errors="replace")[-4000:]
 
 
-def _entry(line: str) -> Mapping[str, Any]:
+def log_entry(line: str) -> Mapping[str, Any]:
     """Parse one line of the log.
 
     A line that a kill has cut is ignored. A line that Python itself prints for an exception is an error.
@@ -269,11 +269,11 @@ def _entry(line: str) -> Mapping[str, Any]:
     try:
         entry = json.loads(line)
     except json.JSONDecodeError:
-        return {"level": "error", "event": line} if line.startswith(PYTHONS_OWN) else {}
+        return {"level": "error", "event": line} if line.startswith(PYTHON_ERRORS) else {}
     return entry if isinstance(entry, dict) else {}
 
 
-def _told(entry: Mapping[str, Any]) -> str:
+def text_of_entry(entry: Mapping[str, Any]) -> str:
     """Return the event of an entry with the last lines of its traceback."""
     trace = str(entry.get("exception", "")).strip().splitlines()
     return f"The daemon logged: {entry.get('event')} {' | '.join(line.strip() for line in trace[-3:])}"

@@ -19,15 +19,17 @@ from random import Random
 from tests.crash import campaign
 from tests.crash.campaign import seeds_of
 from tests.crash.episode import Plan
-from tests.crash.flood import SIZES, Flood, Gauge, Meanwhile, SmallDisk, SmallDiskDaemon
 from tests.crash.injection_judge import tracebacks
 from tests.crash.namespace import enter
 from tests.crash.report import Report, report_of, totals
 from tests.crash.rows import offending
+from tests.crash.small_disk import SIZES, FillDisk, Gauge, Meanwhile, SmallDisk, SmallDiskDaemon
 from tests.crash.variants.build import copied
 
 #: The expected refusals over HTTP and over a socket while the disk is full: they have a code and a fix.
-_TOLD = re.compile(r"""answered 503: .*"(disk_low|disk_full)".*"fix"|told: .*'(disk_low|disk_full)'.*'fix'""")
+_EXPECTED = re.compile(
+    r"""answered 503: .*"(disk_low|disk_full)".*"fix"|received an error: .*'(disk_low|disk_full)'.*'fix'"""
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +53,9 @@ def play(options: argparse.Namespace) -> Report:
                 seed=seed,
                 code=code,
                 daemon=partial(SmallDiskDaemon, megabytes=Random(seed).randint(*SIZES)),
-                ordeal=Flood(floods=options.floods, meanwhile=options.meanwhile, gauge=gauge),
+                scenario=FillDisk(floods=options.floods, meanwhile=options.meanwhile, gauge=gauge),
                 inspect=inspected,
-                allowed=is_told,
+                allowed=is_expected,
             )
             for seed in seeds_of(options.seed, options.runs)
         ]
@@ -68,14 +70,14 @@ def play(options: argparse.Namespace) -> Report:
     return report_of(figures, results)
 
 
-def inspected(data: Path, database: str | None, *, unharmed: bool) -> dict[str, list[str]]:
+def inspected(data: Path, database: str | None, *, undisturbed: bool) -> dict[str, list[str]]:
     """Return the rows that break a rule, and the tracebacks in the daemon's log."""
-    found, logged = offending(data, database, unharmed=unharmed), tracebacks(data.with_name("daemon.log"))
+    found, logged = offending(data, database, undisturbed=undisturbed), tracebacks(data.with_name("daemon.log"))
     return found | ({"no traceback is logged": logged} if logged else {})
 
 
-def is_told(problem: str) -> bool:
-    return _TOLD.search(problem) is not None
+def is_expected(problem: str) -> bool:
+    return _EXPECTED.search(problem) is not None
 
 
 def try_a_disk() -> None:

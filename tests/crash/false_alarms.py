@@ -37,17 +37,17 @@ WRITERS = 16
 def campaign(kills: int, seed: str) -> Report:
     """Kill processes that all use one data folder, and collect the complaints."""
     rng = Random(seed)
-    promised = 0
+    stored = 0
     complaints: list[str] = []
     with tempfile.TemporaryDirectory(prefix="arvis-alarms-") as folder:
         for number in range(kills):
-            said = _life(Path(folder), rng)
-            complaints += [f"before kill {number}: {line}" for line in _judge(said, promised)]
-            promised = max([promised, *(int(line.split()[1]) for line in said if line.startswith("stored "))])
-    return Report({"kills": kills, "commits": promised}, complaints, failed=bool(complaints))
+            lines = _boot(Path(folder), rng)
+            complaints += [f"before kill {number}: {line}" for line in _judge(lines, stored)]
+            stored = max([stored, *(int(line.split()[1]) for line in lines if line.startswith("stored "))])
+    return Report({"kills": kills, "commits": stored}, complaints, failed=bool(complaints))
 
 
-def _life(folder: Path, rng: Random) -> list[str]:
+def _boot(folder: Path, rng: Random) -> list[str]:
     """Return the lines that the process wrote until it was killed, without a last line that was cut."""
     out = folder.with_name(f"{folder.name}.out")
     command = [sys.executable, "-m", "tests.crash.false_alarms", str(folder)]
@@ -66,10 +66,10 @@ def _life(folder: Path, rng: Random) -> list[str]:
     return lines if code == -signal.SIGKILL else [*lines, f"finding: it ended by itself with {code}"]
 
 
-def _judge(found: list[str], promised: int) -> list[str]:
+def _judge(found: list[str], stored: int) -> list[str]:
     bad = [line for line in found if line.startswith("finding")]
     held = [int(line.split()[1]) for line in found if line.startswith("holds")]
-    return bad + [f"it holds {number} of {promised}" for number in held if number < promised]
+    return bad + [f"it holds {number} of {stored}" for number in held if number < stored]
 
 
 # -- the process -------------------------------------------------------------------------------------------
@@ -84,20 +84,20 @@ async def write(folder: Path) -> None:
         sys.exit(refusal.what)
     # A finding of the level `info` is correct: a kill during the first start may have prevented the first checksums.
     if finding is not None and finding.level != "info":
-        _say("finding", finding.what)
+        _report("finding", finding.what)
     bring_up_to_date(database, 0)
     sqlite_store.CHECKPOINT_BUSY = 400
     sqlite_store.CHECKPOINT_IDLE = 100
     async with open_store(database, boot="boot", new_id=id_maker()) as (store, _):
         held = int(await store.read(_held) or 0)
-        _say("holds", held)
+        _report("holds", held)
         numbers = iter(range(held + 1, sys.maxsize))
         rng = Random(held)
 
         async def count() -> None:
             for number in numbers:
                 await store.write(_hold, number, rng.randrange(200), rng.randrange(3000))
-                _say("stored", number)
+                _report("stored", number)
                 if rng.random() < 0.002:
                     await asyncio.sleep(0.05)
 
@@ -113,7 +113,7 @@ def _hold(tx: Transaction, number: int, slot: int, length: int) -> None:
     tx.settings.put("held", str(max(number, int(tx.settings.get("held") or 0))), number)
 
 
-def _say(kind: str, what: object) -> None:
+def _report(kind: str, what: object) -> None:
     os.write(sys.stdout.fileno(), f"{kind} {what}\n".encode())
 
 

@@ -78,7 +78,7 @@ class Call:
     """A request that reached the model. A request for a summary has no prompt."""
 
     number: int
-    #: The number of the life that made the request.
+    #: The number of the boot that made the request.
     boot: int
     started: float
     #: When the server had sent the whole answer; None if it did not.
@@ -123,21 +123,21 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """One life of one process."""
+    """A process from its start to its end."""
 
     number: int
     spawned: float
     #: None if it ended before it was ready.
     ready: float | None
     ended: float | None
-    #: The name of the process in all its lives.
+    #: The name of the process in all its boots.
     place: str = "daemon"
     #: When it received SIGTERM.
-    told: float | None = None
+    stop_requested: float | None = None
     #: Whether it received SIGKILL.
     killed: bool = False
     #: The spans in which it was suspended by SIGSTOP.
-    slept: Sequence[tuple[float, float]] = ()
+    suspended: Sequence[tuple[float, float]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +146,9 @@ class Poisoned:
 
     token: str
     id: str
-    #: Number of deaths of the daemon.
-    deaths: int
-    #: The end of the message after the deaths, and after a retry by the operator.
+    #: Number of kills of the daemon.
+    kills: int
+    #: The end of the message after the kills, and after a retry by the operator.
     ended: Timeline
     retried: Timeline
     #: The transcript of its channel after both.

@@ -1,8 +1,8 @@
 """Make system calls of the daemon fail, as on a full or failing disk.
 
-Each call of the sweep's acts fails once or permanently, with EIO or ENOSPC. The daemon may continue or exit, but it may
-not hang, report wrong results or show a traceback to a user. The restart on a healthy disk must recover everything. The
-options and the names of points are those of the sweep.
+Each call of the sweep's phases fails once or permanently, with EIO or ENOSPC. The daemon may continue or exit, but it
+may not hang, report wrong results or show a traceback to a user. The restart on a healthy disk must recover
+everything. The options and the names of points are those of the sweep.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tests.crash.injection_judge import as_people_see_it, not_from_failures, tracebacks
+from tests.crash.injection_judge import not_from_failures, tracebacks, visible_faults
 from tests.crash.report import Report
 from tests.crash.sweep import add_options, at_once, part_of, points_for, report_of, run
-from tests.crash.sweep_acts import ACTS, Ended, recover
-from tests.crash.sweep_acts import play as play_act
-from tests.crash.sweep_play import Outcome, SweptBuild, fresh_folder, news, outcome, swept_build
+from tests.crash.sweep_build import Outcome, SweptBuild, fresh_folder, new_violations, outcome, swept_build
+from tests.crash.sweep_daemon import sweep_daemon
+from tests.crash.sweep_phases import PHASES, Ended, recover
+from tests.crash.sweep_phases import play as play_phase
 from tests.crash.sweep_points import Point
-from tests.crash.sweep_stage import staged
 from tests.crash.verdict import Violation
 
 __all__ = ["add_options", "play"]
@@ -57,7 +57,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class Injected:
     """The effects of a fault."""
 
     outcome: Outcome
@@ -75,20 +75,20 @@ def play(options: argparse.Namespace) -> Report:
 async def inject(code: Path, options: argparse.Namespace) -> Report:
     started = time.monotonic()
     named = [Fault.parse(text) for text in options.point or ()]
-    acts = {fault.point.act for fault in named} or options.act or ACTS
-    struck: list[Struck] = []
+    phases = {fault.point.phase for fault in named} or options.phase or PHASES
+    injected: list[Injected] = []
 
-    async def strike_one(fault: Fault) -> Outcome:
-        struck.append(await strike(build, fault, counted[fault.point.act].known))
-        return struck[-1].outcome
+    async def inject_one(fault: Fault) -> Outcome:
+        injected.append(await inject_fault(build, fault, counted[fault.point.phase].known))
+        return injected[-1].outcome
 
     async with swept_build(code) as build:
-        counted = {name: await build.count(build.acts[name], CALLS) for name in ACTS if name in acts}
+        counted = {name: await build.count(build.phases[name], CALLS) for name in PHASES if name in phases}
         every = faults_of(points_for(counted.values(), options))
         faults = named or part_of(every, options)
         print(f"{len(faults)} faults of {len(every)}", flush=True)
-        outcomes = await at_once(map(strike_one, faults), options.parallel)
-    return report_of(outcomes, time.monotonic() - started, **summary(struck))
+        outcomes = await at_once(map(inject_one, faults), options.parallel)
+    return report_of(outcomes, time.monotonic() - started, **summary(injected))
 
 
 def faults_of(points: Sequence[Point]) -> Sequence[Fault]:
@@ -101,24 +101,24 @@ def faults_of(points: Sequence[Point]) -> Sequence[Fault]:
     return [Fault(error, span, point) for point, error, span in product(ours, ERRORS, SPANS)]
 
 
-async def strike(build: SweptBuild, fault: Fault, known: frozenset[Violation] = frozenset()) -> Struck:
+async def inject_fault(build: SweptBuild, fault: Fault, known: frozenset[Violation] = frozenset()) -> Injected:
     """Run the daemon with the fault, stop it, restart it on a healthy disk, and judge the result."""
     started, folder = time.monotonic(), fresh_folder()
-    async with staged(build.code, folder) as stage:
-        ended = await play_act(stage, build.acts[fault.point.act], fault.options(stage.data), PATIENCE)
-        refused = list(stage.notes.refusals)
-        recovered = news(await recover(stage, build.allowed), known)
-        found = [*as_people_see_it(ended), *not_from_failures(recovered)]
+    async with sweep_daemon(build.code, folder) as daemon:
+        ended = await play_phase(daemon, build.phases[fault.point.phase], fault.options(daemon.data), PATIENCE)
+        refused = list(daemon.records.refusals)
+        recovered = new_violations(await recover(daemon, build.allowed), known)
+        found = [*visible_faults(ended), *not_from_failures(recovered)]
         reached = "(INJECTED)" in ended.trace.read_text()
         logged = tracebacks(ended.log)
-    return Struck(outcome(fault, reached, started, found, folder), ended, refused, logged)
+    return Injected(outcome(fault, reached, started, found, folder), ended, refused, logged)
 
 
-def summary(struck: Sequence[Struck]) -> dict[str, Any]:
-    """Return how the disturbed lives ended, and the errors that users and operators saw."""
+def summary(injected: Sequence[Injected]) -> dict[str, Any]:
+    """Return how the disturbed processes ended, and the errors that users and operators saw."""
     return {
-        "wentOn": sum(each.ended.code == 0 for each in struck),
-        "left": sum(each.ended.code not in {0, None} for each in struck),
-        "refusals": Counter(text for each in struck for text in set(each.refused)),
-        "tracebacksInTheLog": Counter(text for each in struck for text in set(each.logged)),
+        "wentOn": sum(each.ended.code == 0 for each in injected),
+        "left": sum(each.ended.code not in {0, None} for each in injected),
+        "refusals": Counter(text for each in injected for text in set(each.refused)),
+        "tracebacksInTheLog": Counter(text for each in injected for text in set(each.logged)),
     }

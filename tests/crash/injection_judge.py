@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.crash.daemon import PYTHONS_OWN
-from tests.crash.sweep_acts import Ended
+from tests.crash.daemon import PYTHON_ERRORS
+from tests.crash.sweep_phases import Ended
 from tests.crash.verdict import Kind, Violation
 
 #: The beginning of an error's fix, in the output of the command line and in a line of the log.
@@ -19,10 +19,10 @@ RETRIED = "a crash counts no attempt"
 LAST = 6
 
 
-def as_people_see_it(ended: Ended) -> list[Violation]:
-    """Return the complaints about the end of a disturbed life."""
+def visible_faults(ended: Ended) -> list[Violation]:
+    """Return the complaints about the end of a disturbed process."""
     lines = ended.log.read_text(errors="replace").splitlines()
-    return [Violation(as_people_see_it.__name__, Kind.OTHER, text) for text in _wrong(ended.code, lines)]
+    return [Violation(visible_faults.__name__, Kind.OTHER, text) for text in _wrong(ended.code, lines)]
 
 
 def not_from_failures(found: Sequence[Violation]) -> list[Violation]:
@@ -48,6 +48,6 @@ def _wrong(code: int | None, lines: Sequence[str]) -> Iterator[str]:
     elif code > 0 and not any(word in line for word in FIX for line in lines[-LAST:]):
         yield f"it exited with {code} and named no fix: {' | '.join(lines[-LAST:])}"
     for line in lines:
-        if line.startswith(PYTHONS_OWN):
+        if line.startswith(PYTHON_ERRORS):
             yield f"it showed a traceback: {line} … {lines[-1]}"
             return

@@ -1,6 +1,6 @@
 """The model of the campaign: its answers name the messages that they answer, and it records every prompt.
 
-It answers with a delay, because the daemon is to die while it waits. A prompt shows which earlier answers survived.
+It answers with a delay, because the daemon is killed while it waits. A prompt shows which earlier answers survived.
 When the model is asked for a summary, it repeats the answers that it is shown, so that later prompts show whether the
 summary has them. The model itself never fails, so every failure is the daemon's.
 """
@@ -19,8 +19,8 @@ from aiohttp import web
 
 from arvis.testing.openai_server import Behaviour, ReceivedRequest, Reply
 from tests.crash.history import Call, Turn, answers_in
-from tests.crash.trigger import Moments, Sight
-from tests.crash.work import MODEL, Asks, Step, next_steps
+from tests.crash.tool_work import MODEL, Asks, Step, next_steps
+from tests.crash.triggers import Observation, Triggers
 
 #: Part of the instructions for extracting facts from a conversation or summarizing it.
 OLDEST_PART = "oldest part of a conversation"
@@ -36,15 +36,15 @@ class Model:
         self,
         *,
         rng: Random,
-        #: Returns the number of a process's current life by its name, which is its API key.
-        life: Callable[[str], int],
-        moments: Moments | None = None,
+        #: Returns the number of a process's current boot by its name, which is its API key.
+        boot_of: Callable[[str], int],
+        triggers: Triggers | None = None,
         #: Shortest and longest time to a whole answer (seconds).
         delay: tuple[float, float] = THINKING,
     ) -> None:
         self._rng = rng
-        self._life = life
-        self._moments = moments or Moments()
+        self._boot_of = boot_of
+        self._triggers = triggers or Triggers()
         self._delay = delay
         self._calls: list[Call] = []
 
@@ -54,16 +54,16 @@ class Model:
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
         place = received.headers["Authorization"].removeprefix("Bearer ")
-        call = self._note(received.document, self._life(place))
-        sight = Sight(place, call.asked)
-        self._moments.asked.fire(sight)
+        call = self._record(received.document, self._boot_of(place))
+        observation = Observation(place, call.asked)
+        self._triggers.asked.fire(observation)
         try:
             response = await self._behaviour(call, received.document).answer(received)
         except (ConnectionError, asyncio.CancelledError):
             self._calls[call.number] = replace(call, dropped=time.monotonic())
             raise
         self._calls[call.number] = replace(call, finished=time.monotonic())
-        self._moments.answered.fire(sight)
+        self._triggers.answered.fire(observation)
         return response
 
     def _behaviour(self, call: Call, document: Mapping[str, Any]) -> Behaviour:
@@ -71,18 +71,20 @@ class Model:
         half = self._rng.uniform(*self._delay) / 2
         if call.keys:
             wanted = next_steps(call.asked[0], json.dumps(document["messages"]))
-            return Slowly(half, Asks.of(wanted))
+            return Delayed(half, Asks.of(wanted))
         pieces = tuple(call.answer.split(" "))
         pieces = tuple(f"{piece} " for piece in pieces[:-1]) + pieces[-1:]
         size = len(json.dumps(document["messages"])) // 4
         return Reply(pieces=pieces, delay=half, pause=half / len(pieces), usage=(size, 5))
 
-    def _note(self, document: Mapping[str, Any], boot: int) -> Call:
-        said = [Turn(turn["role"], _text(turn["content"])) for turn in document["messages"] if "tool_calls" not in turn]
-        told = "\n".join(turn.content for turn in said if turn.role == "system")
-        prompt = tuple(turn for turn in said if turn.role in {"user", "assistant"})
-        call = Call(len(self._calls), boot, time.monotonic(), None, prompt, "", answers_in(told))
-        if OLDEST_PART in told:
+    def _record(self, document: Mapping[str, Any], boot: int) -> Call:
+        turns = [
+            Turn(turn["role"], _text(turn["content"])) for turn in document["messages"] if "tool_calls" not in turn
+        ]
+        instructions = "\n".join(turn.content for turn in turns if turn.role == "system")
+        prompt = tuple(turn for turn in turns if turn.role in {"user", "assistant"})
+        call = Call(len(self._calls), boot, time.monotonic(), None, prompt, "", answers_in(instructions))
+        if OLDEST_PART in instructions:
             # A request for a summary answers no message.
             record = answers_in("\n".join(turn.content for turn in prompt))
             call = replace(call, prompt=(), answer="\n".join(record) or "Nothing was said.")
@@ -95,7 +97,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Slowly:
+class Delayed:
     """Another behaviour after a delay in seconds."""
 
     delay: float

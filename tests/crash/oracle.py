@@ -20,7 +20,7 @@ from tests.crash.calls import (
 )
 from tests.crash.history import History, Sent, tokens_in
 from tests.crash.outages import (
-    a_poison_prompt_is_given_up_and_told,
+    a_poison_prompt_is_given_up_and_reported,
     a_stop_ends_in_time,
     a_stop_interrupts_nothing,
 )
@@ -122,7 +122,7 @@ def a_channel_counts_without_gaps(history: History) -> Found:
                 yield Kind.STORED_TWICE, f"the transcript of {channel} holds {message_id} {count} times"
 
 
-def a_screen_shows_everything_once(history: History) -> Found:
+def a_client_receives_everything_once(history: History) -> Found:
     """Find differences between a transcript and the messages that a resuming client received.
 
     Over all its connections, the client must receive each entry once, in order.
@@ -134,14 +134,14 @@ def a_screen_shows_everything_once(history: History) -> Found:
         ids = Counter(shown.message_id for shown in live)
         for shown in transcript:
             if seen[shown.seq] == 0:
-                yield Kind.MISSING, f"{channel} {shown.seq} never reached the screen: {shown.content}"
+                yield Kind.MISSING, f"{channel} {shown.seq} never reached the client: {shown.content}"
         for seq in (seq for seq, count in seen.items() if count > 1):
-            yield Kind.SHOWN_TWICE, f"{channel} {seq} reached the screen {seen[seq]} times"
+            yield Kind.SHOWN_TWICE, f"{channel} {seq} reached the client {seen[seq]} times"
         for message_id in (each for each, count in ids.items() if count > 1):
-            yield Kind.SHOWN_TWICE, f"{message_id} reached the screen of {channel} {ids[message_id]} times"
+            yield Kind.SHOWN_TWICE, f"{message_id} reached the client of {channel} {ids[message_id]} times"
         for before, after in pairwise(live):
             if after.seq < before.seq:
-                yield Kind.OUT_OF_ORDER, f"{channel} {after.seq} reached the screen after {before.seq}"
+                yield Kind.OUT_OF_ORDER, f"{channel} {after.seq} reached the client after {before.seq}"
         stored = {shown.seq: shown for shown in transcript}
         for shown in live:
             if stored.get(shown.seq) != shown:
@@ -196,7 +196,7 @@ RULES: tuple[Rule, ...] = (
     every_message_has_one_reply,
     a_reply_says_what_it_answers,
     a_channel_counts_without_gaps,
-    a_screen_shows_everything_once,
+    a_client_receives_everything_once,
     replies_follow_the_order_of_acceptance,
     a_prompt_holds_the_earlier_answers,
     a_reply_read_what_it_answers,
@@ -206,6 +206,6 @@ RULES: tuple[Rule, ...] = (
     interrupted_work_is_claimed_again_soon,
     a_stop_ends_in_time,
     a_stop_interrupts_nothing,
-    a_poison_prompt_is_given_up_and_told,
+    a_poison_prompt_is_given_up_and_reported,
     the_rows_agree,
 )

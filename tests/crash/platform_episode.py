@@ -18,23 +18,23 @@ import yaml
 
 from arvis.testing.openai_server import openai_server
 from tests.crash import platform_rows as rows
+from tests.crash.boots import BootLog
 from tests.crash.daemon import Daemon, DaemonFailed, write_config
-from tests.crash.lives import Lives
-from tests.crash.platform_history import History, Kill, broken, troubled
+from tests.crash.platform_history import History, Kill, broken, with_failures
 from tests.crash.platform_model import WritingModel
 from tests.crash.platform_oracle import every_message_is_answered
-from tests.crash.platform_people import People, cut, trouble, until
-from tests.crash.platform_scenes import LAG, Scene, scenes
+from tests.crash.platform_people import People, cut_connections, fail_sends, until
+from tests.crash.platform_servers import ANSWER_DELAY, PlatformServer, servers
 
-#: Share of the kills that fall while the daemon starts, and their latest instant after the start (seconds).
+#: Share of the kills during the start of the daemon, and their latest time after it (seconds).
 DURING_START = 0.15
 START = 1.5
 #: Time for an undisturbed daemon to answer the first message of each person (seconds).
-GREETED = 60.0
-#: An aimed kill whose moment does not come falls anyway after this time (seconds).
-AIMED = 10.0
+FIRST_ANSWERED = 60.0
+#: If nothing is sent in this time, the kill of `kill_at_send_on` comes anyway (seconds).
+SEND_WITHIN = 10.0
 #: A platform answers every send within this time (seconds).
-ANSWERED = LAG[1] + 0.3
+ANSWERED = ANSWER_DELAY[1] + 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,68 +55,68 @@ class Plan:
     #: Maximum length of the drain (seconds). After its fourth crash, a job pauses for 30 s.
     patience: float = 120.0
     #: Whether the platforms and the network fail.
-    troubles: bool = True
-    #: A platform: every kill falls just as something is sent there. None: kills fall at random instants.
-    aim: str | None = None
+    failures: bool = True
+    #: A platform: every kill comes just as something is sent there. None: kills come at random times.
+    kill_at_send_on: str | None = None
 
 
 async def play(plan: Plan) -> History:
     """Run the episode to its end. A failure becomes a problem of the history, not an exception."""
-    async with _stage(plan) as stage:
-        await stage.perform()
-        return stage.history()
+    async with _open(plan) as running:
+        await running.run()
+        return running.history()
 
 
 @asynccontextmanager
-async def _stage(plan: Plan) -> AsyncIterator[_Stage]:
+async def _open(plan: Plan) -> AsyncIterator[_Episode]:
     rng = Random(plan.seed)
     async with AsyncExitStack() as exits:
         model = await exits.enter_async_context(openai_server(default=WritingModel(rng=Random(rng.random()))))
-        platforms = await exits.enter_async_context(scenes(Random(rng.random())))
+        platforms = await exits.enter_async_context(servers(Random(rng.random())))
         config = plan.folder / "config.yaml"
         write_config(config, port=0, api_key="crash-key", model_url=model.base_url, database=None)
         _add_bots(config, platforms, plan.delivery)
-        daemon = Daemon(code=plan.code, folder=plan.folder, config=config, lives=Lives())
+        daemon = Daemon(code=plan.code, folder=plan.folder, config=config, boot_log=BootLog())
         exits.push_async_callback(daemon.close)
-        yield _Stage(plan=plan, rng=rng, daemon=daemon, platforms=platforms)
+        yield _Episode(plan=plan, rng=rng, daemon=daemon, platforms=platforms)
 
 
-def _add_bots(path: Path, platforms: Sequence[Scene], delivery: str) -> None:
+def _add_bots(path: Path, platforms: Sequence[PlatformServer], delivery: str) -> None:
     config = yaml.safe_load(path.read_text())
-    config["bots"] = {scene.platform: [{"name": "main", "agent": "helper", **scene.bot}] for scene in platforms}
-    config["owners"] = {scene.platform: scene.owners for scene in platforms}
+    config["bots"] = {server.platform: [{"name": "main", "agent": "helper", **server.bot}] for server in platforms}
+    config["owners"] = {server.platform: server.owners for server in platforms}
     config["delivery"] = {"telegram": delivery, "answer_within": "24h", "late_after": "24h"}
     # A failed send is retried after seconds, not minutes.
     config["queue"] = {"retry_base_seconds": 1, "max_attempts": 20}
     path.write_text(yaml.safe_dump(config))
 
 
-class _Stage:
-    def __init__(self, *, plan: Plan, rng: Random, daemon: Daemon, platforms: Sequence[Scene]) -> None:
+class _Episode:
+    def __init__(self, *, plan: Plan, rng: Random, daemon: Daemon, platforms: Sequence[PlatformServer]) -> None:
         self._plan = plan
         self._rng = rng
         self._daemon = daemon
         self._platforms = platforms
         self._data = plan.folder / "data"
-        self._people = People(scenes=platforms, rng=Random(rng.random()), rate=plan.rate)
+        self._people = People(servers=platforms, rng=Random(rng.random()), rate=plan.rate)
         self._kills: list[Kill] = []
         self._problems: list[str] = []
         self._rows: dict[str, list[str]] = {}
         self._unknown: list[str] = []
 
-    async def perform(self) -> None:
+    async def run(self) -> None:
         over = asyncio.Event()
         tasks: list[asyncio.Task[None]] = []
         try:
             await self._open()
             tasks.append(asyncio.create_task(self._people.write(over)))
-            if self._plan.troubles:
+            if self._plan.failures:
                 tasks += [
                     asyncio.create_task(work(self._platforms, Random(self._rng.random()), over))
-                    for work in (trouble, cut)
+                    for work in (fail_sends, cut_connections)
                 ]
             for _ in range(self._plan.kills):
-                await self._strike()
+                await self._kill()
             await self._drain(over, tasks)
             await self._daemon.stop()
             self._rows = rows.offending(self._data, self._plan.delivery)
@@ -134,19 +134,19 @@ class _Stage:
     async def _open(self) -> None:
         await self._daemon.start()
         await self._daemon.ready()
-        if not await until(lambda: all(scene.hears for scene in self._platforms), GREETED):
+        if not await until(lambda: all(server.is_connected for server in self._platforms), FIRST_ANSWERED):
             self._problems.append("Not every bot listened before any kill")
-        await self._people.greet()
-        if not await until(self._is_answered, GREETED):
+        await self._people.write_first()
+        if not await until(self._is_answered, FIRST_ANSWERED):
             self._problems.append("The first messages were not answered before any kill")
 
-    async def _strike(self) -> None:
+    async def _kill(self) -> None:
         """Start the daemon if it is not running, kill it, and record the sends in progress."""
         if not self._daemon.alive:
             await self._daemon.start()
-        if self._plan.aim is not None:
+        if self._plan.kill_at_send_on is not None:
             await self._daemon.ready()
-            await self._until_sent(self._plan.aim)
+            await self._until_sent(self._plan.kill_at_send_on)
         elif self._kills and self._rng.random() < DURING_START:
             await asyncio.sleep(self._rng.uniform(0, START))
         else:
@@ -154,18 +154,17 @@ class _Stage:
             await asyncio.sleep(self._rng.uniform(0, self._plan.window))
         at = time.monotonic()
         self._daemon.kill()
-        await self._daemon.dead()
+        await self._daemon.killed()
         self._kills.append(Kill(at, await asyncio.to_thread(rows.under_way, self._data)))
 
     async def _until_sent(self, platform: str) -> None:
-        """Wait for the next send on the platform, but not longer than `AIMED`. The platform has not answered it yet."""
-        scene = next(scene for scene in self._platforms if scene.platform == platform)
-        before = len(scene.sends())
-        await until(lambda: len(scene.sends()) > before, AIMED, every=0.005)
+        """Wait up to `SEND_WITHIN` for the next send on the platform, which has not answered it yet."""
+        server = next(server for server in self._platforms if server.platform == platform)
+        before = len(server.sends())
+        await until(lambda: len(server.sends()) > before, SEND_WITHIN, every=0.005)
 
     async def _drain(self, over: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
-        """Start one more life without a kill. Wait until everything is answered and no job is left, or patience
-        ends."""
+        """Start the daemon once more. Wait until everything is answered and no job is left, or patience ends."""
         over.set()
         await self._daemon.start()
         await self._daemon.ready()
@@ -179,17 +178,17 @@ class _Stage:
 
     def _is_answered(self) -> bool:
         history = self.history()
-        return all(history.copies(said) for said in history.said)
+        return all(history.copies(written) for written in history.written)
 
     def history(self) -> History:
-        sends = [send for scene in self._platforms for send in scene.sends()]
-        sends = troubled(sends, [each for scene in self._platforms for each in scene.troubles])
-        for scene in self._platforms:
-            sends = broken(sends, scene.platform, scene.cuts, ANSWERED)
+        sends = [send for server in self._platforms for send in server.sends()]
+        sends = with_failures(sends, [each for server in self._platforms for each in server.failures])
+        for server in self._platforms:
+            sends = broken(sends, server.platform, server.cuts, ANSWERED)
         return History(
             delivery=self._plan.delivery,
-            said=tuple(self._people.said),
-            seen={place: seen for scene in self._platforms for place, seen in scene.seen().items()},
+            written=tuple(self._people.written),
+            seen={place: seen for server in self._platforms for place, seen in server.seen().items()},
             sends=sends,
             kills=tuple(self._kills),
             boots=self._daemon.boots,

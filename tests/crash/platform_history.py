@@ -15,12 +15,12 @@ DISCORD, TELEGRAM, SLACK = "discord", "telegram", "slack"
 #: A complete reply of the campaign's model.
 _WHOLE = re.compile(r"Answer \d+ to m-\d{6}(?: m-\d{6})*\. (?:\w+ )*That is all\.")
 PLACEHOLDER = "…"
-#: The kind of a trouble that ends the previous one before it has met a send.
-PEACE = "peace"
+#: The kind of a failure that ends the previous one before it has met a send.
+CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Written:
     """A message that a person wrote."""
 
     token: str
@@ -49,7 +49,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Failure:
     """A failure of a platform for one request that sends."""
 
     platform: str
@@ -62,7 +62,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A request that puts something into a chat, and the platform's trouble with it."""
+    """A request that puts something into a chat, and the platform's failure with it."""
 
     platform: str
     #: The unit to which the platform's rate limit applies.
@@ -70,7 +70,7 @@ class Send:
     at: float
     #: Known only for Telegram.
     text: str = ""
-    trouble: Trouble | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class History:
 
     #: Telegram's delivery guarantee.
     delivery: str
-    said: Sequence[Said]
+    written: Sequence[Written]
     #: Place -> the messages that it shows at the end, in order.
     seen: Mapping[str, Sequence[Seen]]
     sends: Sequence[Send]
@@ -110,9 +110,9 @@ class History:
     def whole(self, place: str) -> list[Seen]:
         return [each for each in self.seen.get(place, ()) if each.is_whole]
 
-    def copies(self, said: Said) -> list[Seen]:
+    def copies(self, written: Written) -> list[Seen]:
         """Return the complete replies in the message's place that name it."""
-        return [each for each in self.whole(said.place) if said.token in each.tokens]
+        return [each for each in self.whole(written.place) if written.token in each.tokens]
 
     @property
     def places(self) -> Mapping[str, str]:
@@ -121,29 +121,29 @@ class History:
 
 
 def broken(sends: Sequence[Send], platform: str, cuts: Sequence[float], within: float) -> list[Send]:
-    """Return the sends with a trouble `broke` for each whose connection was cut before its answer, up to `within`
+    """Return the sends with a failure `broke` for each whose connection was cut before its answer, up to `within`
     seconds."""
     return [
-        replace(send, trouble=Trouble(platform, cut, "broke"))
+        replace(send, failure=Failure(platform, cut, "broke"))
         if send.platform == platform
-        and send.trouble is None
+        and send.failure is None
         and (cut := next((at for at in cuts if send.at <= at <= send.at + within), 0.0))
         else send
         for send in sends
     ]
 
 
-def troubled(sends: Sequence[Send], troubles: Sequence[Trouble]) -> list[Send]:
-    """Return the sends with their troubles: each meets the first send of its platform before the next trouble or
-    peace."""
+def with_failures(sends: Sequence[Send], failures: Sequence[Failure]) -> list[Send]:
+    """Return the sends with their failures: each meets the first send of its platform before the next failure or
+    its cancellation."""
     left = sorted(sends, key=lambda send: send.at)
-    met: dict[int, Trouble] = {}
-    for platform in {trouble.platform for trouble in troubles}:
-        own = sorted((each for each in troubles if each.platform == platform), key=lambda each: each.at)
+    met: dict[int, Failure] = {}
+    for platform in {failure.platform for failure in failures}:
+        own = sorted((each for each in failures if each.platform == platform), key=lambda each: each.at)
         ends = [*(each.at for each in own[1:]), float("inf")]
-        for trouble, end in ((each, end) for each, end in zip(own, ends, strict=True) if each.kind != PEACE):
+        for failure, end in ((each, end) for each, end in zip(own, ends, strict=True) if each.kind != CANCELLED):
             for number, send in enumerate(left):
-                if send.platform == platform and trouble.at <= send.at < end:
-                    met[number] = trouble
+                if send.platform == platform and failure.at <= send.at < end:
+                    met[number] = failure
                     break
     return [Send(send.platform, send.channel, send.at, send.text, met.get(number)) for number, send in enumerate(left)]

@@ -42,8 +42,8 @@ class WritingModel:
 
 def _asked(received: ReceivedRequest) -> tuple[str, ...]:
     """Return the messages after the last reply of the prompt, each once."""
-    said = tuple(Turn(turn["role"], _text(turn["content"])) for turn in received.document["messages"])
-    prompt = tuple(turn for turn in said if turn.role in {"user", "assistant"})
+    turns = tuple(Turn(turn["role"], _text(turn["content"])) for turn in received.document["messages"])
+    prompt = tuple(turn for turn in turns if turn.role in {"user", "assistant"})
     return tuple(dict.fromkeys(Call(0, 0, 0.0, None, prompt, "").asked))
 
 

@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from tests.crash.platform_history import DISCORD, PLACEHOLDER, SLACK, TELEGRAM, History, Said, Send
+from tests.crash.platform_history import DISCORD, PLACEHOLDER, SLACK, TELEGRAM, History, Send, Written
 from tests.crash.verdict import Found, Kind, Violation
 
 #: Tolerances in seconds for a send that left before the refusal arrived, and for the rounding of clocks.
 IN_FLIGHT = 0.3
 ROUNDING = 0.02
 #: Beginning of the notice to the owner about a message that may be missing.
-TOLD_TO_THE_OWNER = "A message could not be delivered to "
+OWNER_NOTICE = "A message could not be delivered to "
 
 
 Rule = Callable[[History], Found]
@@ -28,29 +28,29 @@ def every_message_is_answered(history: History) -> Found:
 
     With Telegram's `at_most_once`, a reply may be missing if the daemon reports it.
     """
-    for said in history.said:
-        if history.copies(said) or _is_told_as_unknown(history, said):
+    for written in history.written:
+        if history.copies(written) or _is_reported_unknown(history, written):
             continue
-        elsewhere = [place for place in history.seen for each in history.whole(place) if said.token in each.tokens]
+        elsewhere = [place for place in history.seen for each in history.whole(place) if written.token in each.tokens]
         if elsewhere:
-            yield Kind.OTHER, f"{said.token} of {said.place} is answered in {elsewhere[0]}"
+            yield Kind.OTHER, f"{written.token} of {written.place} is answered in {elsewhere[0]}"
         else:
-            yield Kind.LOST, f"{said.token} of {said.place} has no reply"
+            yield Kind.LOST, f"{written.token} of {written.place} has no reply"
 
 
-def _is_told_as_unknown(history: History, said: Said) -> bool:
-    allowed = history.delivery == "at_most_once" and said.platform == TELEGRAM
-    return allowed and any(said.token in text for text in history.unknown)
+def _is_reported_unknown(history: History, written: Written) -> bool:
+    allowed = history.delivery == "at_most_once" and written.platform == TELEGRAM
+    return allowed and any(written.token in text for text in history.unknown)
 
 
 def every_message_has_one_reply(history: History) -> Found:
     """Find messages with replies of different texts, which come from two turns."""
-    for said in history.said:
-        texts = {each.text for each in history.copies(said)}
+    for written in history.written:
+        texts = {each.text for each in history.copies(written)}
         if len(texts) > 1:
             yield (
                 Kind.STORED_TWICE,
-                f"{said.token} of {said.place} has {len(texts)} replies: {' | '.join(sorted(texts))}",
+                f"{written.token} of {written.place} has {len(texts)} replies: {' | '.join(sorted(texts))}",
             )
 
 
@@ -104,14 +104,14 @@ def _cut_off(history: History, text: str) -> int:
     """Count Telegram's answers that were cut off, for sends of this text or for all sends if `text` is empty."""
     return sum(
         send.platform == TELEGRAM
-        and send.trouble is not None
-        and send.trouble.kind in {"after", "broke"}
+        and send.failure is not None
+        and send.failure.kind in {"after", "broke"}
         and (not text or send.text.strip() == text)
         for send in history.sends
     )
 
 
-def nothing_is_left_half(history: History) -> Found:
+def no_reply_is_incomplete(history: History) -> Found:
     """Find drafts beside the reply, and unexpected notices.
 
     On Telegram a kill may leave an empty placeholder, because the daemon cannot look for it there.
@@ -119,7 +119,7 @@ def nothing_is_left_half(history: History) -> Found:
     placeholders = 0
     for place, platform in sorted(history.places.items()):
         for each in history.seen[place]:
-            if each.is_whole or (history.delivery == "at_most_once" and each.text.startswith(TOLD_TO_THE_OWNER)):
+            if each.is_whole or (history.delivery == "at_most_once" and each.text.startswith(OWNER_NOTICE)):
                 continue
             if each.text == PLACEHOLDER and platform == TELEGRAM:
                 placeholders += 1
@@ -135,8 +135,8 @@ def placeholders(history: History) -> int:
 
 def a_reply_has_a_question(history: History) -> Found:
     asked: dict[str, set[str]] = defaultdict(set)
-    for said in history.said:
-        asked[said.place].add(said.token)
+    for written in history.written:
+        asked[written.place].add(written.token)
     for place in sorted(history.seen):
         for each in history.whole(place):
             if unknown := set(each.tokens) - asked[place]:
@@ -158,15 +158,15 @@ def replies_follow_the_order(history: History) -> Found:
                 yield Kind.OUT_OF_ORDER, f"{place} answers {before} before {after}"
 
 
-def a_platform_gets_its_rest(history: History) -> Found:
+def a_retry_waits_for_the_platform(history: History) -> Found:
     """Find sends to a channel before the end of the platform's `retry_after`.
 
     A kill is an exception, because the daemon forgets the wait.
     """
     for refused in history.sends:
-        if refused.trouble is None or refused.trouble.retry_after <= 0:
+        if refused.failure is None or refused.failure.retry_after <= 0:
             continue
-        end = refused.at + refused.trouble.retry_after
+        end = refused.at + refused.failure.retry_after
         for send in history.sends:
             soon = refused.at + IN_FLIGHT < send.at < end - ROUNDING
             if soon and _same_channel(send, refused) and not _killed(history, refused, send):
@@ -182,7 +182,7 @@ def _same_channel(send: Send, other: Send) -> bool:
     return (send.platform, send.channel) == (other.platform, other.channel)
 
 
-def nobody_met_a_problem(history: History) -> Found:
+def no_user_met_a_problem(history: History) -> Found:
     for problem in history.problems:
         yield Kind.OTHER, problem
 
@@ -194,15 +194,15 @@ def the_rows_agree(history: History) -> Found:
 
 
 RULES: tuple[Rule, ...] = (
-    nobody_met_a_problem,
+    no_user_met_a_problem,
     every_message_is_answered,
     every_message_has_one_reply,
     a_keyed_platform_shows_it_once,
     telegram_repeats_only_what_was_interrupted,
     telegram_repeats_one_a_kill,
-    nothing_is_left_half,
+    no_reply_is_incomplete,
     a_reply_has_a_question,
     replies_follow_the_order,
-    a_platform_gets_its_rest,
+    a_retry_waits_for_the_platform,
     the_rows_agree,
 )

@@ -18,8 +18,8 @@ class Result(EpisodeResult):
 
     kills_in_start: int
     messages: Mapping[str, int]
-    brought_again: int
-    troubles: Mapping[str, int]
+    redelivered: int
+    failures: Mapping[str, int]
     sends: int
     #: Sends that were recorded as being in progress at a kill.
     under_way: int
@@ -37,14 +37,14 @@ class Result(EpisodeResult):
 
 def result_of(seed: str, history: History, seconds: float) -> Result:
     killed = [boot for boot in history.boots if boot.killed]
-    met = [send.trouble.kind for send in history.sends if send.trouble is not None]
+    met = [send.failure.kind for send in history.sends if send.failure is not None]
     return Result(
         seed=seed,
         kills=len(killed),
         kills_in_start=sum(boot.ready is None for boot in killed),
-        messages=Counter(said.platform for said in history.said),
-        brought_again=sum(said.times - 1 for said in history.said),
-        troubles=Counter(met),
+        messages=Counter(written.platform for written in history.written),
+        redelivered=sum(written.times - 1 for written in history.written),
+        failures=Counter(met),
         sends=len(history.sends),
         under_way=sum(len(kill.under_way) for kill in history.kills),
         copies=telegram_copies(history),
@@ -59,15 +59,15 @@ def result_of(seed: str, history: History, seconds: float) -> Result:
 def totals(results: Sequence[Result]) -> dict[str, Any]:
     """Return the sums over all episodes, with one figure for each kind of violation."""
     messages = sum((Counter(result.messages) for result in results), Counter[str]())
-    troubles = sum((Counter(result.troubles) for result in results), Counter[str]())
+    failures = sum((Counter(result.failures) for result in results), Counter[str]())
     starts = sorted(each for result in results for each in result.starts)
     kills = sum(result.kills for result in results)
     return {
         "kills": kills,
         "killsDuringStart": sum(result.kills_in_start for result in results),
         **{f"messages {platform}": count for platform, count in sorted(messages.items())},
-        "broughtAgain": sum(result.brought_again for result in results),
-        **{f"answered {kind}": count for kind, count in sorted(troubles.items())},
+        "redelivered": sum(result.redelivered for result in results),
+        **{f"answered {kind}": count for kind, count in sorted(failures.items())},
         "sends": sum(result.sends for result in results),
         "underWayAtKills": sum(result.under_way for result in results),
         "furtherCopiesTelegram": sum(result.copies for result in results),

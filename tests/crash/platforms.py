@@ -49,12 +49,12 @@ def play(options: argparse.Namespace) -> Report:
         plans = [
             Plan(
                 seed=case.seed,
-                kills=case.blows,
+                kills=case.disturbances,
                 code=code,
                 delivery=options.telegram,
                 window=options.window,
                 rate=options.rate,
-                troubles=not options.calm,
+                failures=not options.calm,
             )
             for case in cases_of(options.seed, options.kills, options.episode)
         ]

@@ -1,4 +1,4 @@
-"""A prompt that kills every process that calls the model about it, until it is given up; then it is cured and
+"""A prompt that kills every process that calls the model about it, until it is given up; then it is answered and
 retried."""
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from tests.crash.cluster import Cluster
 from tests.crash.endpoint import Endpoints
 from tests.crash.history import Poisoned, Timeline, token_of
-from tests.crash.trigger import Sight, Trigger
-from tests.crash.users import PAUSE_BETWEEN_TRIES, Refused, Voice
+from tests.crash.triggers import Observation, Trigger
+from tests.crash.users import PAUSE_BETWEEN_TRIES, Refused, Sender
 
 CHANNEL = "chat-poison"
 TOKEN = token_of(999_999)
@@ -25,57 +25,57 @@ R = TypeVar("R")
 class Poison:
     """Acts as the writer of the prompt and as the operator. `asked` fires when the model is called."""
 
-    def __init__(self, *, cluster: Cluster, endpoints: Endpoints, asked: Trigger, voice: Voice, rng: Random) -> None:
+    def __init__(self, *, cluster: Cluster, endpoints: Endpoints, asked: Trigger, sender: Sender, rng: Random) -> None:
         self._cluster = cluster
         self._endpoints = endpoints
         self._asked = asked
-        self._voice = voice
+        self._sender = sender
         self._rng = rng
-        self._deaths = 0
+        self._kills = 0
 
     async def play(self, patience: float) -> Poisoned:
         """Play the prompt and the retry. Each may take `patience` seconds."""
         await self._cluster.start()
         self._arm()
-        message_id = await self._outlived(self._say())
-        ended = await self._outlived(self._end_of(message_id, patience))
+        message_id = await self._with_restarts(self._send())
+        ended = await self._with_restarts(self._end_of(message_id, patience))
         self._asked.disarm()
         endpoint = await self._endpoints.one(self._rng)
         if ended.status == "failed":
             await endpoint.retry(await endpoint.job_of(message_id))
         retried = await self._end_of(message_id, patience)
         shown = await endpoint.transcript(CHANNEL, within=10)
-        return Poisoned(TOKEN, message_id, self._deaths, ended, retried, tuple(shown))
+        return Poisoned(TOKEN, message_id, self._kills, ended, retried, tuple(shown))
 
     def _arm(self) -> None:
         self._asked.arm(self._kill, token=TOKEN)
 
-    def _kill(self, sight: Sight) -> None:
-        assert sight.place is not None, "the model knows the calling process"
-        self._deaths += 1
-        self._cluster.named(sight.place).kill()
+    def _kill(self, observation: Observation) -> None:
+        assert observation.place is not None, "the model knows the calling process"
+        self._kills += 1
+        self._cluster.named(observation.place).kill()
         self._arm()
 
-    async def _outlived(self, wish: Coroutine[Any, Any, R]) -> R:
-        """Return the result of the coroutine, and restart every process that dies meanwhile."""
-        task = asyncio.create_task(wish)
+    async def _with_restarts(self, work: Coroutine[Any, Any, R]) -> R:
+        """Return the result of the coroutine, and restart every process that is killed meanwhile."""
+        task = asyncio.create_task(work)
         try:
             while not task.done():
-                death = asyncio.create_task(self._cluster.a_death())
-                await asyncio.wait({task, death}, return_when=asyncio.FIRST_COMPLETED)
-                if death.done():
-                    death.result()
+                killed = asyncio.create_task(self._cluster.first_killed())
+                await asyncio.wait({task, killed}, return_when=asyncio.FIRST_COMPLETED)
+                if killed.done():
+                    killed.result()
                     await self._cluster.start()
                 else:
-                    death.cancel()
+                    killed.cancel()
             return task.result()
         finally:
             task.cancel()
 
-    async def _say(self) -> str:
+    async def _send(self) -> str:
         while True:
             try:
-                return await self._voice.say(TOKEN, f"Please answer {TOKEN}.")
+                return await self._sender.send(TOKEN, f"Please answer {TOKEN}.")
             except Refused:
                 await asyncio.sleep(PAUSE_BETWEEN_TRIES)
 

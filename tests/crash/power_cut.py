@@ -15,12 +15,12 @@ from functools import partial
 from pathlib import Path
 
 from tests.crash import campaign
-from tests.crash.blows import Aim
 from tests.crash.campaign import cases_of
+from tests.crash.disturbances import Instant
 from tests.crash.episode import Plan
 from tests.crash.namespace import Refused, enter
 from tests.crash.oracle import every_accepted_message_is_answered
-from tests.crash.power import Disk, Meter, PoweredDaemon
+from tests.crash.power_disk import Disk, Meter, PoweredDaemon
 from tests.crash.report import Report, report_of, totals
 from tests.crash.variants.build import Edit, copied
 
@@ -43,9 +43,9 @@ def play(options: argparse.Namespace) -> Report:
         plans = [
             Plan(
                 seed=case.seed,
-                blows=case.blows,
+                disturbances=case.disturbances,
                 code=code,
-                aim=Aim.ACKNOWLEDGED if options.unsynced else Aim.RANDOM,
+                instant=Instant.ACKNOWLEDGED if options.unsynced else Instant.RANDOM,
                 window=options.window,
                 daemon=partial(PoweredDaemon, meter=meter),
                 patience=5.0 if options.unsynced else 90.0,
@@ -53,7 +53,7 @@ def play(options: argparse.Namespace) -> Report:
             for case in cases_of(options.seed, options.cuts, options.episode)
         ]
         results = asyncio.run(campaign.play_all(map(campaign.play, plans)))
-    figures = {"cuts": meter.cuts, "cutsThatTheControlDenies": meter.lying, **totals(results)}
+    figures = {"cuts": meter.cuts, "invalidCuts": meter.invalid, **totals(results)}
     broken = {violation.rule for result in results for violation in result.violations}
     if not options.unsynced:
         return report_of(figures, results, failed=bool(broken) or meter.cuts < options.cuts)

@@ -23,7 +23,7 @@ class EpisodeResult:
 
     seed: str
     seconds: float
-    #: Lives that ended by a kill.
+    #: Boots that ended by a kill.
     kills: int
     violations: Sequence[Violation]
     #: The data folder of a failed episode, which is kept.
@@ -50,10 +50,10 @@ class EpisodeResult:
 class Result(EpisodeResult):
     """The figures of an episode with chats."""
 
-    #: Lives that were killed before they were ready.
+    #: Boots that were killed before they were ready.
     kills_in_start: int
-    #: Spans of SIGSTOP.
-    sleeps: int
+    #: Spans between SIGSTOP and SIGCONT.
+    suspensions: int
     #: Seconds from each SIGTERM to the end.
     drains: Sequence[float]
     messages: int
@@ -70,7 +70,7 @@ class Result(EpisodeResult):
         return {
             "kills": self.kills,
             "killsDuringStart": self.kills_in_start,
-            "sleeps": self.sleeps,
+            "suspensions": self.suspensions,
             "stops": len(self.drains),
             "drainSeconds": [round(each, 3) for each in self.drains],
             "messages": self.messages,
@@ -99,7 +99,7 @@ def report_of(
 ) -> Report:
     """Return the report of these episodes. Without `failed`, it fails if there is a violation."""
     found = [(result, violation) for result in results for violation in result.violations]
-    lines = [f"seed {result.seed}: {_told(violation)}" for result, violation in found]
+    lines = [f"seed {result.seed}: {_text(violation)}" for result, violation in found]
     document = further | {"episodes": [result.document() for result in results]}
     return Report(figures, lines, document, bool(found) if failed is None else failed)
 
@@ -121,7 +121,7 @@ def explain(result: EpisodeResult) -> str:
     return shown(report_of({}, [result]).complaints)
 
 
-def _told(violation: Violation) -> str:
+def _text(violation: Violation) -> str:
     return f"{violation.rule.replace('_', ' ')} [{violation.kind}]: {violation.detail}"
 
 
@@ -131,7 +131,7 @@ def result_of(seed: str, history: History, seconds: float) -> Result:
         seed=seed,
         kills=len(killed),
         kills_in_start=sum(boot.ready is None for boot in killed),
-        sleeps=sum(len(boot.slept) for boot in history.boots),
+        suspensions=sum(len(boot.suspended) for boot in history.boots),
         drains=drains(history),
         messages=sum(sent.acked is not None for sent in history.sent),
         answered=sum(timeline.status == "answered" for timeline in history.timelines.values()),
@@ -148,12 +148,12 @@ def totals(results: Sequence[Result]) -> dict[str, Any]:
     """Return the sums over all episodes, with one figure for each kind of violation."""
     kills = sum(result.kills for result in results)
     stops = sorted(each for result in results for each in result.drains)
-    blows = kills + len(stops) + sum(result.sleeps for result in results)
+    disturbances = kills + len(stops) + sum(result.suspensions for result in results)
     seconds = sum(result.seconds for result in results)
     return {
         "kills": kills,
         "killsDuringStart": sum(result.kills_in_start for result in results),
-        "sleeps": sum(result.sleeps for result in results),
+        "suspensions": sum(result.suspensions for result in results),
         "stops": len(stops),
         **{f"stopSecondsP{share}": round(_percentile(stops, share), 2) for share in (50, 99)},
         "messages": sum(result.messages for result in results),
@@ -162,7 +162,7 @@ def totals(results: Sequence[Result]) -> dict[str, Any]:
         **by_kind(results),
         "interruptedCalls": sum(len(result.recoveries) for result in results),
         "worstRecoverySeconds": round(max((each for result in results for each in result.recoveries), default=0.0), 3),
-        "secondsPerBlow": round(seconds / blows, 2) if blows else 0.0,
+        "secondsPerDisturbance": round(seconds / disturbances, 2) if disturbances else 0.0,
     }
 
 

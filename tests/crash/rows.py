@@ -113,8 +113,8 @@ RECEIPTS: LiteralString = """
     SELECT m.content, count(u.id) FROM messages m LEFT JOIN usage u ON u.execution_id = m.execution_id
     WHERE m.role = 'user' GROUP BY m.id, m.content"""
 
-#: Additional rules for episodes in which no process was killed or slept past its lease.
-UNHARMED: Rules = {
+#: Additional rules for episodes in which no process was killed or suspended past its lease.
+UNDISTURBED: Rules = {
     "a stop counts no crash": """
         SELECT id, kind, crashes FROM jobs WHERE crashes > 0""",
     "a stop recovers nothing": """
@@ -122,14 +122,14 @@ UNHARMED: Rules = {
 }
 
 #: Maximum number of rows that are reported for each rule.
-TOLD = 10
+MOST_ROWS = 10
 
 Query = Callable[[LiteralString], Iterable[Sequence[Any]]]
 
 
-def offending(data: Path, database: str | None, *, unharmed: bool = False) -> dict[str, list[str]]:
+def offending(data: Path, database: str | None, *, undisturbed: bool = False) -> dict[str, list[str]]:
     """Return the rows that break each rule, as texts. A rule that is kept is left out."""
-    rules = {**OFFENDERS, **UNHARMED} if unharmed else OFFENDERS
+    rules = {**OFFENDERS, **UNDISTURBED} if undisturbed else OFFENDERS
     return ask_sqlite(data / "arvis.db", rules) if database is None else _postgresql(database, rules)
 
 
@@ -155,7 +155,7 @@ def ask_sqlite(path: Path, rules: Rules) -> dict[str, list[str]]:
         orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
     for rule, rows in {"the file is sound": damage, "references hold": orphans}.items():
         if rows:
-            found[rule] = _told(rows)
+            found[rule] = _texts(rows)
     return found
 
 
@@ -166,9 +166,9 @@ def _postgresql(url: str, rules: Rules) -> dict[str, list[str]]:
 
 def _ask(query: Query, rules: Rules) -> dict[str, list[str]]:
     answers = {rule: list(query(text)) for rule, text in rules.items()}
-    return {rule: _told(rows) for rule, rows in answers.items() if rows}
+    return {rule: _texts(rows) for rule, rows in answers.items() if rows}
 
 
-def _told(rows: Sequence[Sequence[Any]]) -> list[str]:
-    told = [" ".join(str(value) for value in row) for row in rows[:TOLD]]
-    return told if len(rows) <= TOLD else [*told, f"and {len(rows) - TOLD} more"]
+def _texts(rows: Sequence[Sequence[Any]]) -> list[str]:
+    texts = [" ".join(str(value) for value in row) for row in rows[:MOST_ROWS]]
+    return texts if len(rows) <= MOST_ROWS else [*texts, f"and {len(rows) - MOST_ROWS} more"]

@@ -27,61 +27,61 @@ from tests.unsteady_postgres import UnsteadyPostgres, unsteady_postgres
 
 #: Everything is answered within this time after the server is back and the processes run (seconds).
 BACK_WITHIN = 30.0
-#: Seconds between two blows, and lengths of the server's outages. Some outages are longer than a lease.
+#: Seconds between two disturbances, and lengths of the server's outages. Some outages are longer than a lease.
 BETWEEN = (0.3, 2.5)
 AWAY = (0.0, 0.2, 1.0, 4.0)
 LEASE = 3.0
 #: Clients must get these errors during an outage.
 PROMISED = ("was answered 503", "'message': 'The database is not available.'")
-#: Number of blows in an episode.
+#: Number of disturbances in an episode.
 EPISODE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Blows:
+class Disturbances:
     """The number of kills of processes and of the server in an episode. The last kill is the server's."""
 
     kills: int
     servers: int
 
 
-def ordeal(unsteady: UnsteadyPostgres, blows: Blows) -> Callable[[Cluster, Random], Awaitable[bool]]:
-    async def suffer(cluster: Cluster, rng: Random) -> bool:
+def scenario(unsteady: UnsteadyPostgres, disturbances: Disturbances) -> Callable[[Cluster, Random], Awaitable[bool]]:
+    async def disturb(cluster: Cluster, rng: Random) -> bool:
         await cluster.start()
         await cluster.ready()
-        acts = ["process"] * blows.kills + ["server"] * max(0, blows.servers - 1)
-        rng.shuffle(acts)
-        for act in (*acts, *["server"][: blows.servers]):
+        victims = ["process"] * disturbances.kills + ["server"] * max(0, disturbances.servers - 1)
+        rng.shuffle(victims)
+        for victim in (*victims, *["server"][: disturbances.servers]):
             await asyncio.sleep(rng.uniform(*BETWEEN))
-            if act == "server":
+            if victim == "server":
                 await asyncio.to_thread(unsteady.kill)
                 await asyncio.sleep(rng.choice(AWAY))
                 await asyncio.to_thread(unsteady.start)
             else:
                 daemon = rng.choice(cluster.daemons)
                 daemon.kill()
-                await daemon.dead()
+                await daemon.killed()
                 await cluster.start()
         return False
 
-    return suffer
+    return disturb
 
 
-def inspected(data: Path, database: str | None, *, unharmed: bool) -> dict[str, list[str]]:
+def inspected(data: Path, database: str | None, *, undisturbed: bool) -> dict[str, list[str]]:
     """Return the rows that break a rule, including jobs for which an outage counted as an attempt."""
     assert database is not None
-    found = offending(data, database, unharmed=unharmed)
+    found = offending(data, database, undisturbed=undisturbed)
     with psycopg.connect(database) as connection:
         charged = connection.execute("SELECT id, kind, attempts, error FROM jobs WHERE attempts > 0").fetchall()
         crashed = connection.execute("SELECT id, kind, crashes FROM jobs WHERE crashes > 0").fetchall()
     if charged:
         found["no attempt is charged for an outage"] = [str(row) for row in charged]
-    if crashed and unharmed:
+    if crashed and undisturbed:
         found["no crash is charged for an outage"] = [str(row) for row in crashed]
     return found
 
 
-def plan_of(unsteady: UnsteadyPostgres, code: Path, seed: str, blows: Blows, shape: Shape) -> Plan:
+def plan_of(unsteady: UnsteadyPostgres, code: Path, seed: str, disturbances: Disturbances, shape: Shape) -> Plan:
     return Plan(
         seed=seed,
         code=code,
@@ -90,21 +90,21 @@ def plan_of(unsteady: UnsteadyPostgres, code: Path, seed: str, blows: Blows, sha
         server=unsteady.server.url("postgres"),
         lease=LEASE,
         inspect=inspected,
-        ordeal=ordeal(unsteady, blows),
+        scenario=scenario(unsteady, disturbances),
         allowed=lambda problem: any(words in problem for words in PROMISED),
     )
 
 
-def plans_of(kills: int, servers: int) -> list[Blows]:
-    """Divide the blows among episodes.
+def plans_of(kills: int, servers: int) -> list[Disturbances]:
+    """Divide the disturbances among episodes.
 
     Every third episode kills only the server: then no crash may be counted, and no message may be asked again.
     """
-    plans: list[Blows] = []
+    plans: list[Disturbances] = []
     while kills > 0 or servers > 0:
         alone = len(plans) % 3 == 0 or kills <= 0
         mine = min(servers, 3 if alone else 1)
-        plans.append(Blows(0 if alone else min(kills, EPISODE), mine))
+        plans.append(Disturbances(0 if alone else min(kills, EPISODE), mine))
         kills, servers = kills - plans[-1].kills, servers - mine
     return plans
 
@@ -121,8 +121,10 @@ def play(options: argparse.Namespace) -> Report:
     if initdb is None:
         raise Refused("it needs PostgreSQL's server (Debian: apt-get install postgresql)")
     shape = Shape(0, webs=options.webs, workers=options.workers)
-    blows = plans_of(options.kills, options.server_kills)
+    disturbances = plans_of(options.kills, options.server_kills)
     with unsteady_postgres(initdb, durable=True) as unsteady, copied() as code:
-        plans = [plan_of(unsteady, code, f"{options.seed}.{number}", each, shape) for number, each in enumerate(blows)]
+        plans = [
+            plan_of(unsteady, code, f"{options.seed}.{number}", each, shape) for number, each in enumerate(disturbances)
+        ]
         results = asyncio.run(campaign.play_all(map(campaign.play, plans)))
-    return report_of({"serverKills": sum(each.servers for each in blows), **totals(results)}, results)
+    return report_of({"serverKills": sum(each.servers for each in disturbances), **totals(results)}, results)

@@ -1,7 +1,7 @@
 """Kill the daemon at every system call that writes, syncs or renames.
 
-The points of all acts are in one list. `--every 10` plays every tenth of them, `--from` and `--to` a part of the list,
-`--point` a single one by its name, which is printed with every failure.
+The points of all phases are in one list. `--every 10` plays every tenth of them, `--from` and `--to` a part of the
+list, `--point` a single one by its name, which is printed with every failure.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 from tests.crash.daemon import CHECKOUT
 from tests.crash.namespace import Refused
 from tests.crash.report import Report
-from tests.crash.sweep_acts import ACTS
-from tests.crash.sweep_lives import StraceRefused
-from tests.crash.sweep_play import Counted, Outcome, swept_build
+from tests.crash.sweep_build import Counted, Outcome, swept_build
+from tests.crash.sweep_phases import PHASES
 from tests.crash.sweep_points import Point
+from tests.crash.traced_process import StraceRefused
 from tests.crash.variants.build import copied
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ MISSING = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--act", action="append", choices=ACTS, help="only this act; may be repeated")
+    parser.add_argument("--phase", "--act", action="append", choices=PHASES, help="only this phase; may be repeated")
     parser.add_argument("--call", action="append", metavar="NAME", help="only this system call; may be repeated")
     parser.add_argument("--every", type=int, default=1, metavar="K", help="only every K-th point")
     parser.add_argument("--from", type=int, default=1, dest="first", metavar="N", help="begin with the N-th point")
@@ -62,12 +62,14 @@ def run(work: Callable[[Path, argparse.Namespace], Coroutine[Any, Any, Report]],
 async def sweep(code: Path, options: argparse.Namespace) -> Report:
     started = time.monotonic()
     named = [Point.parse(text) for text in options.point or ()]
-    acts = {point.act for point in named} or options.act or ACTS
+    phases = {point.phase for point in named} or options.phase or PHASES
     async with swept_build(code) as build:
-        counted = {name: await build.count(build.acts[name]) for name in ACTS if name in acts}
+        counted = {name: await build.count(build.phases[name]) for name in PHASES if name in phases}
         points = named or part_of(points_for(counted.values(), options), options)
         print(f"{len(points)} points of {sum(len(each.points) for each in counted.values())}", flush=True)
-        outcomes = await at_once((build.kill_at(point, counted[point.act].known) for point in points), options.parallel)
+        outcomes = await at_once(
+            (build.kill_at(point, counted[point.phase].known) for point in points), options.parallel
+        )
     shadowed = {
         name: dict(Counter(f"{call.call} {' '.join(call.paths)}" for call in each.shadowed))
         for name, each in counted.items()
@@ -76,7 +78,7 @@ async def sweep(code: Path, options: argparse.Namespace) -> Report:
 
 
 def points_for(counted: Iterable[Counted], options: argparse.Namespace) -> list[Point]:
-    """Return the points of these acts with the requested system calls."""
+    """Return the points of these phases with the requested system calls."""
     every = [point for each in counted for point in each.points]
     return [point for point in every if not options.call or point.call in options.call]
 

@@ -38,20 +38,20 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A call at which a life is disturbed. `path` is relative to the data folder; None: on any file."""
+    """A call at which a process is disturbed. `path` is relative to the data folder; None: on any file."""
 
-    act: str
+    phase: str
     call: str
     path: str | None
     number: int
 
     def __str__(self) -> str:
-        return f"{self.act}:{self.call}:{self.path or '*'}:{self.number}"
+        return f"{self.phase}:{self.call}:{self.path or '*'}:{self.number}"
 
     @classmethod
     def parse(cls, text: str) -> Point:
-        act, call, path, number = text.split(":")
-        return cls(act, call, None if path == "*" else path, int(number))
+        phase, call, path, number = text.split(":")
+        return cls(phase, call, None if path == "*" else path, int(number))
 
     def options(self, data: Path, tampering: str, when: str = "") -> list[str]:
         """Return strace's options for tampering with this call, such as `signal=SIGKILL`. With `when` "+", they cover
@@ -78,10 +78,10 @@ def operations(trace: str, data: Path) -> list[Operation]:
     return found
 
 
-def points_of(act: str, before: Sequence[Operation], run: Sequence[Operation]) -> tuple[list[Point], list[Operation]]:
+def points_of(phase: str, before: Sequence[Operation], run: Sequence[Operation]) -> tuple[list[Point], list[Operation]]:
     """Return the points of a run in their order, and its shadowed calls.
 
-    `before` is another run of the same act. A path that only one of the runs has is a random name, which cannot be
+    `before` is another run of the same phase. A path that only one of the runs has is a random name, which cannot be
     given to strace.
     """
     lasting = {path for each in before for path in each.paths if not _TIMED.search(path)}
@@ -97,7 +97,7 @@ def points_of(act: str, before: Sequence[Operation], run: Sequence[Operation]) -
             number = counts[each.thread, each.call, path]
             if (each.call, path, number) not in taken:
                 taken.add((each.call, path, number))
-                own.append(Point(act, each.call, path, number))
+                own.append(Point(phase, each.call, path, number))
         if each.paths:
             found.extend(own[:1])
             shadowed.extend([each] if not own else [])

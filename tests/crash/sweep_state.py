@@ -1,6 +1,6 @@
-"""Checks of the data folder between two lives, on a copy.
+"""Checks of the data folder between two boots, on a copy.
 
-The database file must be sound, and its schema must be the one before or after a migration. After the last life the
+The database file must be sound, and its schema must be the one before or after a migration. After the last process the
 attachments must exist, and every backup must be complete.
 """
 
@@ -47,7 +47,7 @@ def schemas(code: Path) -> frozenset[Schema]:
 
 
 def damage(data: Path, allowed: Collection[Schema]) -> list[Violation]:
-    """Return the defects of the database after a death, as the next start will find it."""
+    """Return the defects of the database after a kill, as the next start will find it."""
     return [Violation(damage.__name__, kind, detail) for kind, detail in _damage(data, allowed)]
 
 

@@ -1,4 +1,4 @@
-"""Several processes on one database, with the same blows and rules as one daemon.
+"""Several processes on one database, with the same disturbances and rules as one daemon.
 
 The long form is `python -m tests.crash --kills 200 --workers 4 --webs 2`.
 """
@@ -9,7 +9,7 @@ from tests.crash.campaign import fresh_seed, play
 from tests.crash.cluster import Shape
 from tests.crash.episode import Plan
 from tests.crash.report import explain
-from tests.crash.trigger import Sight, Trigger
+from tests.crash.triggers import Observation, Trigger
 from tests.crash.variants.build import copied
 from tests.postgres import PostgresServer
 
@@ -29,11 +29,11 @@ def test_one_daemon_is_the_cluster_of_one() -> None:
 
 
 def test_a_trigger_falls_once_and_only_for_its_message() -> None:
-    trigger, seen = Trigger(), list[Sight]()
-    mine = Sight("web-1", ("m-000001", "m-000002"))
+    trigger, seen = Trigger(), list[Observation]()
+    mine = Observation("web-1", ("m-000001", "m-000002"))
     assert not trigger.fire(mine)
     trigger.arm(seen.append, token="m-000002")
-    assert not trigger.fire(Sight("web-1", ("m-000001",)))
+    assert not trigger.fire(Observation("web-1", ("m-000001",)))
     assert trigger.fire(mine)
     assert not trigger.fire(mine)
     assert seen == [mine]

@@ -18,8 +18,8 @@ from tests.crash.variants.build import DoesNotApply, Edit, apply, copied
 
 KILLS = 20
 SENT = Sent("m-000001", "chat-0", 0.0, 0.1, ("id-1",), 1)
-LIVES = [Boot(1, 0.0, 1.0, 2.0, killed=True), Boot(2, 2.1, None, 2.5, killed=True), Boot(3, 2.6, 3.0, None)]
-EMPTY = History([], {}, {}, {}, [], LIVES)
+BOOTS = [Boot(1, 0.0, 1.0, 2.0, killed=True), Boot(2, 2.1, None, 2.5, killed=True), Boot(3, 2.6, 3.0, None)]
+EMPTY = History([], {}, {}, {}, [], BOOTS)
 
 
 @pytest.mark.alone
@@ -62,11 +62,15 @@ def test_a_failed_seed_is_pinned_once(tmp_path: Path) -> None:
 def test_the_figures_of_a_report_add_up() -> None:
     failed = result_of("bad", replace(EMPTY, problems=("it broke", "again")), 3.0)
     figures = totals([failed, result_of("good", EMPTY, 1.0)])
-    assert (figures["kills"], figures["other"], figures["lost"], figures["secondsPerBlow"]) == (4, 2, 0, 1.0)
+    assert (figures["kills"], figures["other"], figures["lost"], figures["secondsPerDisturbance"]) == (4, 2, 0, 1.0)
 
 
-def test_the_time_of_a_stop_counts_from_ready_lives_only() -> None:
+def test_the_time_of_a_stop_counts_from_ready_boots_only() -> None:
     """A process that gets SIGTERM before it is ready has nothing to drain."""
-    lives = [Boot(1, 0.0, 1.0, 4.5, told=2.0), Boot(2, 5.0, None, 5.1, told=5.1), Boot(3, 6.0, 7.0, 9.0, told=8.5)]
-    figures = totals([result_of("s", replace(EMPTY, boots=lives), 3.0)])
+    boots = [
+        Boot(1, 0.0, 1.0, 4.5, stop_requested=2.0),
+        Boot(2, 5.0, None, 5.1, stop_requested=5.1),
+        Boot(3, 6.0, 7.0, 9.0, stop_requested=8.5),
+    ]
+    figures = totals([result_of("s", replace(EMPTY, boots=boots), 3.0)])
     assert (figures["stops"], figures["stopSecondsP50"], figures["stopSecondsP99"]) == (2, 2.5, 2.5)

@@ -9,40 +9,40 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.injection import Fault, strike
-from tests.crash.injection_judge import as_people_see_it, tracebacks
+from tests.crash.injection import Fault, inject_fault
+from tests.crash.injection_judge import tracebacks, visible_faults
 from tests.crash.sweep import at_once
-from tests.crash.sweep_acts import Ended
-from tests.crash.sweep_play import Outcome
-from tests.crash.test_sweep import found_as_expected, playing
+from tests.crash.sweep_build import Outcome
+from tests.crash.sweep_phases import Ended
+from tests.crash.test_sweep import expected_violations, strace_build
 from tests.crash.variants.build import Edit
 
 FAULTS = [
     Fault.parse(text)
     for text in (
-        "ENOSPC:lasting:birth:fsync:node-id.new:1",
-        "EIO:once:talk:fdatasync:arvis.db-wal:3",
-        "ENOSPC:once:talk:pwrite64:arvis.db-wal:40",
-        "ENOSPC:once:talk:fsync:*:1",
-        "EIO:lasting:return:rename:arvis.db-sums.new:1",
+        "ENOSPC:lasting:creation:fsync:node-id.new:1",
+        "EIO:once:conversation:fdatasync:arvis.db-wal:3",
+        "ENOSPC:once:conversation:pwrite64:arvis.db-wal:40",
+        "ENOSPC:once:conversation:fsync:*:1",
+        "EIO:lasting:recovery:rename:arvis.db-sums.new:1",
         # Regression: SQLite had checkpointed the log on close without the daemon, so the next start reported damage.
-        "ENOSPC:once:return:pwrite64:arvis.db:14",
+        "ENOSPC:once:recovery:pwrite64:arvis.db:14",
     )
 ]
 SUMS = Fault.parse("EIO:once:upgrade:openat:arvis.db-sums:2")
 #: A build whose start does not explain errors of the file system.
-UNTOLD = Edit(
+UNEXPLAINED = Edit(
     "arvis/store/open.py",
     old='        disk_trouble(f"The database {database.file} cannot be opened"),\n        sealed',
     new="        sealed",
 )
 
 
-async def test_calls_that_fail_lose_nothing_and_are_told_in_words() -> None:
-    async with playing() as stage:
+async def test_calls_that_fail_lose_nothing_and_are_explained() -> None:
+    async with strace_build() as build:
 
         async def outcome_of(fault: Fault) -> Outcome:
-            return (await strike(stage, fault)).outcome
+            return (await inject_fault(build, fault)).outcome
 
         outcomes = await at_once(map(outcome_of, FAULTS), 2)
     assert [(each.point, each.violations) for each in outcomes if each.violations] == []
@@ -50,14 +50,14 @@ async def test_calls_that_fail_lose_nothing_and_are_told_in_words() -> None:
 
 
 async def test_a_traceback_is_caught() -> None:
-    async with playing(UNTOLD) as stage:
-        struck = await strike(stage, SUMS)
-    details = [violation.detail for violation in found_as_expected(struck.outcome)]
-    assert struck.outcome.reached
+    async with strace_build(UNEXPLAINED) as build:
+        injected = await inject_fault(build, SUMS)
+    details = [violation.detail for violation in expected_violations(injected.outcome)]
+    assert injected.outcome.reached
     assert any(detail.startswith("it showed a traceback") for detail in details)
 
 
-# -- the end of a disturbed life ---------------------------------------------------------------------------
+# -- the end of a disturbed process ---------------------------------------------------------------------------
 
 ADVICE = "The disk is full\n  why: it is\n  fix: free some space\n"
 TRACEBACK = 'Traceback (most recent call last):\n  File "x"\nOSError: [Errno 5]\n'
@@ -65,13 +65,13 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "x"\nOSError: [Errno 5]\
 
 def wrong(folder: Path, code: int | None, log: str) -> list[str]:
     (folder / "log").write_text(log)
-    return [each.detail.split(":")[0] for each in as_people_see_it(Ended(code, folder / "log", folder / "trace"))]
+    return [each.detail.split(":")[0] for each in visible_faults(Ended(code, folder / "log", folder / "trace"))]
 
 
 @pytest.mark.parametrize(
     ("code", "log"), [(0, ""), (1, ADVICE), (1, '{"event": "store_lost", "fix": "look at the disk"}\n')]
 )
-def test_a_life_may_be_stopped_or_leave_with_advice(tmp_path: Path, code: int, log: str) -> None:
+def test_a_process_may_stop_or_exit_with_a_fix(tmp_path: Path, code: int, log: str) -> None:
     assert wrong(tmp_path, code, log) == []
 
 
@@ -84,7 +84,7 @@ def test_a_life_may_be_stopped_or_leave_with_advice(tmp_path: Path, code: int, l
         (0, TRACEBACK, "it showed a traceback"),
     ],
 )
-def test_what_a_life_must_not_do_is_caught(tmp_path: Path, code: int | None, log: str, says: str) -> None:
+def test_a_wrong_end_of_a_process_is_caught(tmp_path: Path, code: int | None, log: str, says: str) -> None:
     assert wrong(tmp_path, code, log) == [says]
 
 
@@ -94,4 +94,4 @@ def test_a_traceback_in_a_line_of_the_log_is_counted(tmp_path: Path) -> None:
 
 
 def test_the_name_of_a_fault_is_read_back() -> None:
-    assert [str(fault) for fault in FAULTS][1] == "EIO:once:talk:fdatasync:arvis.db-wal:3"
+    assert [str(fault) for fault in FAULTS][1] == "EIO:once:conversation:fdatasync:arvis.db-wal:3"

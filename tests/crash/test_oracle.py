@@ -18,7 +18,7 @@ CHANNEL = "chat-0"
 
 
 def perfect() -> History:
-    """Return a history of two lives and three turns: one message, two messages in one turn across a kill, one
+    """Return a history of two boots and three turns: one message, two messages in one turn across a kill, one
     message."""
     replies = [
         Shown(1, "r-1", "id-1", ("id-1",), "Answer 0 to m-000001."),
@@ -98,7 +98,9 @@ def late(history: History) -> History:
 
 def stopped(history: History, *, ended: float = 5.0) -> History:
     """Replace the kill by a stop, so that no message may be asked twice and no call cut off."""
-    return replace(history, boots=[replace(history.boots[0], killed=False, told=4.0, ended=ended), history.boots[1]])
+    return replace(
+        history, boots=[replace(history.boots[0], killed=False, stop_requested=4.0, ended=ended), history.boots[1]]
+    )
 
 
 def poisoned(history: History, **changes: object) -> History:
@@ -187,24 +189,24 @@ SPOILED: dict[str, tuple[Callable[[History], History], str, Kind]] = {
         "a_channel_counts_without_gaps",
         Kind.STORED_TWICE,
     ),
-    "missing on the screen": (
+    "missing at the client": (
         lambda h: replace(h, live={CHANNEL: [*h.live[CHANNEL][:1], *h.live[CHANNEL][2:]]}),
-        "a_screen_shows_everything_once",
+        "a_client_receives_everything_once",
         Kind.MISSING,
     ),
-    "twice on the screen": (
+    "twice at the client": (
         lambda h: replace(h, live={CHANNEL: [*h.live[CHANNEL], h.live[CHANNEL][2]]}),
-        "a_screen_shows_everything_once",
+        "a_client_receives_everything_once",
         Kind.SHOWN_TWICE,
     ),
-    "disorder on the screen": (
+    "disorder at the client": (
         lambda h: replace(h, live={CHANNEL: h.live[CHANNEL][::-1]}),
-        "a_screen_shows_everything_once",
+        "a_client_receives_everything_once",
         Kind.OUT_OF_ORDER,
     ),
-    "another text on the screen": (
+    "another text at the client": (
         lambda h: replace(h, live={CHANNEL: [*h.live[CHANNEL][:2], replace(h.live[CHANNEL][2], content="?")]}),
-        "a_screen_shows_everything_once",
+        "a_client_receives_everything_once",
         Kind.OTHER,
     ),
     "replies swapped": (swapped, "replies_follow_the_order_of_acceptance", Kind.OUT_OF_ORDER),
@@ -229,16 +231,16 @@ SPOILED: dict[str, tuple[Callable[[History], History], str, Kind]] = {
         "a_stop_interrupts_nothing",
         Kind.OTHER,
     ),
-    "too few deaths": (lambda h: poisoned(h, deaths=4), "a_poison_prompt_is_given_up_and_told", Kind.OTHER),
+    "too few kills": (lambda h: poisoned(h, kills=4), "a_poison_prompt_is_given_up_and_reported", Kind.OTHER),
     "another reason": (
         lambda h: poisoned(h, ended=Timeline("failed", "attempts", "This message brought me down.")),
-        "a_poison_prompt_is_given_up_and_told",
+        "a_poison_prompt_is_given_up_and_reported",
         Kind.OTHER,
     ),
-    "nobody told": (lambda h: poisoned(h, shown=[]), "a_poison_prompt_is_given_up_and_told", Kind.MISSING),
+    "no notice": (lambda h: poisoned(h, shown=[]), "a_poison_prompt_is_given_up_and_reported", Kind.MISSING),
     "no answer after the retry": (
         lambda h: poisoned(h, retried=Timeline("failed", "poison", "This message brought me down.")),
-        "a_poison_prompt_is_given_up_and_told",
+        "a_poison_prompt_is_given_up_and_reported",
         Kind.LOST,
     ),
     "a refusal": (lambda h: replace(h, problems=("POST was answered 500",)), "no_user_met_a_problem", Kind.OTHER),
@@ -277,45 +279,45 @@ def test_recovery_counts_from_ready() -> None:
     assert recoveries(perfect()) == {"m-000002": pytest.approx(0.1)}
 
 
-def test_a_message_that_saw_an_earlier_kill_may_rest() -> None:
+def test_a_message_with_an_earlier_kill_may_pause() -> None:
     """Its job may have been claimed without a model call: this counts as its first crash."""
     history = perfect()
-    lives = [Boot(1, 0.0, 0.5, 2.1, killed=True), replace(history.boots[0], number=2), history.boots[1]]
+    boots = [Boot(1, 0.0, 0.5, 2.1, killed=True), replace(history.boots[0], number=2), history.boots[1]]
     later = [replace(each, boot=each.boot + 1) for each in history.calls]
-    assert recoveries(replace(history, boots=lives, calls=later)) == {}
+    assert recoveries(replace(history, boots=boots, calls=later)) == {}
 
 
-def test_a_life_that_ended_before_the_recovery_counts_with_its_length() -> None:
+def test_a_boot_that_ended_before_the_recovery_counts_with_its_length() -> None:
     history = perfect()
-    lives = [
+    boots = [
         Boot(1, 0.0, 0.9, 5.0, killed=True),
         Boot(2, 5.1, 5.2, 5.3, killed=True),
         Boot(3, 5.4, 6.4, None),
     ]
     later = [replace(each, boot=3) if each.boot == 2 else each for each in history.calls]
-    assert recoveries(replace(history, boots=lives, calls=later)) == {"m-000002": pytest.approx(0.1)}
+    assert recoveries(replace(history, boots=boots, calls=later)) == {"m-000002": pytest.approx(0.1)}
 
 
-def test_work_that_never_came_back_counts_with_the_last_life() -> None:
+def test_work_that_never_came_back_counts_with_the_last_boot() -> None:
     history = perfect()
-    lives = [*history.boots[:1], replace(history.boots[1], ended=16.4)]
-    assert recoveries(replace(history, boots=lives, calls=history.calls[:2])) == {"m-000002": pytest.approx(10)}
+    boots = [*history.boots[:1], replace(history.boots[1], ended=16.4)]
+    assert recoveries(replace(history, boots=boots, calls=history.calls[:2])) == {"m-000002": pytest.approx(10)}
 
 
-def test_recovery_counts_with_the_next_life_of_the_same_process() -> None:
+def test_recovery_counts_with_the_next_boot_of_the_same_process() -> None:
     history = perfect()
-    lives = [
+    boots = [
         Boot(1, 0.0, 0.9, 5.0, "worker-1", killed=True),
         Boot(2, 0.0, 0.9, None, "worker-2"),
         Boot(3, 5.1, 6.3, None, "worker-1"),
     ]
     later = [replace(each, boot=3) if each.boot == 2 else each for each in history.calls]
-    assert recoveries(replace(history, boots=lives, calls=later)) == {"m-000002": pytest.approx(0.2)}
+    assert recoveries(replace(history, boots=boots, calls=later)) == {"m-000002": pytest.approx(0.2)}
 
 
-def overlapping(slept: tuple[tuple[float, float], ...], *, ended: float | None = None) -> list[str]:
-    """Return the violations if two processes made the last two calls at once, the first of which slept or died."""
-    one = Boot(1, 0.0, 0.9, ended, "worker-1", slept=slept, killed=ended is not None)
+def overlapping(suspended: tuple[tuple[float, float], ...], *, ended: float | None = None) -> list[str]:
+    """Return the violations if two processes made the last two calls at once, and the first was suspended or killed."""
+    one = Boot(1, 0.0, 0.9, ended, "worker-1", suspended=suspended, killed=ended is not None)
     history = replace(overlap(perfect()), boots=[one, Boot(2, 0.0, 0.9, None, "worker-2")])
     calls = [replace(each, boot=2 if each.number == 3 else 1) for each in history.calls]
     violations = judge(replace(history, calls=calls))
@@ -326,7 +328,7 @@ def test_turns_of_different_processes_may_not_overlap() -> None:
     assert overlapping(())
 
 
-def test_what_a_dead_or_sleeping_process_had_asked_overlaps_with_nothing() -> None:
+def test_calls_of_a_killed_or_suspended_process_do_not_overlap() -> None:
     assert not overlapping((), ended=6.52)
     assert not overlapping(((6.4, 7.9),))
     assert not overlapping(((5.0, 6.4),))
@@ -339,15 +341,15 @@ def test_a_dropped_request_overlaps_with_nothing() -> None:
     assert "one_turn_at_a_time" not in {each.rule for each in judge(dropped)}
 
 
-def test_a_sleep_long_before_is_no_excuse() -> None:
+def test_a_suspension_long_before_is_no_excuse() -> None:
     assert overlapping(((1.0, 2.0),))
 
 
-def test_who_slept_may_ask_what_another_has_answered() -> None:
+def test_a_suspended_process_may_ask_what_another_has_answered() -> None:
     """Its prompt is outdated, but the process cannot commit anything."""
     stale = forgotten(perfect())
     assert judge(stale)
-    assert not judge(replace(stale, boots=[stale.boots[0], replace(stale.boots[1], slept=((5.5, 6.7),))]))
+    assert not judge(replace(stale, boots=[stale.boots[0], replace(stale.boots[1], suspended=((5.5, 6.7),))]))
 
 
 def test_a_poison_prompt_that_went_as_it_must_passes() -> None:

@@ -9,7 +9,18 @@ from dataclasses import replace
 import pytest
 
 from tests.crash.history import Boot
-from tests.crash.platform_history import PEACE, History, Kill, Said, Seen, Send, Trouble, Underway, broken, troubled
+from tests.crash.platform_history import (
+    CANCELLED,
+    Failure,
+    History,
+    Kill,
+    Seen,
+    Send,
+    Underway,
+    Written,
+    broken,
+    with_failures,
+)
 from tests.crash.platform_oracle import RULES, judge, telegram_copies
 from tests.crash.platform_report import result_of, totals
 
@@ -26,8 +37,8 @@ def perfect() -> History:
     The last two messages of each platform have one reply. Telegram's second reply was in progress at the kill and is
     there twice.
     """
-    said = [
-        Said(f"m-{10 * n + k:06}", name, place, n + k)
+    written = [
+        Written(f"m-{10 * n + k:06}", name, place, n + k)
         for n, (name, place) in enumerate(PLACES.items())
         for k in (1, 2, 3)
     ]
@@ -39,7 +50,7 @@ def perfect() -> History:
     seen[PLACES["telegram"]].append(replace(twice, id="c"))
     return History(
         delivery="at_least_once",
-        said=said,
+        written=written,
         seen=seen,
         sends=[Send(name, "1", at) for name in PLACES for at in (3.0, 8.0)],
         kills=[Kill(5.0, [Underway("telegram", twice.text, fills=False)])],
@@ -94,11 +105,11 @@ def twice_where_forbidden(history: History) -> History:
     return replace(history, delivery="reserve_then_fill")
 
 
-def half(history: History) -> History:
+def incomplete(history: History) -> History:
     return more(history, "discord", "Answer 2 to m-000002. stone")
 
 
-def a_placeholder_of_nobody(history: History) -> History:
+def an_old_placeholder(history: History) -> History:
     return more(history, "discord", "…")
 
 
@@ -111,7 +122,7 @@ def out_of_order(history: History) -> History:
 
 
 def too_soon(history: History) -> History:
-    refused = Send("slack", "C3", 8.0, trouble=Trouble("slack", 7.0, "refused", 2.0))
+    refused = Send("slack", "C3", 8.0, failure=Failure("slack", 7.0, "refused", 2.0))
     return replace(history, sends=[refused, Send("slack", "C3", 9.0)])
 
 
@@ -133,12 +144,12 @@ SPOILED = {
     twice("telegram"): "telegram_repeats_only_what_was_interrupted",
     an_edit_twice: "telegram_repeats_only_what_was_interrupted",
     more_copies_than_kills: "telegram_repeats_one_a_kill",
-    half: "nothing_is_left_half",
-    a_placeholder_of_nobody: "nothing_is_left_half",
+    incomplete: "no_reply_is_incomplete",
+    an_old_placeholder: "no_reply_is_incomplete",
     unasked: "a_reply_has_a_question",
     out_of_order: "replies_follow_the_order",
-    too_soon: "a_platform_gets_its_rest",
-    a_problem: "nobody_met_a_problem",
+    too_soon: "a_retry_waits_for_the_platform",
+    a_problem: "no_user_met_a_problem",
     a_row: "the_rows_agree",
 }
 
@@ -160,21 +171,21 @@ def test_every_rule_is_spoiled_once() -> None:
 def test_an_answer_that_was_cut_off_allows_a_copy() -> None:
     history = twice("telegram")(perfect())
     text = history.seen[PLACES["telegram"]][0].text
-    cut = Send("telegram", "2", 3.0, text, Trouble("telegram", 2.9, "after"))
+    cut = Send("telegram", "2", 3.0, text, Failure("telegram", 2.9, "after"))
     assert judge(replace(history, sends=[*history.sends, cut])) == []
 
 
 def test_at_most_once_may_leave_out_what_it_names() -> None:
     history = replace(showing(perfect(), "telegram", reply(11, 11)), delivery="at_most_once")
     assert {violation.rule for violation in judge(history)} == {"every_message_is_answered"}
-    told = replace(more(history, "telegram", "A message could not be delivered to 2"), unknown=[reply(12, 12, 13)])
-    assert judge(told) == []
-    assert {violation.rule for violation in judge(replace(told, delivery="reserve_then_fill"))} >= {
-        "nothing_is_left_half"
+    reported = replace(more(history, "telegram", "A message could not be delivered to 2"), unknown=[reply(12, 12, 13)])
+    assert judge(reported) == []
+    assert {violation.rule for violation in judge(replace(reported, delivery="reserve_then_fill"))} >= {
+        "no_reply_is_incomplete"
     }
 
 
-def test_a_kill_makes_a_daemon_forget_a_rest() -> None:
+def test_a_kill_makes_a_daemon_forget_a_wait() -> None:
     history = too_soon(perfect())
     assert judge(replace(history, kills=[*history.kills, Kill(8.5)])) == []
 
@@ -182,20 +193,20 @@ def test_a_kill_makes_a_daemon_forget_a_rest() -> None:
 def test_a_placeholder_may_be_left_by_a_kill() -> None:
     history = showing(perfect(), "telegram", reply(11, 11), "…", reply(12, 12, 13))
     assert judge(history) == []
-    assert {each.rule for each in judge(more(history, "telegram", "…"))} == {"nothing_is_left_half"}
+    assert {each.rule for each in judge(more(history, "telegram", "…"))} == {"no_reply_is_incomplete"}
 
 
 def test_trouble_meets_the_next_send_unless_another_took_its_place() -> None:
-    first, second = Trouble("slack", 1.0, "failed"), Trouble("slack", 2.0, "after")
+    first, second = Failure("slack", 1.0, "failed"), Failure("slack", 2.0, "after")
     sends = [Send("slack", "C", 0.5), Send("discord", "C", 1.5), Send("slack", "C", 2.5), Send("slack", "C", 3.0)]
-    assert [send.trouble for send in troubled(sends, [second, first])] == [None, None, second, None]
-    peace = Trouble("slack", 2.2, PEACE)
-    assert [send.trouble for send in troubled(sends, [first, second, peace])] == [None, None, None, None]
+    assert [send.failure for send in with_failures(sends, [second, first])] == [None, None, second, None]
+    cancelled = Failure("slack", 2.2, CANCELLED)
+    assert [send.failure for send in with_failures(sends, [first, second, cancelled])] == [None, None, None, None]
 
 
 def test_a_cut_breaks_what_is_on_its_way() -> None:
     sends = [Send("slack", "C", 1.0), Send("slack", "C", 1.5), Send("discord", "C", 1.5), Send("slack", "C", 1.7)]
-    kinds = [send.trouble.kind if send.trouble else None for send in broken(sends, "slack", [1.6], 0.5)]
+    kinds = [send.failure.kind if send.failure else None for send in broken(sends, "slack", [1.6], 0.5)]
     assert kinds == [None, "broke", None, None]
 
 

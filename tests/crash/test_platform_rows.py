@@ -66,7 +66,7 @@ def test_only_telegram_may_leave_something_unknown(parts: sqlite3.Connection, tm
     assert unknown(tmp_path) == ["gone?"]
 
 
-def test_what_a_kill_found_under_way_is_told(parts: sqlite3.Connection, tmp_path: Path) -> None:
+def test_sends_under_way_at_a_kill_are_found(parts: sqlite3.Connection, tmp_path: Path) -> None:
     parts.executescript(
         "UPDATE delivery_parts SET state = 'sending', platform_id = NULL WHERE delivery_id = 'd1';"
         "UPDATE delivery_parts SET state = 'reserved' WHERE delivery_id = 'd2'"

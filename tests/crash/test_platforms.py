@@ -39,7 +39,7 @@ async def test_a_few_kills_lose_nothing_on_three_platforms() -> None:
 @pytest.mark.long
 async def test_a_build_without_nonces_is_caught() -> None:
     with copied(NO_NONCE) as code:
-        result = await play_one(Plan(fresh_seed(), CONTROL_KILLS, code, aim=DISCORD, troubles=False))
+        result = await play_one(Plan(fresh_seed(), CONTROL_KILLS, code, kill_at_send_on=DISCORD, failures=False))
     broken = {violation.rule for violation in result.violations}
     assert a_keyed_platform_shows_it_once.__name__ in broken, explain(result)
     assert result.kills == CONTROL_KILLS

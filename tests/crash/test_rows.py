@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from arvis.store.sql.migrations import available
-from tests.crash.rows import OFFENDERS, UNHARMED, offending
+from tests.crash.rows import OFFENDERS, UNDISTURBED, offending
 
 PLACE: dict[str, object] = {"platform": "web", "connector": "main", "channel": "chat-0"}
 DONE_JOB: dict[str, object] = {"status": "done", "lane": "conversation:c", "kind": "message"}
@@ -92,7 +92,7 @@ def insert(connection: sqlite3.Connection, table: str, **values: object) -> None
 
 @pytest.mark.usefixtures("database")
 def test_a_sound_database_passes(tmp_path: Path) -> None:
-    assert offending(tmp_path, None, unharmed=True) == {}
+    assert offending(tmp_path, None, undisturbed=True) == {}
 
 
 @pytest.mark.parametrize("rule", SPOILED)
@@ -104,11 +104,11 @@ def test_a_spoiled_database_is_caught(rule: str, database: sqlite3.Connection, t
             insert(database, table, **values)
         case statements:
             database.executescript(statements)
-    assert rule in offending(tmp_path, None, unharmed=rule in UNHARMED)
+    assert rule in offending(tmp_path, None, undisturbed=rule in UNDISTURBED)
 
 
 def test_every_rule_has_a_spoiled_database() -> None:
-    assert SPOILED.keys() == OFFENDERS.keys() | UNHARMED.keys()
+    assert SPOILED.keys() == OFFENDERS.keys() | UNDISTURBED.keys()
 
 
 def unlocked(connection: sqlite3.Connection, table: str) -> None:

@@ -16,15 +16,15 @@ import pytest
 
 from tests.crash.daemon import CHECKOUT
 from tests.crash.sweep import MISSING, at_once
-from tests.crash.sweep_lives import StraceRefused
-from tests.crash.sweep_play import Outcome, SweptBuild, swept_build
+from tests.crash.sweep_build import Outcome, SweptBuild, swept_build
 from tests.crash.sweep_points import Operation, Point, operations, points_of
 from tests.crash.sweep_state import damage, lost_files, schemas
+from tests.crash.traced_process import StraceRefused
 from tests.crash.variants.build import Edit, copied
 from tests.crash.verdict import Violation
 from tests.parts import require
 
-#: Number of points of each act in the short form, evenly spread.
+#: Number of points of each phase in the short form, evenly spread.
 SPREAD = 4
 #: A build that commits a migration before it records it.
 TWO_COMMITS = Edit(
@@ -37,7 +37,7 @@ TWO_COMMITS = Edit(
 
 
 @asynccontextmanager
-async def playing(*edits: Edit) -> AsyncIterator[SweptBuild]:
+async def strace_build(*edits: Edit) -> AsyncIterator[SweptBuild]:
     """Yield the program with these edits. Skip the test if the machine does not allow strace."""
     require("strace")
     with copied(*edits) as code:
@@ -48,19 +48,19 @@ async def playing(*edits: Edit) -> AsyncIterator[SweptBuild]:
             require("ptrace", MISSING.format(refused))
 
 
-def found_as_expected(outcome: Outcome) -> Sequence[Violation]:
+def expected_violations(outcome: Outcome) -> Sequence[Violation]:
     """Return the violations of a broken build, and delete its folder, which is of no further use."""
     if outcome.evidence is not None:
         shutil.rmtree(outcome.evidence)
     return outcome.violations
 
 
-async def test_deaths_at_a_spread_of_calls_lose_nothing_and_repeat_nothing() -> None:
-    async with playing() as build:
-        counted = await asyncio.gather(*(build.count(build.acts[name]) for name in ("birth", "return")))
-        known = {point.act: each.known for each in counted for point in each.points}
+async def test_kills_at_a_spread_of_calls_lose_nothing_and_repeat_nothing() -> None:
+    async with strace_build() as build:
+        counted = await asyncio.gather(*(build.count(build.phases[name]) for name in ("creation", "recovery")))
+        known = {point.phase: each.known for each in counted for point in each.points}
         points = [point for each in counted for point in each.points[:: len(each.points) // SPREAD]]
-        outcomes = await at_once((build.kill_at(point, known[point.act]) for point in points), 2)
+        outcomes = await at_once((build.kill_at(point, known[point.phase]) for point in points), 2)
     assert [(each.point, each.violations) for each in outcomes if each.violations] == []
     # The number of writes in a conversation varies a little between runs.
     assert sum(each.reached for each in outcomes) >= len(points) - 2
@@ -68,10 +68,10 @@ async def test_deaths_at_a_spread_of_calls_lose_nothing_and_repeat_nothing() -> 
 
 async def test_a_schema_between_two_migrations_is_caught() -> None:
     """The third sync of the log belongs to the first migration's tables."""
-    async with playing(TWO_COMMITS) as build:
-        outcome = await build.kill_at(Point("birth", "fdatasync", "arvis.db-wal", 3))
+    async with strace_build(TWO_COMMITS) as build:
+        outcome = await build.kill_at(Point("creation", "fdatasync", "arvis.db-wal", 3))
     assert outcome.reached
-    assert damage.__name__ in [violation.rule for violation in found_as_expected(outcome)]
+    assert damage.__name__ in [violation.rule for violation in expected_violations(outcome)]
 
 
 # -- points ------------------------------------------------------------------------------------------------
@@ -107,17 +107,19 @@ def test_a_call_is_named_by_what_strace_counts() -> None:
     """Some calls are shadowed: the second thread's first write to the log by the first thread's, and the write to a
     random name by a line of the log."""
     run = operations(TRACE, DATA)
-    points, shadowed = points_of("talk", operations(TRACE.replace("RANDOM", "OTHER"), DATA), run)
+    points, shadowed = points_of("conversation", operations(TRACE.replace("RANDOM", "OTHER"), DATA), run)
     assert list(map(str, points)) == [
-        "talk:pwrite64:arvis.db-wal:1",
-        "talk:unlink:address:1",
-        "talk:pwrite64:arvis.db:1",
-        "talk:rename:*:1",
+        "conversation:pwrite64:arvis.db-wal:1",
+        "conversation:unlink:address:1",
+        "conversation:pwrite64:arvis.db:1",
+        "conversation:rename:*:1",
     ]
     assert shadowed == [Operation("12", "pwrite64", ("arvis.db-wal",)), Operation("12", "write", run[5].paths)]
 
 
-@pytest.mark.parametrize("text", ["talk:pwrite64:arvis.db-wal:12", "birth:fdatasync:.:1", "talk:write:*:3"])
+@pytest.mark.parametrize(
+    "text", ["conversation:pwrite64:arvis.db-wal:12", "creation:fdatasync:.:1", "conversation:write:*:3"]
+)
 def test_the_name_of_a_point_is_read_back(text: str) -> None:
     assert str(Point.parse(text)) == text
 

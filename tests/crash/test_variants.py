@@ -26,5 +26,5 @@ async def test_a_broken_build_is_caught(name: str, request: pytest.FixtureReques
     assert variant.is_caught(result), explain(result)
 
 
-def test_a_control_takes_five_blows_at_most() -> None:
-    assert max(variant.plan.blows for variant in VARIANTS.values()) <= 5
+def test_a_control_takes_five_disturbances_at_most() -> None:
+    assert max(variant.plan.disturbances for variant in VARIANTS.values()) <= 5

@@ -18,16 +18,16 @@ import aiohttp
 
 from tests.crash.endpoint import Endpoint, Endpoints, shown_by
 from tests.crash.history import Sent, Shown, token_of
-from tests.crash.trigger import Moments, Sight, Trigger
+from tests.crash.triggers import Observation, Trigger, Triggers
 
 ACK_WITHIN = 15.0
 PAUSE_BETWEEN_TRIES = 0.02
 #: The text before the token of a message.
-ASKING = "Please answer"
+REQUEST = "Please answer"
 #: Interval between two looks for open questions (seconds).
-LOOK = 0.2
+POLL = 0.2
 #: Share of the acknowledged messages that are sent again, as if the client had lost the acknowledgement.
-FORGETFUL = 0.05
+RESENT = 0.05
 #: Probability that a user writes several messages in a row.
 BURST = 0.25
 #: Average time after which a client drops its socket by itself (seconds).
@@ -36,10 +36,10 @@ CONNECTED = 2.0
 Refused = (aiohttp.ClientError, TimeoutError, ConnectionError)
 
 
-class Voice(Protocol):
+class Sender(Protocol):
     """A user's connection to its channel."""
 
-    async def say(self, token: str, content: str) -> str:
+    async def send(self, token: str, content: str) -> str:
         """Try once to send, and return the message id of the acknowledgement. Raise one of `Refused` if it fails."""
         ...
 
@@ -47,29 +47,29 @@ class Voice(Protocol):
 class User:
     """Writes numbered messages at random instants, sometimes several in a row.
 
-    When the trigger `unheard` has an action, the user loses the acknowledgement and sends the message again.
+    When the trigger `ack_lost` has an action, the user loses the acknowledgement and sends the message again.
     """
 
     def __init__(
         self,
         *,
         channel: str,
-        voice: Voice,
+        sender: Sender,
         rng: Random,
         #: Messages per second on average.
         rate: float,
         #: Returns the next message number of the episode.
         number: Callable[[], int],
-        moments: Moments,
-        asking: str = ASKING,
+        triggers: Triggers,
+        request: str = REQUEST,
     ) -> None:
-        self._asking = asking
+        self._request = request
         self._channel = channel
-        self._voice = voice
+        self._sender = sender
         self._rng = rng
         self._rate = rate
         self._number = number
-        self._moments = moments
+        self._triggers = triggers
         self._sent: list[Sent] = []
 
     @property
@@ -89,49 +89,49 @@ class User:
         started = time.monotonic()
         place = len(self._sent)
         self._sent.append(Sent(token, self._channel, started, None, (), 0))
-        ids, tries = await self._insist(token)
+        ids, tries = await self._send_until_acknowledged(token)
         acked = time.monotonic()
-        if self._rng.random() < FORGETFUL:
-            again, more = await self._insist(token)
+        if self._rng.random() < RESENT:
+            again, more = await self._send_until_acknowledged(token)
             ids, tries = [*ids, *again], tries + more
         self._sent[place] = Sent(token, self._channel, started, acked, tuple(dict.fromkeys(ids)), tries)
 
-    async def _insist(self, token: str) -> tuple[list[str], int]:
+    async def _send_until_acknowledged(self, token: str) -> tuple[list[str], int]:
         """Repeat a message until it is acknowledged. Return all ids in acknowledgements, and the number of tries."""
         ids: list[str] = []
         tries = 0
         while True:
             tries += 1
             try:
-                ids.append(await self._voice.say(token, f"{self._asking} {token}."))
+                ids.append(await self._sender.send(token, f"{self._request} {token}."))
             except Refused:
                 await asyncio.sleep(PAUSE_BETWEEN_TRIES)
                 continue
-            sight = Sight(tokens=(token,))
-            self._moments.acknowledged.fire(sight)
-            if not self._moments.unheard.fire(sight):
+            observation = Observation(tokens=(token,))
+            self._triggers.acknowledged.fire(observation)
+            if not self._triggers.ack_lost.fire(observation):
                 return ids, tries
 
 
-async def decide(endpoints: Endpoints, rng: Random) -> None:
+async def answer_questions(endpoints: Endpoints, rng: Random) -> None:
     """Answer the open questions of turns until cancelled: a call that may have been made is not made again."""
     while True:
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL)
         with suppress(*Refused):
             endpoint = await endpoints.one(rng)
             async with endpoint.session.get(
                 f"{endpoint.url}/api/questions?open=true", headers=endpoint.headers
             ) as response:
                 response.raise_for_status()
-                waits = (await response.json())["items"]
-            for wait in waits:
+                questions = (await response.json())["items"]
+            for question in questions:
                 answer = {"decision": "answer", "text": "skip"}
-                url = f"{endpoint.url}/api/questions/{wait['id']}/answer"
+                url = f"{endpoint.url}/api/questions/{question['id']}/answer"
                 async with endpoint.session.post(url, json=answer, headers=endpoint.headers):
                     """The question may already be answered, or the turn may have ended."""
 
 
-class HttpVoice:
+class HttpSender:
     """Sends with `POST /api/messages`. A refusal (4xx) is a problem, because this client sends only valid requests."""
 
     def __init__(self, *, endpoints: Endpoints, channel: str, rng: Random, problem: Callable[[str], None]) -> None:
@@ -140,7 +140,7 @@ class HttpVoice:
         self._rng = rng
         self._problem = problem
 
-    async def say(self, token: str, content: str) -> str:
+    async def send(self, token: str, content: str) -> str:
         endpoint = await self._endpoints.one(self._rng)
         body = {"content": content, "userId": self._channel, "userName": self._channel, "channelId": self._channel}
         async with endpoint.session.post(
@@ -157,18 +157,18 @@ class HttpVoice:
             return str(answer["messageId"])
 
 
-class SocketVoice:
+class SocketSender:
     """Sends and listens over one socket. It reopens a broken socket, and sometimes drops it by itself.
 
-    `shown` are the messages that the client received over all its connections, in order; `moment` fires for each of
+    `shown` are the messages that the client received over all its connections, in order; `on_message` fires for each of
     them.
     """
 
     def __init__(
-        self, *, endpoints: Endpoints, channel: str, rng: Random, moment: Trigger, problem: Callable[[str], None]
+        self, *, endpoints: Endpoints, channel: str, rng: Random, on_message: Trigger, problem: Callable[[str], None]
     ) -> None:
         self._endpoints = endpoints
-        self._moment = moment
+        self._on_message = on_message
         self._channel = channel
         self._rng = rng
         self._problem = problem
@@ -185,7 +185,7 @@ class SocketVoice:
     def last_seq(self) -> int:
         return max((shown.seq for shown in self._shown), default=0)
 
-    async def say(self, token: str, content: str) -> str:
+    async def send(self, token: str, content: str) -> str:
         await self._connected.wait()
         assert self._socket is not None
         ack = self._acks[token] = asyncio.get_running_loop().create_future()
@@ -199,11 +199,11 @@ class SocketVoice:
         """Stay connected until cancelled."""
         while True:
             try:
-                await self._connection(await self._endpoints.one(self._rng))
+                await self._stay_connected(await self._endpoints.one(self._rng))
             except Refused:
                 await asyncio.sleep(PAUSE_BETWEEN_TRIES)
 
-    async def _connection(self, endpoint: Endpoint) -> None:
+    async def _stay_connected(self, endpoint: Endpoint) -> None:
         self._socket, _ = await endpoint.open(self._channel, self._channel, self.last_seq)
         self._connected.set()
         try:
@@ -221,10 +221,10 @@ class SocketVoice:
         match push["type"]:
             case "message":
                 self._shown.append(shown_by(push))
-                self._moment.fire(Sight())
+                self._on_message.fire(Observation())
             case "ack":
                 ack = self._acks.get(push["id"])
                 if ack is not None and not ack.done():
                     ack.set_result(push["messageId"])
             case "error":
-                self._problem(f"The socket of {self._channel} was told: {push}")
+                self._problem(f"The socket of {self._channel} received an error: {push}")

@@ -1,7 +1,7 @@
 """Kill a daemon repeatedly while it runs workflows.
 
 Users start runs (each with a key, so that a request can be repeated) and answer approvals with yes. The daemon is
-killed at random moments. At the end, every run must have ended once: no run is lost or duplicated, and no visit of an
+killed at random times. At the end, every run must have ended once: no run is lost or duplicated, and no visit of an
 agent node was completed twice.
 """
 
@@ -27,7 +27,7 @@ from tests.crash.daemon import Daemon, free_port, write_config
 from tests.crash.report import EpisodeResult, Report, by_kind, report_of
 from tests.crash.variants.build import copied
 from tests.crash.verdict import Kind, Violation
-from tests.crash.workflow_scene import LAST, SLUG, VISITS, Model, document
+from tests.crash.workflow_document import LAST, SLUG, VISITS, Model, document
 
 API_KEY = "crash-key"
 #: Length of a model call (seconds). Calls of one run can overlap, and kills interrupt some of them.
@@ -44,7 +44,7 @@ class History:
 
     kills: int = 0
     runs: int = 0
-    #: Model calls that were repeated because the daemon died before it could store the answer.
+    #: Model calls that were repeated because the daemon was killed before it could store the answer.
     repeated: int = 0
     faults: list[str] = field(default_factory=list)
 
@@ -71,7 +71,7 @@ class Episode:
         self._folder = folder
         self._code = code
         self._base = f"http://127.0.0.1:{free_port()}"
-        self._begun: dict[str, str] = {}
+        self._started: dict[str, str] = {}
         self.history = History()
 
     async def play(self) -> History:
@@ -82,7 +82,7 @@ class Episode:
             write_config(config, port=port, api_key=API_KEY, model_url=server.base_url, database=None)
             daemon = Daemon(code=self._code, folder=self._folder, config=config)
             try:
-                await self._perform(daemon)
+                await self._run(daemon)
                 self._judge()
                 # The log may not contain errors, even those of processes that were killed.
                 self.history.faults += [f"log: {line}" for line in daemon.complaints()]
@@ -91,53 +91,53 @@ class Episode:
         self.history.repeated = model.finished.total() - self.history.runs * (sum(VISITS.values()) + 1)
         return self.history
 
-    async def _perform(self, daemon: Daemon) -> None:
+    async def _run(self, daemon: Daemon) -> None:
         await daemon.start()
         await daemon.ready()
         headers = {"Authorization": f"Bearer {API_KEY}"}
         async with aiohttp.ClientSession(self._base, headers=headers) as http:
-            await self._insist(http, "POST", "/api/workflows", {"name": SLUG, "slug": SLUG, "document": document()})
-            people = [asyncio.create_task(self._begin_runs(http)), asyncio.create_task(self._say_yes(http))]
+            await self._request(http, "POST", "/api/workflows", {"name": SLUG, "slug": SLUG, "document": document()})
+            tasks = [asyncio.create_task(self._start_runs(http)), asyncio.create_task(self._approve(http))]
             try:
                 for _ in range(self._kills):
                     await self._kill(daemon)
-                await asyncio.wait_for(self._until_over(http, people[0]), PATIENCE)
+                await asyncio.wait_for(self._until_over(http, tasks[0]), PATIENCE)
             except TimeoutError:
                 self.history.faults.append(f"Not over {PATIENCE:.0f} s after the last kill")
             finally:
-                for person in people:
-                    person.cancel()
-                await asyncio.gather(*people, return_exceptions=True)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
         await daemon.stop()
 
     async def _kill(self, daemon: Daemon) -> None:
         await asyncio.sleep(self._rng.uniform(*WINDOW))
         daemon.kill()
-        await daemon.dead()
+        await daemon.killed()
         self.history.kills += 1
         await daemon.start()
         await daemon.ready()
 
-    async def _begin_runs(self, http: aiohttp.ClientSession) -> None:
+    async def _start_runs(self, http: aiohttp.ClientSession) -> None:
         """Start the runs, spread over the time of the kills, so that kills meet runs at every node."""
         for number in range(self._runs):
             body = {"input": f"run {number:03}"}
-            run = await self._insist(http, "POST", f"/api/workflows/{SLUG}/runs", body, key=f"run-{number}")
-            self._begun[run["id"]] = body["input"]
+            run = await self._request(http, "POST", f"/api/workflows/{SLUG}/runs", body, key=f"run-{number}")
+            self._started[run["id"]] = body["input"]
             self.history.runs += 1
             await asyncio.sleep(self._rng.uniform(0, 2 * 1.8 * self._kills / self._runs))
 
-    async def _say_yes(self, http: aiohttp.ClientSession) -> None:
+    async def _approve(self, http: aiohttp.ClientSession) -> None:
         while True:
-            waits = await self._insist(http, "GET", "/api/questions?limit=100")
+            waits = await self._request(http, "GET", "/api/questions?limit=100")
             for wait in waits["items"]:
                 with suppress(aiohttp.ClientResponseError):
-                    await self._insist(http, "POST", f"/api/questions/{wait['id']}/answer", {"decision": "approve"})
+                    await self._request(http, "POST", f"/api/questions/{wait['id']}/answer", {"decision": "approve"})
             await asyncio.sleep(0.2)
 
     async def _until_over(self, http: aiohttp.ClientSession, beginning: asyncio.Task[None]) -> None:
         await beginning
-        for run_id in self._begun:
+        for run_id in self._started:
             async for over in self._states(http, run_id):
                 if over:
                     break
@@ -145,11 +145,11 @@ class Episode:
     async def _states(self, http: aiohttp.ClientSession, run_id: str) -> AsyncIterator[bool]:
         """Poll the run and yield whether it has ended."""
         while True:
-            run = await self._insist(http, "GET", f"/api/runs/{run_id}")
+            run = await self._request(http, "GET", f"/api/runs/{run_id}")
             yield run["status"] in {"completed", "failed", "cancelled"}
             await asyncio.sleep(0.1)
 
-    async def _insist(
+    async def _request(
         self, http: aiohttp.ClientSession, method: str, path: str, body: Any = None, *, key: str | None = None
     ) -> Any:
         """Repeat a request until the daemon answers. Raise its refusals; a 409 means that an earlier try was carried
@@ -164,7 +164,7 @@ class Episode:
             except aiohttp.ClientResponseError:
                 raise
             except (aiohttp.ClientError, ConnectionError, TimeoutError):
-                """The daemon died. Its next life answers."""
+                """The daemon was killed. Its next boot answers."""
             await asyncio.sleep(0.05)
 
     # -- the judgement -------------------------------------------------------------------------------------
@@ -181,19 +181,19 @@ class Episode:
                 "SELECT executions.id, status, error, result FROM workflow_runs JOIN executions ON executions.id = execution_id"
             )
         }
-        yield from (f"{run}: the test did not start it" for run in known.keys() - self._begun.keys())
-        for run_id, said in self._begun.items():
+        yield from (f"{run}: the test did not start it" for run in known.keys() - self._started.keys())
+        for run_id, text in self._started.items():
             if (row := known.get(run_id)) is None:
                 yield f"{run_id}: lost"
             elif row["status"] != "done":
                 yield f"{run_id}: {row['status']}: {row['error']}"
-            elif LAST.replace("{input}", said) not in json.loads(row["result"])["output"]:
+            elif LAST.replace("{input}", text) not in json.loads(row["result"])["output"]:
                 yield f"{run_id}: it ended with {row['result'][:200]}"
 
     def _of_logs(self, rows: sqlite3.Connection) -> Iterator[str]:
         """Check the log: one answer for each visit of an agent node, and one beginning and one end of the subagent's
         call."""
-        for run_id in self._begun:
+        for run_id in self._started:
             lines = rows.execute(
                 "SELECT * FROM workflow_run_log WHERE run_id = ? ORDER BY number", (run_id,)
             ).fetchall()

@@ -76,7 +76,7 @@ class Scene:
 
     @property
     def pid(self) -> int:
-        return self.daemon._living().pid
+        return self.daemon._current().pid
 
     def secrets_in(self, texts: Iterable[str]) -> bool:
         return any(key in text for text in texts for key in self.keys)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.crash.blows import Aim
+from tests.crash.disturbances import Instant
 from tests.crash.episode import Plan
 from tests.crash.oracle import every_accepted_message_is_answered
 from tests.crash.variants.build import Edit, Variant
@@ -24,5 +24,5 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[every_accepted_message_is_answered],
-    plan=Plan(blows=1, aim=Aim.ACKNOWLEDGED, patience=4),
+    plan=Plan(disturbances=1, instant=Instant.ACKNOWLEDGED, patience=4),
 )

@@ -18,8 +18,8 @@ from tests.crash.daemon import CHECKOUT
 from tests.crash.episode import Plan
 from tests.crash.oracle import every_message_is_accepted
 from tests.crash.report import Result
+from tests.crash.tool_work import install
 from tests.crash.verdict import Rule
-from tests.crash.work import install
 
 PARTS = ("arvis", "connectors", "migrations")
 NOT_COPIED = shutil.ignore_patterns("node_modules", "ui")
@@ -49,7 +49,7 @@ class Variant:
     edits: Sequence[Edit]
     #: The rules of the oracle that must find the fault.
     caught_by: Sequence[Rule]
-    #: The settings of the episode; its blows are enough to find the fault.
+    #: The settings of the episode; its disturbances are enough to find the fault.
     plan: Plan
     #: The rules over the database that must find the fault.
     rows: Sequence[str] = ()
@@ -63,7 +63,7 @@ class Variant:
         rules."""
         broken_rules = {violation.rule for violation in result.violations}
         ran = (
-            result.kills + result.sleeps >= self.plan.blows
+            result.kills + result.suspensions >= self.plan.disturbances
             and result.messages > 0
             and every_message_is_accepted.__name__ not in broken_rules
         )

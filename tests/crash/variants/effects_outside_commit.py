@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.crash.blows import Aim
+from tests.crash.disturbances import Instant
 from tests.crash.episode import Plan
 from tests.crash.oracle import every_accepted_message_is_answered, the_rows_agree
 from tests.crash.variants.build import Edit, Variant
@@ -21,5 +21,5 @@ VARIANT = Variant(
     ),
     caught_by=[every_accepted_message_is_answered, the_rows_agree],
     rows=["an inbox row is answered"],
-    plan=Plan(blows=1, aim=Aim.ANSWERED, patience=2),
+    plan=Plan(disturbances=1, instant=Instant.ANSWERED, patience=2),
 )

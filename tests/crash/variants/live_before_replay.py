@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from tests.crash.blows import Aim
+from tests.crash.disturbances import Instant
 from tests.crash.episode import Plan
-from tests.crash.oracle import a_screen_shows_everything_once
+from tests.crash.oracle import a_client_receives_everything_once
 from tests.crash.variants.build import Edit, Variant
 
 SOCKET = "arvis/web/realtime/socket.py"
@@ -26,6 +26,6 @@ VARIANT = Variant(
             new="",
         ),
     ),
-    caught_by=[a_screen_shows_everything_once],
-    plan=Plan(blows=1, aim=Aim.SHOWN, patience=2, aimed_after=2.0, rate=4.0),
+    caught_by=[a_client_receives_everything_once],
+    plan=Plan(disturbances=1, instant=Instant.SHOWN, patience=2, wait_before=2.0, rate=4.0),
 )

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from tests.crash.blows import Aim, Blow
 from tests.crash.cluster import Shape
+from tests.crash.disturbances import Disturbance, Instant
 from tests.crash.episode import Plan
 from tests.crash.oracle import the_rows_agree
 from tests.crash.variants.build import Edit, Variant
@@ -11,7 +11,7 @@ JOBS = "arvis/store/queries/jobs.sql"
 #: Two complete daemons share a database. One is suspended during a model call, for longer than its lease.
 VARIANT = Variant(
     name="no_fencing",
-    breaks="a worker whose lease was lost to another still commits its turn, and it is not told to stop",
+    breaks="a worker whose lease was lost to another still commits its turn, and its turn is not cancelled",
     edits=(
         Edit(
             JOBS,
@@ -36,5 +36,12 @@ VARIANT = Variant(
     ),
     caught_by=[the_rows_agree],
     rows=["a turn is paid once"],
-    plan=Plan(blows=1, aim=Aim.AT_THE_MODEL, patience=10, blow=Blow.SLEEP, shape=Shape(daemons=2), lease=1.0),
+    plan=Plan(
+        disturbances=1,
+        instant=Instant.MODEL_CALL,
+        patience=10,
+        disturbance=Disturbance.SUSPEND,
+        shape=Shape(daemons=2),
+        lease=1.0,
+    ),
 )

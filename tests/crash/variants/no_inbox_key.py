@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.crash.blows import Aim
+from tests.crash.disturbances import Instant
 from tests.crash.episode import Plan
 from tests.crash.oracle import an_id_means_one_message
 from tests.crash.variants.build import Edit, Variant
@@ -22,5 +22,5 @@ VARIANT = Variant(
     ),
     caught_by=[an_id_means_one_message],
     rows=["a platform event is stored once"],
-    plan=Plan(blows=1, aim=Aim.UNHEARD, patience=10),
+    plan=Plan(disturbances=1, instant=Instant.ACK_LOST, patience=10),
 )

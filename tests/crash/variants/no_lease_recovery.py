@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from tests.crash.blows import Aim
 from tests.crash.calls import interrupted_work_is_claimed_again_soon
+from tests.crash.disturbances import Instant
 from tests.crash.episode import Plan
 from tests.crash.oracle import every_accepted_message_is_answered
 from tests.crash.variants.build import Edit, Variant
 
 VARIANT = Variant(
     name="no_lease_recovery",
-    breaks="a job that a dead daemon was running is never given back to the queue, neither at start nor by the sweep",
+    breaks="a job that a killed daemon was running is never given back to the queue, neither at start nor by the sweep",
     edits=(
         Edit(
             "arvis/store/repositories/jobs.py",
@@ -17,5 +17,5 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[every_accepted_message_is_answered, interrupted_work_is_claimed_again_soon],
-    plan=Plan(blows=1, aim=Aim.AT_THE_MODEL, patience=3),
+    plan=Plan(disturbances=1, instant=Instant.MODEL_CALL, patience=3),
 )

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from tests.crash.blows import Aim
 from tests.crash.calls import finished_calls_are_booked
+from tests.crash.disturbances import Instant
 from tests.crash.episode import Plan
 from tests.crash.variants.build import Edit, Variant
 
@@ -16,5 +16,5 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[finished_calls_are_booked],
-    plan=Plan(blows=5, aim=Aim.ANSWERED, patience=60, rate=2.0, working=4),
+    plan=Plan(disturbances=5, instant=Instant.ANSWERED, patience=60, rate=2.0, working=4),
 )

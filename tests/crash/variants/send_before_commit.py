@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from tests.crash.blows import Aim
+from tests.crash.disturbances import Instant
 from tests.crash.episode import Plan
-from tests.crash.oracle import a_screen_shows_everything_once
+from tests.crash.oracle import a_client_receives_everything_once
 from tests.crash.variants.build import Edit, Variant
 
 #: A delivery is claimed in the commit of its turn. The pause simulates a slow disk.
@@ -22,6 +22,6 @@ VARIANT = Variant(
             "        commit()\n",
         ),
     ),
-    caught_by=[a_screen_shows_everything_once],
-    plan=Plan(blows=1, aim=Aim.SHOWN, patience=10),
+    caught_by=[a_client_receives_everything_once],
+    plan=Plan(disturbances=1, instant=Instant.SHOWN, patience=10),
 )

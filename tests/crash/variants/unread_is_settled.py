@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from tests.crash.blows import Aim
 from tests.crash.calls import a_reply_read_what_it_answers
+from tests.crash.disturbances import Instant
 from tests.crash.episode import Plan
 from tests.crash.variants.build import Edit, Variant
 
@@ -17,5 +17,5 @@ VARIANT = Variant(
         Edit("arvis/turns/requeue.py", old="    if not unread:\n", new="    if asked:\n"),
     ),
     caught_by=[a_reply_read_what_it_answers],
-    plan=Plan(blows=5, aim=Aim.RANDOM, patience=60, rate=3.0, working=4),
+    plan=Plan(disturbances=5, instant=Instant.RANDOM, patience=60, rate=3.0, working=4),
 )

@@ -1,6 +1,6 @@
 """Damage at rest is found, and the effects of a kill are not reported as damage.
 
-These are short forms of `python -m tests.crash flips`, `… false-alarms` and `… mending-steps`. A broken build proves
+These are short forms of `python -m tests.crash damage`, `… false-alarms` and `… repair-steps`. A broken build proves
 that the judge can find faults.
 """
 
@@ -13,12 +13,12 @@ from random import Random
 
 from tests.crash.campaign import fresh_seed
 from tests.crash.daemon import CHECKOUT
+from tests.crash.damage import campaign
+from tests.crash.damage_judge import Outcome, judge
+from tests.crash.damage_kinds import FILES, KINDS, damage
+from tests.crash.damaged_daemon import damaged_daemon
 from tests.crash.false_alarms import campaign as alarms
-from tests.crash.flip_damage import FILES, KINDS, damage
-from tests.crash.flip_judge import Outcome, judge
-from tests.crash.flip_scene import scene
-from tests.crash.flips import campaign
-from tests.crash.mending_steps import SCENES
+from tests.crash.repair_steps import SITUATIONS
 from tests.crash.variants.build import Edit, copied
 from tests.files.damage_kit import flip
 
@@ -34,11 +34,11 @@ def test_two_damaged_folders_are_served_rightly_or_not_at_all() -> None:
 
 
 def test_a_build_that_serves_what_was_changed_is_caught(tmp_path: Path) -> None:
-    with copied(BLIND) as code, scene(tmp_path, code, "control") as lived:
-        lived.perform(backup=True, killed=False)
-        file = lived.data / "arvis.db"
+    with copied(BLIND) as code, damaged_daemon(tmp_path, code, "control") as daemon:
+        daemon.run(backup=True, killed=False)
+        file = daemon.data / "arvis.db"
         flip(file, file.read_bytes().index(b"demo: say"))
-        outcome, complaints = judge(lived)
+        outcome, complaints = judge(daemon)
     assert outcome is Outcome.WHOLE
     assert "is now" in complaints[0]
 
@@ -51,10 +51,10 @@ def test_a_kill_is_not_called_damage() -> None:
 
 def test_what_was_begun_is_completed() -> None:
     """The program runs in its own process, because it forks."""
-    command = [sys.executable, "-m", "tests.crash", "mending-steps", "--every", "19"]
+    command = [sys.executable, "-m", "tests.crash", "repair-steps", "--every", "19"]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert all(name in done.stdout for name in SCENES)
+    assert all(name in done.stdout for name in SITUATIONS)
 
 
 def test_damage_changes_one_file_in_place(tmp_path: Path) -> None:

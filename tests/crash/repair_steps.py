@@ -32,7 +32,7 @@ CALLS = {"fsync", "replace", "rename", "unlink", "link", "mkdir", "rmdir", "open
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Situation:
     """A situation in which the process is killed."""
 
     #: Fills a folder.
@@ -49,7 +49,7 @@ def start(database: Database) -> Finding | None:
     return finding
 
 
-# -- the scenes --------------------------------------------------------------------------------------------
+# -- the situations --------------------------------------------------------------------------------------------
 
 
 def _empty(folder: Path) -> None:
@@ -107,7 +107,7 @@ def _live(database: Database) -> None:
                 assert living.sealing.fold()
 
 
-def _nothing_is_said(expected: list[str] | None) -> Callable[[Database, Finding | None], str | None]:
+def _nothing_is_reported(expected: list[str] | None) -> Callable[[Database, Finding | None], str | None]:
     def judge(database: Database, finding: Finding | None) -> str | None:
         words = kept_words(database)
         if finding is not None and finding.level != "info":
@@ -133,13 +133,13 @@ def _is_reported(expected: list[str]) -> Callable[[Database, Finding | None], st
     return judge
 
 
-SCENES = {
-    "a new database": Scene(_empty, _live, _nothing_is_said(None)),
-    "after a kill": Scene(_killed, lambda database: _ignore(start(database)), _nothing_is_said(WORDS)),
-    "without sums": Scene(_without_sums, lambda database: _ignore(start(database)), _nothing_is_said(WORDS)),
-    "a damaged file": Scene(_flipped, lambda database: _ignore(start(database)), _is_reported(WORDS[:4])),
-    "a damaged log": Scene(_cut, lambda database: _ignore(start(database)), _is_reported(WORDS[:6])),
-    "a superseded log": Scene(_superseded, lambda database: _ignore(start(database)), _is_reported(WORDS)),
+SITUATIONS = {
+    "a new database": Situation(_empty, _live, _nothing_is_reported(None)),
+    "after a kill": Situation(_killed, lambda database: _ignore(start(database)), _nothing_is_reported(WORDS)),
+    "without sums": Situation(_without_sums, lambda database: _ignore(start(database)), _nothing_is_reported(WORDS)),
+    "a damaged file": Situation(_flipped, lambda database: _ignore(start(database)), _is_reported(WORDS[:4])),
+    "a damaged log": Situation(_cut, lambda database: _ignore(start(database)), _is_reported(WORDS[:6])),
+    "a superseded log": Situation(_superseded, lambda database: _ignore(start(database)), _is_reported(WORDS)),
 }
 
 
@@ -150,27 +150,27 @@ def _ignore(_: Finding | None) -> None:
 # -- the kills ---------------------------------------------------------------------------------------------
 
 
-def play_scene(name: str, every: int = 1) -> tuple[int, list[str]]:
-    """Kill before each call of the scene, or before every `every`-th. Return the number of kills and the complaints."""
-    scene = SCENES[name]
+def play_situation(name: str, every: int = 1) -> tuple[int, list[str]]:
+    """Kill before every `every`-th call of the situation. Return the number of kills and the complaints."""
+    situation = SITUATIONS[name]
     with tempfile.TemporaryDirectory(prefix="arvis-steps-") as place:
         pristine = Path(place) / "pristine"
-        scene.prepare(pristine)
+        situation.prepare(pristine)
         kills, complaints = 0, []
         for number in range(1, sys.maxsize, every):
             folder = Path(place) / str(number)
             shutil.copytree(pristine, folder)
             database = Database(folder / "arvis.db", None, folder)
-            if _in_child(lambda database=database, number=number: _act(scene, database, number)) == 0:  # type: ignore[misc]
+            if _in_child(lambda database=database, number=number: _act(situation, database, number)) == 0:  # type: ignore[misc]
                 break
             kills += 1
-            if _in_child(lambda database=database: _judge(scene, database)) != 0:  # type: ignore[misc]
+            if _in_child(lambda database=database: _judge(situation, database)) != 0:  # type: ignore[misc]
                 complaints.append(f"{name}, killed before call {number}: see above")
             shutil.rmtree(folder)
     return kills, complaints
 
 
-def _act(scene: Scene, database: Database, number: int) -> None:
+def _act(situation: Situation, database: Database, number: int) -> None:
     remaining = number
 
     def count(_: FrameType, event: str, called: Any) -> None:
@@ -181,7 +181,7 @@ def _act(scene: Scene, database: Database, number: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.setprofile(count)
-    scene.act(database)
+    situation.act(database)
     sys.setprofile(None)
 
 
@@ -191,8 +191,8 @@ def _matters(called: Any) -> bool:
     return getattr(called, "__module__", None) == "posix" and called.__name__ in CALLS
 
 
-def _judge(scene: Scene, database: Database) -> None:
-    complaint = scene.judge(database, start(database))
+def _judge(situation: Situation, database: Database) -> None:
+    complaint = situation.judge(database, start(database))
     # A repair is permanent and is reported only once.
     again = start(database)
     if complaint is None and again is not None:
@@ -224,7 +224,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def play(options: argparse.Namespace) -> Report:
     figures: dict[str, int] = {}
     wrong: list[str] = []
-    for name in SCENES:
-        figures[name], complaints = play_scene(name, options.every)
+    for name in SITUATIONS:
+        figures[name], complaints = play_situation(name, options.every)
         wrong += complaints
     return Report(figures, wrong, failed=bool(wrong))

@@ -1,4 +1,4 @@
-"""The life of a daemon before the damage: traffic, a backup in between, and a clean or unclean end."""
+"""A daemon before the damage: traffic, a backup in between, and a clean or unclean end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WITHOUT_BACKUP = 0.15
 KILLED = 0.7
 
 
-class Scene:
+class DamagedDaemon:
     """A daemon with its data folder. All random values come from the seed. `whole` is a copy of the folder before the
     damage."""
 
@@ -35,30 +35,30 @@ class Scene:
         )
         self._log_read = 0
 
-    def live(self) -> None:
-        """Run a life with the choices of the seed."""
-        self.perform(backup=self.rng.random() >= WITHOUT_BACKUP, killed=self.rng.random() < KILLED)
+    def run_before_damage(self) -> None:
+        """Run it with the choices of the seed."""
+        self.run(backup=self.rng.random() >= WITHOUT_BACKUP, killed=self.rng.random() < KILLED)
 
-    def perform(self, *, backup: bool, killed: bool) -> None:
+    def run(self, *, backup: bool, killed: bool) -> None:
         """Send messages, make a backup, send more, end the daemon, and copy its data folder."""
-        before, after, moment = self.rng.randrange(10, 150), self.rng.randrange(5, 100), self.rng.uniform(0.05, 1.5)
+        before, after, pause = self.rng.randrange(10, 150), self.rng.randrange(5, 100), self.rng.uniform(0.05, 1.5)
         self._daemon.start()
         with ThreadPoolExecutor(USERS) as users:
-            self._talk(users, before)
+            self._send_all(users, before)
             if backup:
                 self._post("backups", {})
             if killed:
-                self._begin_to_talk(users, 400)
-                time.sleep(moment)
+                self._begin_to_send(users, 400)
+                time.sleep(pause)
                 self._daemon.kill()
                 users.shutdown(cancel_futures=True)
             else:
-                self._talk(users, after)
+                self._send_all(users, after)
                 self._daemon.stop()
         shutil.copytree(self.data, self.whole)
 
     def start_again(self) -> list[dict[str, Any]] | None:
-        """Run one more life. Return its log entries, or None if the daemon refused to start."""
+        """Start and stop it once more. Return its log entries, or None if the daemon refused to start."""
         try:
             self._daemon.start()
         except AssertionError:
@@ -74,11 +74,11 @@ class Scene:
     def close(self) -> None:
         self._daemon.close()
 
-    def _talk(self, users: ThreadPoolExecutor, messages: int) -> None:
-        for sending in self._begin_to_talk(users, messages):
+    def _send_all(self, users: ThreadPoolExecutor, messages: int) -> None:
+        for sending in self._begin_to_send(users, messages):
             sending.result()
 
-    def _begin_to_talk(self, users: ThreadPoolExecutor, messages: int) -> list[Future[None]]:
+    def _begin_to_send(self, users: ThreadPoolExecutor, messages: int) -> list[Future[None]]:
         sizes = [self.rng.choice([20, 200, 2000, 9000]) for _ in range(messages)]
         return [users.submit(self._send, number, size) for number, size in enumerate(sizes)]
 
@@ -111,10 +111,10 @@ class Scene:
 
 
 @contextmanager
-def scene(folder: Path, code: Path, seed: str) -> Iterator[Scene]:
-    """Yield a scene in an empty folder with the program in `code`. No process remains after the block."""
-    lived = Scene(folder, code, seed)
+def damaged_daemon(folder: Path, code: Path, seed: str) -> Iterator[DamagedDaemon]:
+    """Yield a daemon in an empty folder with the program in `code`. No process remains after the block."""
+    daemon = DamagedDaemon(folder, code, seed)
     try:
-        yield lived
+        yield daemon
     finally:
-        lived.close()
+        daemon.close()

@@ -98,9 +98,9 @@ class Control:
         """Kill the process and record the last number that it reported as synced."""
         assert self._process is not None
         self._process.kill()
-        said, _ = self._process.communicate()
-        if said:
-            self._synced = int(said[-20:])
+        output, _ = self._process.communicate()
+        if output:
+            self._synced = int(output[-20:])
 
     def has_lost(self) -> bool:
         """Return whether the disk has lost synced data."""
@@ -112,11 +112,11 @@ class Control:
 
 @dataclass
 class Meter:
-    """The cuts of a campaign. After a `lying` one the control has lost synced data too, so it proves nothing about the
+    """The cuts of a campaign. After an `invalid` one the control has lost synced data too, so it proves nothing about the
     daemon."""
 
     cuts: int = 0
-    lying: int = 0
+    invalid: int = 0
 
 
 class PoweredDaemon(Daemon):
@@ -132,22 +132,22 @@ class PoweredDaemon(Daemon):
     async def start(self) -> None:
         if not self._disk.mounted:
             self._disk.mount()
-            self._meter.lying += self._control.has_lost()
+            self._meter.invalid += self._control.has_lost()
         self._control.start()
         await super().start()
 
     def kill(self) -> None:
         """Suspend the processes, cut the power, and then kill them."""
         if self.alive:
-            for pid in (self._living().pid, self._control.pid):
+            for pid in (self._current().pid, self._control.pid):
                 freeze(pid)
             self._disk.cut()
             self._meter.cuts += 1
             self._control.end()
         super().kill()
 
-    async def dead(self) -> None:
-        await super().dead()
+    async def killed(self) -> None:
+        await super().killed()
         self._disk.unmount()
 
     async def stopped(self) -> None:

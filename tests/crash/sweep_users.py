@@ -21,9 +21,9 @@ from arvis.testing.openai_server import Failure, ReceivedRequest
 from tests.crash.endpoint import Endpoint
 from tests.crash.history import Sent, Timeline, tokens_in
 from tests.crash.model import Model
-from tests.crash.users import Refused, SocketVoice, Voice
+from tests.crash.users import Refused, Sender, SocketSender
 
-LETTERS, SCREEN = "letters", "screen"
+HTTP, SOCKET = "http", "socket"
 PLAIN, WITH_FILE, FAILS_ONCE, FIRST, SECOND = (f"m-{number:06}" for number in range(1, 6))
 FILE = b"The bytes of an attachment.\n" * 300
 #: A request without any answer after this time hangs (seconds).
@@ -42,14 +42,14 @@ class Line:
 
 #: A simple message, one with a file, one at which the model fails first, and two in a row, which one turn may answer.
 SCRIPT = (
-    *(Line(LETTERS, token) for token in (PLAIN, WITH_FILE, FAILS_ONCE)),
-    *(Line(SCREEN, FIRST, waits=False), Line(SCREEN, SECOND)),
+    *(Line(HTTP, token) for token in (PLAIN, WITH_FILE, FAILS_ONCE)),
+    *(Line(SOCKET, FIRST, waits=False), Line(SOCKET, SECOND)),
 )
 #: The script for a check that a daemon works.
-GREETING = (Line(LETTERS, PLAIN), Line(SCREEN, FIRST))
+GREETING = (Line(HTTP, PLAIN), Line(SOCKET, FIRST))
 
 
-class MoodyModel:
+class FailsOnceModel:
     """Refuses one message once, with a `Retry-After` that is longer than the run.
 
     The daemon then asks the next account immediately, and stores the cooldown of the first one.
@@ -67,16 +67,16 @@ class MoodyModel:
         return await self._model.answer(received)
 
 
-class Post:
+class HttpPost:
     """Sends over HTTP and passes every answer that is not an acceptance to `refused`."""
 
     def __init__(self, endpoint: Endpoint, *, refused: Callable[[str], None]) -> None:
         self._endpoint = endpoint
         self._refused = refused
 
-    async def say(self, token: str, content: str) -> str:
-        body: dict[str, Any] = {"content": content, "id": token, "channelId": LETTERS}
-        body |= {"userId": LETTERS, "userName": LETTERS}
+    async def send(self, token: str, content: str) -> str:
+        body: dict[str, Any] = {"content": content, "id": token, "channelId": HTTP}
+        body |= {"userId": HTTP, "userName": HTTP}
         if token == WITH_FILE:
             file = {"filename": "a.txt", "contentType": "text/plain", "data": base64.b64encode(FILE).decode()}
             body["attachments"] = [file]
@@ -90,7 +90,7 @@ class Post:
             return str(answer["messageId"])
 
 
-class Screen(SocketVoice):
+class FailFastSocket(SocketSender):
     """A socket that stops repeating a message as soon as it is refused."""
 
     def _take(self, push: dict[str, Any]) -> None:
@@ -103,12 +103,14 @@ class Screen(SocketVoice):
                 ack.set_exception(ConnectionError("refused"))
 
 
-class Talk:
-    """Plays the script over several lives. Failures that no client may meet go to `problem`."""
+class Conversation:
+    """Plays the script over several boots. Failures that no client may meet go to `problem`."""
 
-    def __init__(self, endpoint: Endpoint, post: Post, screen: Screen, *, problem: Callable[[str], None]) -> None:
+    def __init__(
+        self, endpoint: Endpoint, post: HttpPost, socket: FailFastSocket, *, problem: Callable[[str], None]
+    ) -> None:
         self._endpoint = endpoint
-        self._voices: Mapping[str, Voice] = {LETTERS: post, SCREEN: screen}
+        self._senders: Mapping[str, Sender] = {HTTP: post, SOCKET: socket}
         self._problem = problem
         self._sent: dict[str, Sent] = {}
         self.timelines: dict[str, Timeline] = {}
@@ -119,7 +121,9 @@ class Talk:
 
     async def play(self, script: Sequence[Line]) -> None:
         """Write every line, and wait for its acknowledgement and result."""
-        await asyncio.gather(*(self._write([line for line in script if line.channel == each]) for each in self._voices))
+        await asyncio.gather(
+            *(self._write([line for line in script if line.channel == each]) for each in self._senders)
+        )
 
     async def _write(self, lines: Sequence[Line]) -> None:
         for line in lines:
@@ -138,9 +142,9 @@ class Talk:
             tries += 1
             begun = time.monotonic()
             try:
-                message_id = await self._voices[line.channel].say(line.token, f"Please answer {line.token}.")
+                message_id = await self._senders[line.channel].send(line.token, f"Please answer {line.token}.")
             except Refused as refused:
-                self._judge_wait(line.token, refused, begun)
+                self._check_wait(line.token, refused, begun)
                 await asyncio.sleep(PAUSE)
                 continue
             self._sent[line.token] = Sent(line.token, line.channel, started, time.monotonic(), (message_id,), tries)
@@ -154,13 +158,13 @@ class Talk:
             try:
                 timeline = await self._endpoint.timeline(message_id, wait=PATIENCE / 2)
             except Refused as refused:
-                self._judge_wait(line.token, refused, begun)
+                self._check_wait(line.token, refused, begun)
                 await asyncio.sleep(PAUSE)
                 continue
             if timeline.status not in {"accepted", "queued", "running", "waiting"}:
                 self.timelines[message_id] = timeline
 
-    def _judge_wait(self, token: str, refused: Exception, begun: float) -> None:
+    def _check_wait(self, token: str, refused: Exception, begun: float) -> None:
         if isinstance(refused, TimeoutError):
             self._problem(f"{token} had no answer, good or bad, for {time.monotonic() - begun:.0f} s")
 

@@ -1,4 +1,4 @@
-"""The lives of all processes of an episode, numbered in the order in which they began."""
+"""The boots of all processes of an episode, numbered in order: a boot is one start of a process until its end."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from tests.crash.history import Boot
 
 
-class Lives:
-    """A record of the processes' lives, written by the harness as it observes them."""
+class BootLog:
+    """A record of the boots, written by the harness as it observes them."""
 
     def __init__(self) -> None:
         self._boots: list[Boot] = []
@@ -21,7 +21,7 @@ class Lives:
         return tuple(self._boots)
 
     def of(self, place: str) -> int:
-        """Return the number of this process's newest life; 0 before its first."""
+        """Return the number of this process's newest boot; 0 before its first."""
         return self._current.get(place, 0)
 
     def newest(self, place: str) -> Boot:
@@ -33,19 +33,19 @@ class Lives:
         self._current[place] = boot.number
 
     def ready(self, place: str) -> None:
-        self._note(place, ready=time.monotonic())
+        self._change(place, ready=time.monotonic())
 
-    def told(self, place: str) -> None:
-        self._note(place, told=time.monotonic())
+    def stop_requested(self, place: str) -> None:
+        self._change(place, stop_requested=time.monotonic())
 
-    def slept(self, place: str, since: float) -> None:
-        self._note(place, slept=(*self.newest(place).slept, (since, time.monotonic())))
+    def suspended(self, place: str, since: float) -> None:
+        self._change(place, suspended=(*self.newest(place).suspended, (since, time.monotonic())))
 
     def ended(self, place: str, *, killed: bool = False) -> None:
-        """Record the end of the newest life, unless it is recorded: a killed process ends when the signal is sent."""
+        """Record the end of the newest boot, unless it is recorded: a killed process ends when the signal is sent."""
         if self.newest(place).ended is None:
-            self._note(place, ended=time.monotonic(), killed=killed)
+            self._change(place, ended=time.monotonic(), killed=killed)
 
-    def _note(self, place: str, **changes: Any) -> None:
+    def _change(self, place: str, **changes: Any) -> None:
         number = self._current[place]
         self._boots[number - 1] = replace(self._boots[number - 1], **changes)

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.crash.campaign import seeds_of
-from tests.crash.flip_damage import Damage, damage
-from tests.crash.flip_judge import Outcome, judge
-from tests.crash.flip_scene import scene
+from tests.crash.damage_judge import Outcome, judge
+from tests.crash.damage_kinds import Damage, damage
+from tests.crash.damaged_daemon import damaged_daemon
 from tests.crash.report import Report
 from tests.crash.variants.build import copied
 
@@ -26,10 +26,10 @@ FILES = 30
 
 def play_one(seed: str, code: Path, folder: Path) -> tuple[Damage, Outcome, list[str]]:
     """Play one folder. Return the damage, the daemon's reaction, and the complaints."""
-    with scene(folder, code, seed) as lived:
-        lived.live()
-        done = damage(lived.data, lived.rng)
-        return done, *judge(lived)
+    with damaged_daemon(folder, code, seed) as daemon:
+        daemon.run_before_damage()
+        done = damage(daemon.data, daemon.rng)
+        return done, *judge(daemon)
 
 
 def campaign(seeds: Sequence[str], code: Path) -> Report:
@@ -38,7 +38,7 @@ def campaign(seeds: Sequence[str], code: Path) -> Report:
     wrong = []
     for seed in seeds:
         started = time.monotonic()
-        folder = Path(tempfile.mkdtemp(prefix="arvis-flips-"))
+        folder = Path(tempfile.mkdtemp(prefix="arvis-damage-"))
         done, outcome, complaints = play_one(seed, code, folder)
         if complaints:
             complaints.append(f"(seed {seed}, kept in {folder})")

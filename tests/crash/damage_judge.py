@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from tests.crash.flip_scene import Scene
+from tests.crash.damaged_daemon import DamagedDaemon
 
 #: Tables whose rows are written once -> their columns that never change; the first ones are the key.
 LASTING: Mapping[str, str] = {
@@ -36,18 +36,18 @@ class Outcome(StrEnum):
     REFUSED = "refused"
 
 
-def judge(scene: Scene) -> tuple[Outcome, list[str]]:
+def judge(daemon: DamagedDaemon) -> tuple[Outcome, list[str]]:
     """Start the daemon twice on the damaged folder. Return its reaction and the complaints."""
-    truth, backup = _tables(scene.whole / "arvis.db"), _backed_up(scene.whole)
-    before = _hashes(scene.data)
-    entries = scene.start_again()
+    truth, backup = _tables(daemon.whole / "arvis.db"), _backed_up(daemon.whole)
+    before = _hashes(daemon.data)
+    entries = daemon.start_again()
     if entries is None:
-        return Outcome.REFUSED, _wrong_refusal(scene, before, backup is not None)
-    served = _tables(scene.data / "arvis.db")
+        return Outcome.REFUSED, _wrong_refusal(daemon, before, backup is not None)
+    served = _tables(daemon.data / "arvis.db")
     events = {entry["event"]: entry for entry in entries if entry.get("event") in {"database_damaged", "log_damaged"}}
     outcome = _outcome(truth, served, events)
-    wrong = [*_altered(truth, served), *_unreported(outcome, truth, served, backup, events), *_unsound(scene.data)]
-    again = scene.start_again()
+    wrong = [*_altered(truth, served), *_unreported(outcome, truth, served, backup, events), *_unsound(daemon.data)]
+    again = daemon.start_again()
     if again is None or any(entry.get("event") in {"database_damaged", "log_damaged"} for entry in again):
         wrong.append("the start after that reported damage, too")
     return outcome, wrong
@@ -105,13 +105,13 @@ def _unreported(
     return wrong
 
 
-def _wrong_refusal(scene: Scene, before: Mapping[str, str], had_backup: bool) -> list[str]:
+def _wrong_refusal(daemon: DamagedDaemon, before: Mapping[str, str], had_backup: bool) -> list[str]:
     wrong = ["refused, although there is a sound backup"] if had_backup else []
-    if "there is no intact backup to replace it" not in scene.refusal():
-        wrong.append(f"refused for another reason: {scene.refusal()[-1000:]}")
-    if scene.start_again() is not None:
+    if "there is no intact backup to replace it" not in daemon.refusal():
+        wrong.append(f"refused for another reason: {daemon.refusal()[-1000:]}")
+    if daemon.start_again() is not None:
         wrong.append("refused once, but not at the next start")
-    if {name: digest for name, digest in _hashes(scene.data).items() if name in before} != before:
+    if {name: digest for name, digest in _hashes(daemon.data).items() if name in before} != before:
         wrong.append("refused, but changed the files")
     return wrong
 

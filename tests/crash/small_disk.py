@@ -28,7 +28,7 @@ LASTS = (0.5, 6.0)
 #: The daemon accepts new work within this time after the disk has room again (seconds).
 RESUMES_WITHIN = 10.0
 #: Interval at which the other program fills space that has become free (seconds).
-_GREED = 0.02
+_REFILL = 0.02
 _PIECE = bytes(1 << 16)
 
 
@@ -95,8 +95,8 @@ class SmallDiskDaemon(Daemon):
         self.disk.unmount()
 
 
-class Flood:
-    """The ordeal of an episode with a disk that fills up `floods` times.
+class FillDisk:
+    """The scenario of an episode with a disk that fills up `floods` times.
 
     While the disk is full, `meanwhile` (None: a random event) happens to the daemon. A daemon that is stopped then
     cannot write, so it cannot hand its jobs back.
@@ -116,9 +116,9 @@ class Flood:
         await cluster.ready()
         for _ in range(self._floods):
             await asyncio.sleep(rng.uniform(*CALM))
-            with self._filled(daemon.disk, greedy=rng.random() < 0.5):
+            with self._filled(daemon.disk, refill=rng.random() < 0.5):
                 await asyncio.sleep(rng.uniform(*LASTS))
-                await self._suffer(daemon, self._meanwhile or rng.choice([Meanwhile.NOTHING, *Meanwhile]))
+                await self._disturb(daemon, self._meanwhile or rng.choice([Meanwhile.NOTHING, *Meanwhile]))
             freed = time.monotonic()
             if not daemon.alive:
                 await daemon.start()
@@ -128,18 +128,18 @@ class Flood:
         return self._stopped
 
     @contextmanager
-    def _filled(self, disk: SmallDisk, *, greedy: bool) -> Iterator[None]:
+    def _filled(self, disk: SmallDisk, *, refill: bool) -> Iterator[None]:
         self._gauge.floods += 1
         disk.fill()
-        greed = asyncio.create_task(_go_on_filling(disk)) if greedy else None
+        refilling = asyncio.create_task(_refill(disk)) if refill else None
         try:
             yield
         finally:
-            if greed is not None:
-                greed.cancel()
+            if refilling is not None:
+                refilling.cancel()
             disk.free()
 
-    async def _suffer(self, daemon: Daemon, meanwhile: Meanwhile) -> None:
+    async def _disturb(self, daemon: Daemon, meanwhile: Meanwhile) -> None:
         match meanwhile:
             case Meanwhile.NOTHING:
                 return
@@ -148,7 +148,7 @@ class Flood:
                 await daemon.stop()
             case Meanwhile.KILL:
                 daemon.kill()
-                await daemon.dead()
+                await daemon.killed()
         await daemon.start()
         try:
             await daemon.ready()
@@ -170,7 +170,7 @@ class Flood:
         raise DaemonFailed(f"Not ready {RESUMES_WITHIN:.0f} s after there was room again")
 
 
-async def _go_on_filling(disk: SmallDisk) -> None:
+async def _refill(disk: SmallDisk) -> None:
     while True:
-        await asyncio.sleep(_GREED)
+        await asyncio.sleep(_REFILL)
         disk.fill()

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.crash.sweep_acts import ACTS, Act, Ended, acts, complaints, play, recover, refusals
-from tests.crash.sweep_lives import prove_strace
+from tests.crash.sweep_daemon import SweepDaemon, sweep_daemon
+from tests.crash.sweep_phases import PHASES, Ended, Phase, complaints, phases, play, recover, refusals
 from tests.crash.sweep_points import WRITES, Operation, Point, counting, operations, points_of
-from tests.crash.sweep_stage import Stage, staged
 from tests.crash.sweep_state import Schema, schemas
+from tests.crash.traced_process import prove_strace
 from tests.crash.verdict import Kind, Violation
 
 KILL = "signal=SIGKILL"
@@ -51,7 +51,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """An act's points, the calls without a usable name, and the violations in undisturbed runs."""
+    """The points of a phase, the calls without a usable name, and the violations in undisturbed runs."""
 
     points: Sequence[Point]
     shadowed: Sequence[Operation]
@@ -60,65 +60,67 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class SweptBuild:
-    """Plays acts and points of one build of the program. `allowed` are the schemas that a database may have."""
+    """Plays phases and points of one build of the program. `allowed` are the schemas that a database may have."""
 
     code: Path
-    acts: Mapping[str, Act]
+    phases: Mapping[str, Phase]
     allowed: frozenset[Schema]
 
-    async def count(self, act: Act, calls: Sequence[str] = WRITES) -> Counted:
-        """Return the points of an act. It is run twice at the same time; if the runs differ, the longer one counts."""
-        one, other = await asyncio.gather(self._undisturbed(act, calls), self._undisturbed(act, calls))
+    async def count(self, phase: Phase, calls: Sequence[str] = WRITES) -> Counted:
+        """Return the points of a phase. It is run twice at the same time; if the runs differ, the longer one counts."""
+        one, other = await asyncio.gather(self._undisturbed(phase, calls), self._undisturbed(phase, calls))
         traces = sorted((one[0], other[0]), key=len)
-        points, shadowed = points_of(act.name, *traces)
+        points, shadowed = points_of(phase.name, *traces)
         return Counted(points, shadowed, one[1] & other[1])
 
     async def kill_at(self, point: Point, known: frozenset[Violation] = frozenset()) -> Outcome:
         """Kill the daemon at this call, restart it and judge the result."""
         started, folder = time.monotonic(), fresh_folder()
-        async with staged(self.code, folder) as stage:
-            ended = await play(stage, self.acts[point.act], point.options(stage.data, KILL))
-            found = [*_of_the_life(stage, ended), *await recover(stage, self.allowed)]
+        async with sweep_daemon(self.code, folder) as daemon:
+            ended = await play(daemon, self.phases[point.phase], point.options(daemon.data, KILL))
+            found = [*_of_killed_process(daemon, ended), *await recover(daemon, self.allowed)]
         if ended.code not in {0, -signal.SIGKILL}:
-            found.append(Violation("a_life_ends_by_the_kill", Kind.OTHER, f"this life ended with {ended.code}"))
-        return outcome(point, ended.code != 0, started, news(found, known), folder)
+            found.append(Violation("a_process_ends_by_the_kill", Kind.OTHER, f"this process ended with {ended.code}"))
+        return outcome(point, ended.code != 0, started, new_violations(found, known), folder)
 
-    async def _undisturbed(self, act: Act, calls: Sequence[str]) -> tuple[list[Operation], frozenset[Violation]]:
+    async def _undisturbed(self, phase: Phase, calls: Sequence[str]) -> tuple[list[Operation], frozenset[Violation]]:
         folder = fresh_folder()
-        async with staged(self.code, folder) as stage:
-            ended = await play(stage, act, counting(calls))
-            trace = operations(ended.trace.read_text(), stage.data)
-            found = [*_of_the_life(stage, ended), *await recover(stage, self.allowed)]
-        if ended.code != 0 or (found and not act.kept):
-            raise RuntimeError(f"The undisturbed act {act.name} ended with {ended.code} in {folder}: {found}")
+        async with sweep_daemon(self.code, folder) as daemon:
+            ended = await play(daemon, phase, counting(calls))
+            trace = operations(ended.trace.read_text(), daemon.data)
+            found = [*_of_killed_process(daemon, ended), *await recover(daemon, self.allowed)]
+        if ended.code != 0 or (found and not phase.kept):
+            raise RuntimeError(f"The undisturbed phase {phase.name} ended with {ended.code} in {folder}: {found}")
         shutil.rmtree(folder)
         return trace, frozenset(found)
 
 
 @asynccontextmanager
 async def swept_build(code: Path) -> AsyncIterator[SweptBuild]:
-    """Yield the program in the folder `code` with the acts that it can play. Raise `StraceRefused` if strace cannot be used."""
+    """Yield the program in `code` with the phases that it can play. Raise `StraceRefused` if strace cannot be used."""
     with tempfile.TemporaryDirectory(prefix="arvis-sweep-") as bases:
         await prove_strace(code, Path(bases))
-        found = {act.name: act for act in await acts(code, Path(bases))}
-        assert tuple(found) == ACTS
+        found = {phase.name: phase for phase in await phases(code, Path(bases))}
+        assert tuple(found) == PHASES
         yield SweptBuild(code, found, schemas(code))
 
 
-def _of_the_life(stage: Stage, ended: Ended) -> list[Violation]:
-    """Return the complaints and refusals of a life that was killed. There must be none."""
-    return [*complaints(ended.log), *refusals(stage.notes.refusals)]
+def _of_killed_process(daemon: SweepDaemon, ended: Ended) -> list[Violation]:
+    """Return the complaints and refusals of a process that was killed. There must be none."""
+    return [*complaints(ended.log), *refusals(daemon.records.refusals)]
 
 
-def news(found: Sequence[Violation], known: frozenset[Violation]) -> list[Violation]:
+def new_violations(found: Sequence[Violation], known: frozenset[Violation]) -> list[Violation]:
     """Return the violations that undisturbed runs do not have, and those that only they have."""
-    before, now = {_what(each) for each in known}, {_what(each) for each in found}
-    gone = [Violation("nothing_is_lost", Kind.LOST, f"gone: {each.detail}") for each in known if _what(each) not in now]
-    return [*(each for each in found if _what(each) not in before), *gone]
+    before, now = {_identity(each) for each in known}, {_identity(each) for each in found}
+    gone = [
+        Violation("nothing_is_lost", Kind.LOST, f"gone: {each.detail}") for each in known if _identity(each) not in now
+    ]
+    return [*(each for each in found if _identity(each) not in before), *gone]
 
 
-def _what(violation: Violation) -> tuple[str, ...]:
-    """Return the identity of a violation. For a row this is its id, because a death may change a counter in it."""
+def _identity(violation: Violation) -> tuple[str, ...]:
+    """Return the identity of a violation. For a row this is its id, because a kill may change a counter in it."""
     rule, _, row = violation.detail.partition(": ")
     return (violation.rule, rule, row.split(" ")[0])
 

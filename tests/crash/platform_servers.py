@@ -1,6 +1,6 @@
 """The three platforms of an episode: their servers on this machine, the people who write there, and their failures.
 
-The servers live in the harness, so they outlive the daemon: they repeat events that were not acknowledged, and keep the
+The servers run in the harness, so they continue after a kill: they repeat events that were not acknowledged, and keep the
 messages that were shown.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from arvis.domain.messages import Address
 from arvis.testing.conformance.connector_stage import Shown
-from tests.crash.platform_history import DISCORD, PEACE, SLACK, TELEGRAM, Seen, Send, Trouble
+from tests.crash.platform_history import CANCELLED, DISCORD, SLACK, TELEGRAM, Failure, Seen, Send
 from tests.platforms.discord_stage import DiscordStage, discord_stage
 from tests.platforms.slack_server import SENDS
 from tests.platforms.slack_server_world import APP_TOKEN, BOT_TOKEN
@@ -24,7 +24,7 @@ from tests.platforms.telegram_stage import TOKEN, TelegramStage
 
 PEOPLE = ("ann", "bob", "carol", "dave", "erin")
 #: Range of seconds between the effect of a send and its answer, so that a kill can fall in between.
-LAG = (0.0, 0.3)
+ANSWER_DELAY = (0.0, 0.3)
 
 
 class Stage(Protocol):
@@ -57,7 +57,7 @@ class Stage(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Corner:
+class Room:
     """A place for writing on a platform: a direct chat with the bot, a room, or a thread."""
 
     users: tuple[str, ...]
@@ -65,15 +65,15 @@ class Corner:
     thread: str = ""
 
 
-CORNERS = (
-    Corner(("ann",), direct=True),
-    Corner(("bob",), direct=True),
-    Corner(("carol", "erin")),
-    Corner(("dave",), thread="talk"),
+ROOMS = (
+    Room(("ann",), direct=True),
+    Room(("bob",), direct=True),
+    Room(("carol", "erin")),
+    Room(("dave",), thread="talk"),
 )
 
 
-class Scene:
+class PlatformServer:
     """One platform. With `opens_threads`, the bot answers a message in a room in a new thread."""
 
     platform = ""
@@ -81,11 +81,11 @@ class Scene:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.troubles: list[Trouble] = []
+        self.failures: list[Failure] = []
         self.cuts: list[float] = []
         self._addresses: dict[str, Address] = {}
-        for corner in CORNERS:
-            self._place(self._address(corner))
+        for room in ROOMS:
+            self._place(self._address(room))
 
     @property
     def bot(self) -> Mapping[str, Any]:
@@ -100,15 +100,15 @@ class Scene:
         raise NotImplementedError
 
     @property
-    def hears(self) -> bool:
+    def is_connected(self) -> bool:
         """Return whether the bot is connected and listens."""
         raise NotImplementedError
 
-    async def write(self, text: str, corner: Corner, user: str) -> tuple[str, str]:
+    async def write(self, text: str, room: Room, user: str) -> tuple[str, str]:
         """Write a message. Return its place and the platform's id for it."""
-        ref = await self.stage.say(text, user=user, direct=corner.direct, thread=corner.thread)
-        address = self._address(corner)
-        if self.opens_threads and not corner.direct and not corner.thread:
+        ref = await self.stage.say(text, user=user, direct=room.direct, thread=room.thread)
+        address = self._address(room)
+        if self.opens_threads and not room.direct and not room.thread:
             address = Address(address.platform, address.connector, address.channel, ref)
         return self._place(address), ref
 
@@ -118,9 +118,9 @@ class Scene:
             for place, address in self._addresses.items()
         }
 
-    def trouble(self, kind: str, retry_after: float) -> None:
-        """Cause a trouble for the next send."""
-        self.peace()
+    def fail_next_send(self, kind: str, retry_after: float) -> None:
+        """Cause a failure for the next send."""
+        self.cancel_failure()
         match kind:
             case "refused":
                 self.stage.refuse_sends(1, retry_after=retry_after)
@@ -128,21 +128,21 @@ class Scene:
                 self.stage.refuse_sends(1, status=503)
             case _:
                 self.stage.reset_sends(1, after=kind == "after")
-        self.troubles.append(Trouble(self.platform, time.monotonic(), kind, retry_after if kind == "refused" else 0.0))
+        self.failures.append(Failure(self.platform, time.monotonic(), kind, retry_after if kind == "refused" else 0.0))
 
-    async def cut(self) -> None:
+    async def cut_connections(self) -> None:
         """Break all connections immediately."""
         self.cuts.append(time.monotonic())
         await self.stage.drop_connections()
 
-    def peace(self) -> None:
-        """Cancel the trouble that waits for the next send."""
+    def cancel_failure(self) -> None:
+        """Cancel the failure that waits for the next send."""
         self.stage.refuse_sends(0)
         self.stage.reset_sends(0, after=False)
-        self.troubles.append(Trouble(self.platform, time.monotonic(), PEACE))
+        self.failures.append(Failure(self.platform, time.monotonic(), CANCELLED))
 
-    def _address(self, corner: Corner) -> Address:
-        return self.stage.address(direct=corner.direct, thread=corner.thread, user=corner.users[0])
+    def _address(self, room: Room) -> Address:
+        return self.stage.address(direct=room.direct, thread=room.thread, user=room.users[0])
 
     def _place(self, address: Address) -> str:
         place = f"{self.platform}:{address.channel}/{address.thread}"
@@ -150,7 +150,7 @@ class Scene:
         return place
 
 
-class DiscordScene(Scene):
+class DiscordAdapter(PlatformServer):
     platform = DISCORD
 
     def __init__(self, stage: DiscordStage) -> None:
@@ -166,14 +166,14 @@ class DiscordScene(Scene):
         return [self._server.world.person(name)["id"] for name in PEOPLE]
 
     @property
-    def hears(self) -> bool:
+    def is_connected(self) -> bool:
         return any(session.socket is not None for session in self._server.gateway.sessions.values())
 
     def sends(self) -> list[Send]:
         return [Send(DISCORD, one.path.split("/")[-2], one.at) for one in self._server.asked if one.sends]
 
 
-class TelegramScene(Scene):
+class TelegramAdapter(PlatformServer):
     platform = TELEGRAM
 
     def __init__(self, stage: TelegramStage) -> None:
@@ -189,7 +189,7 @@ class TelegramScene(Scene):
         return [str(self._stage.person(name)["id"]) for name in PEOPLE]
 
     @property
-    def hears(self) -> bool:
+    def is_connected(self) -> bool:
         return self._stage.bot.polled.is_set()
 
     def sends(self) -> list[Send]:
@@ -199,7 +199,7 @@ class TelegramScene(Scene):
         ]
 
 
-class SlackScene(Scene):
+class SlackAdapter(PlatformServer):
     platform = SLACK
     opens_threads = True
 
@@ -216,7 +216,7 @@ class SlackScene(Scene):
         return [self._stage.user(name) for name in PEOPLE]
 
     @property
-    def hears(self) -> bool:
+    def is_connected(self) -> bool:
         return self._stage.server.connected.is_set()
 
     def sends(self) -> list[Send]:
@@ -226,12 +226,12 @@ class SlackScene(Scene):
 
 
 @asynccontextmanager
-async def scenes(rng: Random) -> AsyncIterator[Sequence[Scene]]:
+async def servers(rng: Random) -> AsyncIterator[Sequence[PlatformServer]]:
     async with (
         discord_stage() as discord,
         TelegramStage.open() as telegram,
         SlackStage.open(mentions_twice=True) as slack,
     ):
         for server in (discord.server, telegram.server, slack.server):
-            server.lag = lambda: rng.uniform(*LAG)
-        yield DiscordScene(discord), TelegramScene(telegram), SlackScene(slack)
+            server.lag = lambda: rng.uniform(*ANSWER_DELAY)
+        yield DiscordAdapter(discord), TelegramAdapter(telegram), SlackAdapter(slack)

@@ -1,4 +1,4 @@
-"""Lives of the daemon in a sweep: forked processes, optionally traced by strace, and ended by id."""
+"""Processes of the daemon in a sweep: forked, optionally traced by strace, and ended by id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StraceRefused(Exception):
     """This machine does not allow strace to attach to a process."""
 
 
-class Life:
+class TracedProcess:
     """A process. `ended` is its exit code, negative for a signal."""
 
     def __init__(self, process: AsyncForkedProcess) -> None:
@@ -30,7 +30,7 @@ class Life:
         self._process = process
         self._strace: asyncio.subprocess.Process | None = None
 
-    async def held_by_strace(self, options: Sequence[str], log: Path) -> None:
+    async def attach_strace(self, options: Sequence[str], log: Path) -> None:
         """Attach strace before the process begins its work. Raise `StraceRefused` if this is not possible."""
         command = ["strace", "-f", "-o", str(log), *options, "-p", str(self._process.pid)]
         try:
@@ -74,20 +74,20 @@ class Life:
             self._strace = None
 
 
-async def new_life(code: Path, arguments: Sequence[str], folder: Path, log: Path) -> Life:
+async def traced_process(code: Path, arguments: Sequence[str], folder: Path, log: Path) -> TracedProcess:
     """Fork a process of the program in `code` that waits before it begins. Its standard error goes to `log`."""
     environment = daemon_environment(code)
     with log.open("ab") as errors:
         process = await fork(
             fork_server(code), arguments, cwd=folder, env=environment, stderr=errors.fileno(), hold=True
         )
-    return Life(process)
+    return TracedProcess(process)
 
 
 async def prove_strace(code: Path, folder: Path) -> None:
     """Raise `StraceRefused` if strace cannot be used."""
-    life = await new_life(code, ["version"], folder, folder / "proof.log")
+    process = await traced_process(code, ["version"], folder, folder / "proof.log")
     try:
-        await life.held_by_strace([], folder / "proof.strace")
+        await process.attach_strace([], folder / "proof.strace")
     finally:
-        await life.close()
+        await process.close()

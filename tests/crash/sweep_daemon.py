@@ -1,0 +1,276 @@
+"""One data folder over several boots, with its two users and their model, for sweep and injection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import aiohttp
+import yaml
+
+from arvis.testing.openai_server import openai_server
+from tests.crash.boots import BootLog
+from tests.crash.daemon import free_port, write_config
+from tests.crash.endpoint import Endpoint, Endpoints
+from tests.crash.history import History, Shown
+from tests.crash.model import Model
+from tests.crash.rows import offending
+from tests.crash.sweep_users import (
+    HTTP,
+    PATIENCE,
+    SOCKET,
+    Conversation,
+    FailFastSocket,
+    FailsOnceModel,
+    HttpPost,
+    Line,
+    within,
+)
+from tests.crash.traced_process import TracedProcess, traced_process
+from tests.crash.triggers import Trigger, Triggers
+from tests.crash.users import Refused
+
+API_KEY = "sweep-key"
+#: The name of the only process.
+PLACE = "daemon"
+#: Two accounts have these settings: the second one answers if the first one fails.
+#: A job that fails is retried soon and often.
+ACCOUNT = {"provider": "openai", "api_key": PLACE, "model": "crash"}
+QUEUE = {"retry_base_seconds": 0.05, "max_attempts": 20}
+
+
+@dataclass(slots=True)
+class Records:
+    """The records over all boots: refusals that users received, and problems that no user may meet."""
+
+    boot_log: BootLog = field(default_factory=BootLog)
+    refusals: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+class SweepDaemon:
+    """Starts processes one after the other: `start`, then further methods, and `finish` for the last one."""
+
+    def __init__(
+        self,
+        *,
+        code: Path,
+        folder: Path,
+        endpoint: Endpoint,
+        model: Model,
+        triggers: Triggers,
+        conversation: Conversation,
+        socket: FailFastSocket,
+        records: Records,
+    ) -> None:
+        self.folder = folder
+        self.records = records
+        self._code = code
+        self._endpoint = endpoint
+        self._model = model
+        self._triggers = triggers
+        self._conversation = conversation
+        self._socket = socket
+        self._process: TracedProcess | None = None
+        self._disturbed = False
+        self._writing: asyncio.Task[None] | None = None
+        self._rows: dict[str, list[str]] = {}
+        self._transcripts: dict[str, list[Shown]] = {}
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "config.yaml"
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        """Return the file with the current process's standard error."""
+        return self.folder / f"process-{self.records.boot_log.of(PLACE)}.log"
+
+    @property
+    def trace(self) -> Path:
+        return self.folder / f"process-{self.records.boot_log.of(PLACE)}.strace"
+
+    def configure(self, **settings: Any) -> None:
+        self.config.write_text(yaml.safe_dump(yaml.safe_load(self.config.read_text()) | settings))
+
+    def begin_conversation(self, script: Sequence[Line]) -> None:
+        """Let the users begin to write. They continue in all boots and wait while no daemon is ready."""
+        self._writing = asyncio.create_task(self._conversation.play(script))
+
+    async def start(self, strace: Sequence[str] | None = None) -> bool:
+        """Start the next process, with strace or not. Return whether it became ready. Raise `TimeoutError` if it hangs."""
+        arguments = ["run", "--config", str(self.config), "--data", str(self.data)]
+        self.records.boot_log.begin(PLACE)
+        self._process, self._disturbed = await traced_process(self._code, arguments, self.folder, self.log), False
+        self._process.ended.add_done_callback(self._record_end)
+        if strace is not None:
+            await self.attach_strace(strace)
+        ready = await self._process.begin()
+        if ready and not self._process.ended.done():
+            self.records.boot_log.ready(PLACE)
+        return ready
+
+    async def attach_strace(self, strace: Sequence[str]) -> None:
+        """Attach strace to the current process, which counts as disturbed then."""
+        self._disturbed = True
+        await self.process.attach_strace(strace, self.trace)
+
+    def open(self) -> None:
+        """Let the users connect."""
+        if not self.process.ended.done():
+            self._endpoint.up.set()
+
+    async def wait_for_conversation(self, seconds: float) -> None:
+        """Wait until every message is written and answered, the process ends, or the time is over."""
+        waiting: set[asyncio.Future[Any]] = {self.process.ended}
+        if self._writing is not None:
+            waiting.add(self._writing)
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+
+    async def kill_at_model_call(self, requests: int) -> None:
+        """Kill the daemon during the N-th model request of this process."""
+        for _ in range(requests):
+            async with asyncio.timeout(PATIENCE):
+                await _occurrence(self._triggers.asked)
+        await self.kill()
+
+    async def kill(self) -> None:
+        self.process.kill()
+        await self.over()
+
+    async def stop(self) -> int:
+        """Send SIGTERM and return the exit code, negative for a signal. Raise `TimeoutError` if the daemon hangs."""
+        self._endpoint.up.clear()
+        await self.process.stop()
+        return await self.over()
+
+    async def over(self) -> int:
+        """Wait for the end of the current process and return its exit code."""
+        code = await self.process.ended
+        await self.process.close()
+        return code
+
+    async def finish(self, script: Sequence[Line]) -> None:
+        """Play the last process without disturbance: answer and show all messages, stop cleanly, and query the rows.
+
+        Failures become problems of the history.
+        """
+        if self._writing is None:
+            self.begin_conversation(script)
+        try:
+            if not await self.start():
+                self.records.problems.append(f"The next start ended with {await self.over()}: {self.end_of_log()}")
+                return
+            self.open()
+            assert self._writing is not None
+            if not await within(PATIENCE, self._writing):
+                self.records.problems.append(f"Not everything was answered {PATIENCE:.0f} s after the restart")
+            await self._read_channels()
+            if (code := await self.stop()) != 0:
+                self.records.problems.append(f"The stop ended with {code}: {self.end_of_log()}")
+        except TimeoutError:
+            self.records.problems.append(f"The next process hung: {self.end_of_log()}")
+            return
+        self._rows = offending(self.data, None)
+
+    def end_of_log(self) -> str:
+        return self.log.read_text(errors="replace")[-2000:]
+
+    @property
+    def process(self) -> TracedProcess:
+        assert self._process is not None, "start comes first"
+        return self._process
+
+    def history(self) -> History:
+        return History(
+            sent=self._conversation.sent,
+            live={SOCKET: self._socket.shown},
+            transcripts=self._transcripts,
+            timelines=self._conversation.timelines,
+            calls=self._model.calls,
+            boots=self.records.boot_log.boots,
+            problems=tuple(self.records.problems),
+            rows=self._rows,
+        )
+
+    async def _read_channels(self) -> None:
+        for channel in (HTTP, SOCKET):
+            with suppress(*Refused):
+                self._transcripts[channel] = await self._endpoint.transcript(channel, within=10)
+        shown = len(self._transcripts.get(SOCKET, ()))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5):
+                while self._socket.last_seq < shown:
+                    await _occurrence(self._triggers.shown)
+
+    def _record_end(self, ended: asyncio.Future[int]) -> None:
+        self._endpoint.up.clear()
+        self.records.boot_log.ended(PLACE, killed=self._disturbed or ended.result() != 0)
+
+    async def close(self) -> None:
+        if self._writing is not None:
+            await _cancel(self._writing)
+        if self._process is not None:
+            await self._process.close()
+
+
+@asynccontextmanager
+async def sweep_daemon(code: Path, folder: Path) -> AsyncIterator[SweepDaemon]:
+    """Yield a daemon in this folder."""
+    records, triggers, port = Records(), Triggers(), free_port()
+    model = Model(rng=Random(0), boot_of=records.boot_log.of, triggers=triggers, delay=(0.0, 0.004))
+    timeout = aiohttp.ClientTimeout(total=PATIENCE)
+    async with (
+        openai_server(default=FailsOnceModel(model)) as server,
+        aiohttp.ClientSession(timeout=timeout) as session,
+    ):
+        endpoint = Endpoint(session, f"http://127.0.0.1:{port}", API_KEY, asyncio.Event())
+        socket = FailFastSocket(
+            endpoints=Endpoints([endpoint]),
+            channel=SOCKET,
+            rng=Random(0),
+            on_message=triggers.shown,
+            problem=records.refusals.append,
+        )
+        conversation = Conversation(
+            endpoint, HttpPost(endpoint, refused=records.refusals.append), socket, problem=records.problems.append
+        )
+        daemon = SweepDaemon(
+            code=code,
+            folder=folder,
+            endpoint=endpoint,
+            model=model,
+            triggers=triggers,
+            conversation=conversation,
+            socket=socket,
+            records=records,
+        )
+        write_config(daemon.config, port=port, api_key=API_KEY, model_url=server.base_url, database=None)
+        named = [{"name": name, "base_url": server.base_url, **ACCOUNT} for name in ("main", "spare")]
+        daemon.configure(accounts=named, queue=QUEUE)
+        listening = asyncio.create_task(socket.listen())
+        try:
+            yield daemon
+        finally:
+            await _cancel(listening)
+            await daemon.close()
+
+
+async def _occurrence(trigger: Trigger) -> None:
+    seen = asyncio.Event()
+    trigger.arm(lambda _: seen.set())
+    await seen.wait()
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
