@@ -21,12 +21,12 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-from tests.crash import episode
-from tests.crash.episode import Plan
-from tests.crash.report import EpisodeResult, Result, result_of
+from tests.crash.episode import Episode, Plan
+from tests.crash.report import EpisodeResult, Result
 
 PINNED = Path(__file__).with_name("pinned.json")
 
+P = TypeVar("P", bound=Plan)
 H = TypeVar("H")
 R = TypeVar("R", bound=EpisodeResult)
 
@@ -39,11 +39,11 @@ class Case:
     disturbances: int
 
 
-async def play(plan: Plan) -> Result:
+async def play(plan: P, episode: type[Episode[P, H]], result_of: Callable[[str, H, float], R]) -> R:
     """Play and judge one episode in a folder and database of its own."""
     database = None if plan.server is None else await asyncio.to_thread(create_database, plan.server)
     result = await judged(
-        lambda folder: episode.play(replace(plan, folder=folder, database=database)),
+        lambda folder: episode(replace(plan, folder=folder, database=database)).play(),
         lambda history, seconds: result_of(plan.seed, history, seconds),
     )
     if plan.server is not None and database is not None and not result.violations:

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from tests.crash import campaign
-from tests.crash.campaign import Case, cases_of, pin, pinned
+from tests.crash import chat_episode
+from tests.crash.campaign import Case, cases_of, pin, pinned, play_all
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.cluster import Shape
 from tests.crash.disturbances import Disturbance, Instant
-from tests.crash.episode import Plan
 from tests.crash.model import THINKING
 from tests.crash.namespace import Refused
 from tests.crash.report import Report, report_of, totals
@@ -78,9 +78,9 @@ def play(options: argparse.Namespace) -> Report:
             return _play(replace(_plan(options), code=code, shape=shape, server=server), options)
 
 
-def _plan(options: argparse.Namespace) -> Plan:
+def _plan(options: argparse.Namespace) -> ChatPlan:
     disturbance, instant = KINDS[_kind(options)]
-    return Plan(
+    return ChatPlan(
         disturbance=disturbance,
         instant=instant,
         poison=options.poison,
@@ -95,13 +95,13 @@ def _kind(options: argparse.Namespace) -> str:
     return next((kind for kind in KINDS if getattr(options, kind) is not None), "kills")
 
 
-def _play(plan: Plan, options: argparse.Namespace) -> Report:
+def _play(plan: ChatPlan, options: argparse.Namespace) -> Report:
     disturbances = getattr(options, _kind(options)) or KILLS
     cases = [Case(options.seed, 0)] if plan.poison else cases_of(options.seed, disturbances, options.episode)
     if not options.replays and plan.plain:
         cases = [*pinned(), *cases]
     plans = [replace(plan, seed=case.seed, disturbances=case.disturbances) for case in cases]
-    results = asyncio.run(campaign.play_all(map(campaign.play, plans), options.parallel))
+    results = asyncio.run(play_all(map(chat_episode.play, plans), options.parallel))
     if plan.plain:
         pin(results)
     database = "sqlite" if plan.server is None else "postgresql"
@@ -118,7 +118,7 @@ def _control(options: argparse.Namespace, named: str | None) -> Report:
             disturbances=options.kills or plan.disturbances,
             instant=Instant.RANDOM if options.random else plan.instant,
         )
-        results = asyncio.run(campaign.play_all([campaign.play(plan)]))
+        results = asyncio.run(play_all([chat_episode.play(plan)]))
     caught = variant.is_caught(results[0])
     print(
         f"{variant.name}: {'caught' if caught else 'NOT CAUGHT'} with {plan.disturbances} disturbances, seed {plan.seed}"

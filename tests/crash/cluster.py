@@ -6,8 +6,8 @@ Each process has its own data folder, port and log. Several processes share a da
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -50,9 +50,8 @@ class Site:
     database: str | None
     model_url: str
     api_key: str
-    #: Seconds; None: the daemon's default.
-    lease: float | None = None
-    agents: Sequence[Mapping[str, Any]] = ()
+    #: Further settings of the configuration.
+    settings: Mapping[str, Any] = field(default_factory=dict)
     #: Creates the object for one process.
     daemon: Callable[..., Daemon] = Daemon
 
@@ -77,8 +76,7 @@ class Cluster:
             model_url=site.model_url,
             database=site.database,
             model_key=name,
-            lease_seconds=site.lease,
-            agents=site.agents,
+            settings=site.settings,
         )
         if kind != "worker":
             self.addresses[name] = f"http://127.0.0.1:{port}"

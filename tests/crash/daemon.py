@@ -27,6 +27,7 @@ from tests.environment import daemon_environment, fork_server
 from tests.fork_server import AsyncForkedProcess, fork
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+HELPER = {"slug": "helper", "name": "Helper"}
 READY = b"Arvis is ready"
 READY_WITHIN = 30.0
 STOPPED_WITHIN = 45.0
@@ -58,12 +59,11 @@ def write_config(
     model_url: str,
     database: str | None,
     model_key: str = "crash",
-    lease_seconds: float | None = None,
-    agents: Sequence[Mapping[str, Any]] = (),
+    settings: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a configuration file with all external addresses on the loopback interface.
 
-    `model_key` identifies the process to the model. Without `lease_seconds` the daemon uses its default.
+    `model_key` identifies the process to the model. `settings` are added.
     """
     account: dict[str, Any] = {
         "name": "main",
@@ -76,16 +76,14 @@ def write_config(
     config: dict[str, Any] = {
         "web": {"host": "127.0.0.1", "port": port, "api_keys": [api_key]},
         "accounts": [account],
-        "agents": [{"slug": "helper", "name": "Helper"}, *agents],
+        "agents": [HELPER],
         "context_windows": {WORK_MODEL: WINDOW},
         "routing": {"fallback": "helper"},
         "limits": {"messages_per_minute": None},  # the campaign writes as one person
     }
     if database is not None:
         config["database"] = database
-    if lease_seconds is not None:
-        config["queue"] = {"lease_seconds": lease_seconds}
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(config | dict(settings or {})))
 
 
 class Daemon:

@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from tests.crash import campaign
-from tests.crash.campaign import seeds_of
-from tests.crash.episode import Plan
+from tests.crash import chat_episode
+from tests.crash.campaign import play_all, seeds_of
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.injection_judge import tracebacks
 from tests.crash.namespace import enter
 from tests.crash.report import Report, report_of, totals
@@ -49,7 +49,7 @@ def play(options: argparse.Namespace) -> Report:
     gauge = Gauge()
     with copied() as code:
         plans = [
-            Plan(
+            ChatPlan(
                 seed=seed,
                 code=code,
                 daemon=partial(SmallDiskDaemon, megabytes=Random(seed).randint(*SIZES)),
@@ -59,7 +59,7 @@ def play(options: argparse.Namespace) -> Report:
             )
             for seed in seeds_of(options.seed, options.runs)
         ]
-        results = asyncio.run(campaign.play_all(map(campaign.play, plans)))
+        results = asyncio.run(play_all(map(chat_episode.play, plans)))
     figures = {
         "runs": len(results),
         "floods": gauge.floods,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from random import Random
@@ -61,76 +62,65 @@ class Instant(StrEnum):
     SHOWN = "shown"
 
 
+@dataclass(slots=True, kw_only=True)
 class Disturber:
     """Disturbs the processes of a cluster."""
 
-    def __init__(
-        self,
-        *,
-        rng: Random,
-        cluster: Cluster,
-        triggers: Triggers,
-        disturbance: Disturbance,
-        instant: Instant,
-        #: Maximum seconds from ready to a random disturbance.
-        window: float,
-        #: Seconds from ready until the wait for the event begins.
-        wait_before: float,
-        #: The lease in the daemon's configuration (seconds).
-        lease: float,
-    ) -> None:
-        self._rng = rng
-        self._cluster = cluster
-        self._triggers = triggers
-        self._disturbance = disturbance
-        self._instant = instant
-        self._window = window
-        self._wait_before = wait_before
-        self._lease = lease
-        self._rounds = 0
-        self._replaced = asyncio.Event()
+    rng: Random
+    cluster: Cluster
+    triggers: Triggers
+    disturbance: Disturbance
+    instant: Instant
+    #: Maximum seconds from ready to a random disturbance.
+    window: float
+    #: Seconds from ready until the wait for the event begins.
+    wait_before: float
+    #: The lease in the daemon's configuration (seconds).
+    lease: float
+    _rounds: int = 0
+    _replaced: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def disturb(self) -> None:
         """Start all processes that are not running, disturb some of them once, and wait until its effect is over."""
         self._rounds += 1
-        started = await self._cluster.start()
+        started = await self.cluster.start()
         if started and self._during_start():
-            await asyncio.sleep(self._rng.uniform(0, START))
+            await asyncio.sleep(self.rng.uniform(0, START))
             disturbed = self._disturb_now(started)
         else:
-            await self._cluster.ready()
+            await self.cluster.ready()
             disturbed = await self._disturb_running()
         await asyncio.gather(*(self._wait_for_end(daemon) for daemon in disturbed))
 
     def _during_start(self) -> bool:
         """Return whether this disturbance comes during the start of processes."""
-        if self._instant is Instant.RESTARTS:
-            return self._in_row and self._rng.random() < 0.5
-        return self._instant is Instant.RANDOM and self._rng.random() < DURING_START
+        if self.instant is Instant.RESTARTS:
+            return self._in_row and self.rng.random() < 0.5
+        return self.instant is Instant.RANDOM and self.rng.random() < DURING_START
 
     @property
     def _in_row(self) -> bool:
         return self._rounds % (ROW + 1) != 0
 
     async def _disturb_running(self) -> Sequence[Daemon]:
-        match self._instant:
+        match self.instant:
             case Instant.RANDOM:
-                await asyncio.sleep(self._rng.uniform(0, self._window))
+                await asyncio.sleep(self.rng.uniform(0, self.window))
             case Instant.RESTARTS if self._in_row:
-                await asyncio.sleep(self._rng.uniform(0, SOON))
+                await asyncio.sleep(self.rng.uniform(0, SOON))
             case Instant.RESTARTS:
-                await self._rng.choice(self._cluster.daemons).start_second()
+                await self.rng.choice(self.cluster.daemons).start_second()
             case Instant.ACKNOWLEDGED:
-                return await self._disturb_at(self._triggers.acknowledged)
+                return await self._disturb_at(self.triggers.acknowledged)
             case Instant.ACK_LOST:
-                return await self._disturb_at(self._triggers.ack_lost)
+                return await self._disturb_at(self.triggers.ack_lost)
             case Instant.MODEL_CALL:
-                return await self._disturb_at(self._triggers.asked)
+                return await self._disturb_at(self.triggers.asked)
             case Instant.ANSWERED:
-                return await self._disturb_at(self._triggers.answered, after=COMMITTED)
+                return await self._disturb_at(self.triggers.answered, after=COMMITTED)
             case Instant.SHOWN:
-                return await self._disturb_at(self._triggers.shown)
-        return self._disturb_now(self._cluster.some(self._rng))
+                return await self._disturb_at(self.triggers.shown)
+        return self._disturb_now(self.cluster.some(self.rng))
 
     async def _disturb_at(self, trigger: Trigger, after: float = 0.0) -> Sequence[Daemon]:
         """Disturb the process concerned at the next firing of the trigger, or `after` seconds later."""
@@ -141,26 +131,26 @@ class Disturber:
                 return
             place = observation.place
             disturbed.set_result(
-                self._disturb_now([self._cluster.named(place)] if place else self._cluster.some(self._rng))
+                self._disturb_now([self.cluster.named(place)] if place else self.cluster.some(self.rng))
             )
-            if self._disturbance is Disturbance.SUSPEND and observation.tokens:
+            if self.disturbance is Disturbance.SUSPEND and observation.tokens:
                 self._replaced.clear()
-                self._triggers.asked.arm(lambda _: self._replaced.set(), token=observation.tokens[0])
+                self.triggers.asked.arm(lambda _: self._replaced.set(), token=observation.tokens[0])
 
         def wait(observation: Observation) -> None:
             asyncio.get_running_loop().call_later(after, partial(disturb, observation))
 
-        await asyncio.sleep(self._wait_before)
+        await asyncio.sleep(self.wait_before)
         trigger.arm(wait if after else disturb)
         with suppress(TimeoutError):
             return await asyncio.wait_for(disturbed, EVENT_WITHIN)
         trigger.disarm()
-        return self._disturb_now(self._cluster.some(self._rng))
+        return self._disturb_now(self.cluster.some(self.rng))
 
     def _disturb_now(self, daemons: Sequence[Daemon]) -> Sequence[Daemon]:
         """Disturb these processes immediately, before the event loop runs other tasks."""
         for daemon in daemons:
-            match self._disturbance:
+            match self.disturbance:
                 case Disturbance.KILL:
                     daemon.kill()
                 case Disturbance.STOP:
@@ -170,15 +160,15 @@ class Disturber:
         return daemons
 
     async def _wait_for_end(self, daemon: Daemon) -> None:
-        match self._disturbance:
+        match self.disturbance:
             case Disturbance.KILL:
                 await daemon.killed()
             case Disturbance.STOP:
                 await daemon.stopped()
             case Disturbance.SUSPEND:
                 with suppress(TimeoutError):
-                    if self._instant is Instant.MODEL_CALL:
+                    if self.instant is Instant.MODEL_CALL:
                         await asyncio.wait_for(self._replaced.wait(), REPLACED_WITHIN)
                     else:
-                        await asyncio.sleep(self._rng.uniform(*SUSPENDED) * self._lease)
+                        await asyncio.sleep(self.rng.uniform(*SUSPENDED) * self.lease)
                 daemon.resume()

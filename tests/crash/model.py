@@ -72,14 +72,13 @@ class Model:
         if call.keys:
             wanted = next_steps(call.asked[0], json.dumps(document["messages"]))
             return Delayed(half, Asks.of(wanted))
-        pieces = tuple(call.answer.split(" "))
-        pieces = tuple(f"{piece} " for piece in pieces[:-1]) + pieces[-1:]
+        pieces = words_of(call.answer)
         size = len(json.dumps(document["messages"])) // 4
         return Reply(pieces=pieces, delay=half, pause=half / len(pieces), usage=(size, 5))
 
     def _record(self, document: Mapping[str, Any], boot: int) -> Call:
         turns = [
-            Turn(turn["role"], _text(turn["content"])) for turn in document["messages"] if "tool_calls" not in turn
+            Turn(turn["role"], text_of(turn["content"])) for turn in document["messages"] if "tool_calls" not in turn
         ]
         instructions = "\n".join(turn.content for turn in turns if turn.role == "system")
         prompt = tuple(turn for turn in turns if turn.role in {"user", "assistant"})
@@ -115,6 +114,12 @@ def _wanted(call: Call, document: Mapping[str, Any]) -> list[Step]:
     return next_steps(call.asked[0], json.dumps(document["messages"])) if call.asked else []
 
 
-def _text(content: str | list[dict[str, str]]) -> str:
+def text_of(content: str | list[dict[str, str]]) -> str:
     """Return the text of a content, which is a string or a list of parts."""
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
+def words_of(answer: str) -> tuple[str, ...]:
+    """Return the pieces in which an answer is streamed."""
+    *words, last = answer.split(" ")
+    return (*(f"{word} " for word in words), last)

@@ -24,12 +24,7 @@ from tests.crash.outages import (
     a_stop_ends_in_time,
     a_stop_interrupts_nothing,
 )
-from tests.crash.verdict import Found, Kind, Rule, Violation
-
-
-def judge(history: History) -> list[Violation]:
-    """Return all violations in this history."""
-    return [Violation(rule.__name__, kind, detail) for rule in RULES for kind, detail in rule(history)]
+from tests.crash.verdict import COMMON_RULES, Found, Kind, Rule
 
 
 def every_message_is_accepted(history: History) -> Found:
@@ -176,19 +171,8 @@ def _acked(entry: tuple[Sent, int]) -> float:
     return entry[0].acked or 0.0
 
 
-def no_user_met_a_problem(history: History) -> Found:
-    for problem in history.problems:
-        yield Kind.OTHER, problem
-
-
-def the_rows_agree(history: History) -> Found:
-    for rule, rows in history.rows.items():
-        for row in rows:
-            yield Kind.OTHER, f"{rule}: {row}"
-
-
-RULES: tuple[Rule, ...] = (
-    no_user_met_a_problem,
+RULES: tuple[Rule[History], ...] = (
+    *COMMON_RULES,
     every_message_is_accepted,
     an_id_means_one_message,
     every_accepted_message_is_answered,
@@ -207,5 +191,4 @@ RULES: tuple[Rule, ...] = (
     a_stop_ends_in_time,
     a_stop_interrupts_nothing,
     a_poison_prompt_is_given_up_and_reported,
-    the_rows_agree,
 )

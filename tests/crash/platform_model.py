@@ -8,6 +8,7 @@ from aiohttp import web
 
 from arvis.testing.openai_server import ReceivedRequest, Reply
 from tests.crash.history import Call, Turn
+from tests.crash.model import text_of, words_of
 
 #: Share of the answers that come slowly enough to be shown as drafts, and their length (seconds).
 SLOW = 0.15
@@ -34,18 +35,13 @@ class WritingModel:
         text = f"Answer {self.calls} to {' '.join(asked)}. {' '.join(self._rng.choices(WORDS, k=12))} That is all."
         slowly = self._rng.random() < SLOW and not any(asked[0] in before for before in self._asked if asked)
         self._asked.add(asked)
-        words = text.split(" ")
-        pieces = tuple(f"{word} " for word in words[:-1]) + tuple(words[-1:])
+        pieces = words_of(text)
         seconds = self._rng.uniform(*(WRITING if slowly else THINKING))
         return await Reply(pieces=pieces, delay=seconds / 10, pause=seconds / len(pieces)).answer(received)
 
 
 def _asked(received: ReceivedRequest) -> tuple[str, ...]:
     """Return the messages after the last reply of the prompt, each once."""
-    turns = tuple(Turn(turn["role"], _text(turn["content"])) for turn in received.document["messages"])
+    turns = tuple(Turn(turn["role"], text_of(turn["content"])) for turn in received.document["messages"])
     prompt = tuple(turn for turn in turns if turn.role in {"user", "assistant"})
     return tuple(dict.fromkeys(Call(0, 0, 0.0, None, prompt, "").asked))
-
-
-def _text(content: str | list[dict[str, str]]) -> str:
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)

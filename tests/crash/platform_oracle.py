@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.crash.platform_history import DISCORD, PLACEHOLDER, SLACK, TELEGRAM, History, Send, Written
-from tests.crash.verdict import Found, Kind, Violation
+from tests.crash.verdict import COMMON_RULES, Found, Kind, Rule
 
 #: Tolerances in seconds for a send that left before the refusal arrived, and for the rounding of clocks.
 IN_FLIGHT = 0.3
 ROUNDING = 0.02
 #: Beginning of the notice to the owner about a message that may be missing.
 OWNER_NOTICE = "A message could not be delivered to "
-
-
-Rule = Callable[[History], Found]
-
-
-def judge(history: History) -> list[Violation]:
-    return [Violation(rule.__name__, kind, detail) for rule in RULES for kind, detail in rule(history)]
 
 
 def every_message_is_answered(history: History) -> Found:
@@ -182,19 +175,8 @@ def _same_channel(send: Send, other: Send) -> bool:
     return (send.platform, send.channel) == (other.platform, other.channel)
 
 
-def no_user_met_a_problem(history: History) -> Found:
-    for problem in history.problems:
-        yield Kind.OTHER, problem
-
-
-def the_rows_agree(history: History) -> Found:
-    for rule, rows in history.rows.items():
-        for row in rows:
-            yield Kind.OTHER, f"{rule}: {row}"
-
-
-RULES: tuple[Rule, ...] = (
-    no_user_met_a_problem,
+RULES: tuple[Rule[History], ...] = (
+    *COMMON_RULES,
     every_message_is_answered,
     every_message_has_one_reply,
     a_keyed_platform_shows_it_once,
@@ -204,5 +186,4 @@ RULES: tuple[Rule, ...] = (
     a_reply_has_a_question,
     replies_follow_the_order,
     a_retry_waits_for_the_platform,
-    the_rows_agree,
 )

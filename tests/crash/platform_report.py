@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.crash.platform_history import History
-from tests.crash.platform_oracle import judge, placeholders, telegram_copies
+from tests.crash.platform_oracle import RULES, placeholders, telegram_copies
 from tests.crash.report import EpisodeResult, by_kind
+from tests.crash.verdict import judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ def result_of(seed: str, history: History, seconds: float) -> Result:
         unknown=len(history.unknown),
         starts=[boot.ready - boot.spawned for boot in history.boots if boot.ready is not None],
         seconds=seconds,
-        violations=tuple(judge(history)),
+        violations=judge(RULES, history),
     )
 
 

@@ -9,26 +9,17 @@ import argparse
 import asyncio
 import logging
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 from tests.crash import platform_episode
-from tests.crash.campaign import cases_of, judged, play_all
-from tests.crash.platform_episode import Plan
-from tests.crash.platform_report import Result, result_of, totals
+from tests.crash.campaign import cases_of, play_all
+from tests.crash.platform_episode import PlatformPlan
+from tests.crash.platform_report import totals
 from tests.crash.report import Report, report_of
 from tests.crash.variants.build import copied
 
 KILLS = 300
 DELIVERIES = ("at_least_once", "at_most_once", "reserve_then_fill")
-
-
-async def play_one(plan: Plan) -> Result:
-    """Play and judge one episode."""
-    return await judged(
-        lambda folder: platform_episode.play(replace(plan, folder=folder)),
-        lambda history, seconds: result_of(plan.seed, history, seconds),
-    )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,9 +38,9 @@ def play(options: argparse.Namespace) -> Report:
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     with copied() if options.code is None else nullcontext(options.code) as code:
         plans = [
-            Plan(
+            PlatformPlan(
                 seed=case.seed,
-                kills=case.disturbances,
+                disturbances=case.disturbances,
                 code=code,
                 delivery=options.telegram,
                 window=options.window,
@@ -58,5 +49,5 @@ def play(options: argparse.Namespace) -> Report:
             )
             for case in cases_of(options.seed, options.kills, options.episode)
         ]
-        results = asyncio.run(play_all(map(play_one, plans), options.parallel))
+        results = asyncio.run(play_all(map(platform_episode.play, plans), options.parallel))
     return report_of(totals(results), results, telegram=options.telegram)

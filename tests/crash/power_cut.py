@@ -14,10 +14,10 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from tests.crash import campaign
-from tests.crash.campaign import cases_of
+from tests.crash import chat_episode
+from tests.crash.campaign import cases_of, play_all
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.disturbances import Instant
-from tests.crash.episode import Plan
 from tests.crash.namespace import Refused, enter
 from tests.crash.oracle import every_accepted_message_is_answered
 from tests.crash.power_disk import Disk, Meter, PoweredDaemon
@@ -41,7 +41,7 @@ def play(options: argparse.Namespace) -> Report:
     meter = Meter()
     with copied(*[UNSYNCED] if options.unsynced else []) as code:
         plans = [
-            Plan(
+            ChatPlan(
                 seed=case.seed,
                 disturbances=case.disturbances,
                 code=code,
@@ -52,7 +52,7 @@ def play(options: argparse.Namespace) -> Report:
             )
             for case in cases_of(options.seed, options.cuts, options.episode)
         ]
-        results = asyncio.run(campaign.play_all(map(campaign.play, plans)))
+        results = asyncio.run(play_all(map(chat_episode.play, plans)))
     figures = {"cuts": meter.cuts, "invalidCuts": meter.invalid, **totals(results)}
     broken = {violation.rule for result in results for violation in result.violations}
     if not options.unsynced:

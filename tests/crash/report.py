@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.crash.calls import recoveries
 from tests.crash.history import History
-from tests.crash.oracle import judge
+from tests.crash.oracle import RULES
 from tests.crash.outages import drains
-from tests.crash.verdict import Kind, Violation
+from tests.crash.verdict import Kind, Violation, judge
 
 #: Number of violations that are printed.
 MOST = 30
@@ -140,7 +140,7 @@ def result_of(seed: str, history: History, seconds: float) -> Result:
         calls=len(history.calls),
         seconds=seconds,
         recoveries=tuple(recoveries(history).values()),
-        violations=tuple(judge(history)),
+        violations=judge(RULES, history),
     )
 
 

@@ -15,9 +15,10 @@ from random import Random
 
 import psycopg
 
-from tests.crash import campaign
+from tests.crash import chat_episode
+from tests.crash.campaign import play_all
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.cluster import Cluster, Shape
-from tests.crash.episode import Plan
 from tests.crash.namespace import Refused
 from tests.crash.report import Report, report_of, totals
 from tests.crash.rows import offending
@@ -81,8 +82,8 @@ def inspected(data: Path, database: str | None, *, undisturbed: bool) -> dict[st
     return found
 
 
-def plan_of(unsteady: UnsteadyPostgres, code: Path, seed: str, disturbances: Disturbances, shape: Shape) -> Plan:
-    return Plan(
+def plan_of(unsteady: UnsteadyPostgres, code: Path, seed: str, disturbances: Disturbances, shape: Shape) -> ChatPlan:
+    return ChatPlan(
         seed=seed,
         code=code,
         shape=shape,
@@ -126,5 +127,5 @@ def play(options: argparse.Namespace) -> Report:
         plans = [
             plan_of(unsteady, code, f"{options.seed}.{number}", each, shape) for number, each in enumerate(disturbances)
         ]
-        results = asyncio.run(campaign.play_all(map(campaign.play, plans)))
+        results = asyncio.run(play_all(map(chat_episode.play, plans)))
     return report_of({"serverKills": sum(each.servers for each in disturbances), **totals(results)}, results)

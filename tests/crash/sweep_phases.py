@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.daemon import CHECKOUT, log_entry, text_of_entry
-from tests.crash.oracle import judge
+from tests.crash.oracle import RULES
 from tests.crash.sweep_daemon import SweepDaemon, sweep_daemon
 from tests.crash.sweep_state import Schema, damage, lost_files
 from tests.crash.sweep_users import GREETING, PATIENCE, SCRIPT
 from tests.crash.traced_process import traced_process
-from tests.crash.verdict import Kind, Violation
+from tests.crash.verdict import Kind, Violation, judge
 
 #: Names of the phases, in the order of the list of points.
 PHASES = ("creation", "seeding", "upgrade", "conversation", "recovery")
@@ -110,7 +110,7 @@ async def recover(daemon: SweepDaemon, allowed: Collection[Schema]) -> list[Viol
     found, earlier = damage(daemon.data, allowed), len(daemon.records.refusals)
     await daemon.finish(GREETING)
     found += [*complaints(daemon.log), *refusals(daemon.records.refusals[earlier:])]
-    judged = [violation for violation in judge(daemon.history()) if violation.kind is not Kind.LATE]
+    judged = [violation for violation in judge(RULES, daemon.history()) if violation.kind is not Kind.LATE]
     return [*found, *judged, *lost_files(daemon.data)]
 
 

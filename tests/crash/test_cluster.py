@@ -5,9 +5,9 @@ The long form is `python -m tests.crash --kills 200 --workers 4 --webs 2`.
 
 from __future__ import annotations
 
-from tests.crash.campaign import fresh_seed, play
+from tests.crash.campaign import fresh_seed
+from tests.crash.chat_episode import ChatPlan, play
 from tests.crash.cluster import Shape
-from tests.crash.episode import Plan
 from tests.crash.report import explain
 from tests.crash.triggers import Observation, Trigger
 from tests.crash.variants.build import copied
@@ -18,7 +18,7 @@ async def test_kills_in_a_cluster_lose_nothing_and_repeat_nothing(postgres: Post
     with copied() as code:
         server = postgres.url("postgres")
         shape = Shape(0, webs=2, workers=2)
-        result = await play(Plan(fresh_seed(), 3, code, shape=shape, window=1.0, server=server))
+        result = await play(ChatPlan(fresh_seed(), 3, code, shape=shape, window=1.0, server=server))
     assert result.kills >= 3
     assert not result.violations, explain(result)
 

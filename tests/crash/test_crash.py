@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.campaign import Case, cases_of, fresh_seed, pin, pinned, play
-from tests.crash.episode import Plan
+from tests.crash.campaign import Case, cases_of, fresh_seed, pin, pinned
+from tests.crash.chat_episode import ChatPlan, play
 from tests.crash.history import Boot, History, Sent
 from tests.crash.report import explain, result_of, totals
 from tests.crash.variants.build import DoesNotApply, Edit, apply, copied
@@ -26,7 +26,7 @@ EMPTY = History([], {}, {}, {}, [], BOOTS)
 async def test_twenty_kills_lose_nothing_and_repeat_nothing() -> None:
     """Each run uses a new seed. `make crash` stores failing seeds in pinned.json and replays them."""
     with copied() as code:
-        result = await play(Plan(fresh_seed(), KILLS, code, window=1.0))
+        result = await play(ChatPlan(fresh_seed(), KILLS, code, window=1.0))
     print(result)
     pin([result])
     assert result.kills == KILLS

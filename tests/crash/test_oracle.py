@@ -11,8 +11,8 @@ from arvis.graphs.compaction.graph import FLUSH, summary_task
 from tests.crash.calls import recoveries
 from tests.crash.history import Boot, Call, History, Poisoned, Sent, Shown, Timeline, Turn
 from tests.crash.model import OLDEST_PART
-from tests.crash.oracle import RULES, judge
-from tests.crash.verdict import Kind
+from tests.crash.oracle import RULES
+from tests.crash.verdict import Kind, judge
 
 CHANNEL = "chat-0"
 
@@ -249,13 +249,13 @@ SPOILED: dict[str, tuple[Callable[[History], History], str, Kind]] = {
 
 
 def test_a_perfect_history_passes() -> None:
-    assert judge(perfect()) == []
+    assert judge(RULES, perfect()) == ()
 
 
 @pytest.mark.parametrize("name", SPOILED)
 def test_a_spoiled_history_is_caught(name: str) -> None:
     spoil, rule, kind = SPOILED[name]
-    assert (rule, kind) in {(each.rule, each.kind) for each in judge(spoil(perfect()))}
+    assert (rule, kind) in {(each.rule, each.kind) for each in judge(RULES, spoil(perfect()))}
 
 
 def test_every_rule_has_a_spoiled_history() -> None:
@@ -265,14 +265,16 @@ def test_every_rule_has_a_spoiled_history() -> None:
 def test_messages_sent_at_once_have_no_order() -> None:
     """The order counts only for messages that were acknowledged before the other was sent."""
     together = message(perfect(), 3, first_sent=2.05)
-    assert not [each for each in judge(swapped(together)) if each.rule == "replies_follow_the_order_of_acceptance"]
+    assert not [
+        each for each in judge(RULES, swapped(together)) if each.rule == "replies_follow_the_order_of_acceptance"
+    ]
 
 
 def test_a_notice_on_the_way_is_no_reply() -> None:
     history = perfect()
     one, two, three = history.transcripts[CHANNEL]
     notice = Shown(2, "n-1", None, (), "Still working on it.")
-    assert judge(transcript(history, one, notice, replace(two, seq=3), replace(three, seq=4))) == []
+    assert judge(RULES, transcript(history, one, notice, replace(two, seq=3), replace(three, seq=4))) == ()
 
 
 def test_recovery_counts_from_ready() -> None:
@@ -320,7 +322,7 @@ def overlapping(suspended: tuple[tuple[float, float], ...], *, ended: float | No
     one = Boot(1, 0.0, 0.9, ended, "worker-1", suspended=suspended, killed=ended is not None)
     history = replace(overlap(perfect()), boots=[one, Boot(2, 0.0, 0.9, None, "worker-2")])
     calls = [replace(each, boot=2 if each.number == 3 else 1) for each in history.calls]
-    violations = judge(replace(history, calls=calls))
+    violations = judge(RULES, replace(history, calls=calls))
     return [each.detail for each in violations if each.rule == "one_turn_at_a_time" and "3" in each.detail]
 
 
@@ -336,9 +338,9 @@ def test_calls_of_a_killed_or_suspended_process_do_not_overlap() -> None:
 
 def test_a_dropped_request_overlaps_with_nothing() -> None:
     history = overlap(perfect())
-    assert "one_turn_at_a_time" in {each.rule for each in judge(history)}
+    assert "one_turn_at_a_time" in {each.rule for each in judge(RULES, history)}
     dropped = call(history, 2, finished=None, dropped=6.52)
-    assert "one_turn_at_a_time" not in {each.rule for each in judge(dropped)}
+    assert "one_turn_at_a_time" not in {each.rule for each in judge(RULES, dropped)}
 
 
 def test_a_suspension_long_before_is_no_excuse() -> None:
@@ -348,18 +350,18 @@ def test_a_suspension_long_before_is_no_excuse() -> None:
 def test_a_suspended_process_may_ask_what_another_has_answered() -> None:
     """Its prompt is outdated, but the process cannot commit anything."""
     stale = forgotten(perfect())
-    assert judge(stale)
-    assert not judge(replace(stale, boots=[stale.boots[0], replace(stale.boots[1], suspended=((5.5, 6.7),))]))
+    assert judge(RULES, stale)
+    assert not judge(RULES, replace(stale, boots=[stale.boots[0], replace(stale.boots[1], suspended=((5.5, 6.7),))]))
 
 
 def test_a_poison_prompt_that_went_as_it_must_passes() -> None:
-    assert judge(poisoned(perfect())) == []
+    assert judge(RULES, poisoned(perfect())) == ()
 
 
 def test_a_stop_between_two_turns_passes() -> None:
     history = stopped(perfect())
     calls = [replace(history.calls[0], number=0), replace(history.calls[2], number=1), history.calls[3]]
-    assert not [each for each in judge(replace(history, calls=calls)) if each.rule.startswith("a_stop")]
+    assert not [each for each in judge(RULES, replace(history, calls=calls)) if each.rule.startswith("a_stop")]
 
 
 def test_the_model_recognises_the_instructions_of_both_calls_of_a_compaction() -> None:

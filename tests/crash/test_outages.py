@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crash.campaign import fresh_seed, play
+from tests.crash.campaign import fresh_seed
+from tests.crash.chat_episode import ChatPlan, play
 from tests.crash.disturbances import ROW, Disturbance, Instant
-from tests.crash.episode import Plan
 from tests.crash.report import explain
 from tests.crash.variants.build import Edit, copied
 
@@ -23,7 +23,7 @@ SHORT_PAUSES = Edit(
 
 async def test_a_stop_under_load_loses_nothing_and_counts_as_no_crash() -> None:
     with copied() as code:
-        result = await play(Plan(fresh_seed(), 2, code, disturbance=Disturbance.STOP, window=1.0))
+        result = await play(ChatPlan(fresh_seed(), 2, code, disturbance=Disturbance.STOP, window=1.0))
     assert len(result.drains) >= 1, "the clean stop at the end of an episode counts, too"
     assert not result.violations, explain(result)
 
@@ -31,7 +31,7 @@ async def test_a_stop_under_load_loses_nothing_and_counts_as_no_crash() -> None:
 @pytest.mark.long
 async def test_a_row_of_fast_restarts_fails_no_job_and_a_second_daemon_exits() -> None:
     with copied() as code:
-        result = await play(Plan(fresh_seed(), ROW + 1, code, instant=Instant.RESTARTS))
+        result = await play(ChatPlan(fresh_seed(), ROW + 1, code, instant=Instant.RESTARTS))
     assert result.kills == ROW + 1
     assert not result.violations, explain(result)
 
@@ -39,5 +39,5 @@ async def test_a_row_of_fast_restarts_fails_no_job_and_a_second_daemon_exits() -
 async def test_a_prompt_that_kills_is_given_up_alone() -> None:
     """Jobs that run beside it crash as often at first, but they are answered in the end."""
     with copied(SHORT_PAUSES) as code:
-        result = await play(Plan(fresh_seed(), 0, code, poison=True, rate=2.0))
+        result = await play(ChatPlan(fresh_seed(), 0, code, poison=True, rate=2.0))
     assert not result.violations, explain(result)

@@ -21,8 +21,9 @@ from tests.crash.platform_history import (
     broken,
     with_failures,
 )
-from tests.crash.platform_oracle import RULES, judge, telegram_copies
+from tests.crash.platform_oracle import RULES, telegram_copies
 from tests.crash.platform_report import result_of, totals
+from tests.crash.verdict import judge
 
 PLACES = {"discord": "discord:1/", "telegram": "telegram:2/", "slack": "slack:C3/9"}
 
@@ -155,13 +156,13 @@ SPOILED = {
 
 
 def test_a_perfect_history_passes() -> None:
-    assert judge(perfect()) == []
+    assert judge(RULES, perfect()) == ()
     assert telegram_copies(perfect()) == 1
 
 
 @pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
 def test_a_spoiled_history_is_caught(spoil: Callable[[History], History]) -> None:
-    assert SPOILED[spoil] in {violation.rule for violation in judge(spoil(perfect()))}
+    assert SPOILED[spoil] in {violation.rule for violation in judge(RULES, spoil(perfect()))}
 
 
 def test_every_rule_is_spoiled_once() -> None:
@@ -172,28 +173,28 @@ def test_an_answer_that_was_cut_off_allows_a_copy() -> None:
     history = twice("telegram")(perfect())
     text = history.seen[PLACES["telegram"]][0].text
     cut = Send("telegram", "2", 3.0, text, Failure("telegram", 2.9, "after"))
-    assert judge(replace(history, sends=[*history.sends, cut])) == []
+    assert judge(RULES, replace(history, sends=[*history.sends, cut])) == ()
 
 
 def test_at_most_once_may_leave_out_what_it_names() -> None:
     history = replace(showing(perfect(), "telegram", reply(11, 11)), delivery="at_most_once")
-    assert {violation.rule for violation in judge(history)} == {"every_message_is_answered"}
+    assert {violation.rule for violation in judge(RULES, history)} == {"every_message_is_answered"}
     reported = replace(more(history, "telegram", "A message could not be delivered to 2"), unknown=[reply(12, 12, 13)])
-    assert judge(reported) == []
-    assert {violation.rule for violation in judge(replace(reported, delivery="reserve_then_fill"))} >= {
+    assert judge(RULES, reported) == ()
+    assert {violation.rule for violation in judge(RULES, replace(reported, delivery="reserve_then_fill"))} >= {
         "no_reply_is_incomplete"
     }
 
 
 def test_a_kill_makes_a_daemon_forget_a_wait() -> None:
     history = too_soon(perfect())
-    assert judge(replace(history, kills=[*history.kills, Kill(8.5)])) == []
+    assert judge(RULES, replace(history, kills=[*history.kills, Kill(8.5)])) == ()
 
 
 def test_a_placeholder_may_be_left_by_a_kill() -> None:
     history = showing(perfect(), "telegram", reply(11, 11), "…", reply(12, 12, 13))
-    assert judge(history) == []
-    assert {each.rule for each in judge(more(history, "telegram", "…"))} == {"no_reply_is_incomplete"}
+    assert judge(RULES, history) == ()
+    assert {each.rule for each in judge(RULES, more(history, "telegram", "…"))} == {"no_reply_is_incomplete"}
 
 
 def test_trouble_meets_the_next_send_unless_another_took_its_place() -> None:

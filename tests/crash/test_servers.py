@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crash.campaign import fresh_seed, play
+from tests.crash.campaign import fresh_seed
+from tests.crash.chat_episode import play
 from tests.crash.cluster import Shape
 from tests.crash.report import explain
 from tests.crash.servers import Disturbances, plan_of, plans_of

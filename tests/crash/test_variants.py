@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.crash.campaign import fresh_seed, play
+from tests.crash.campaign import fresh_seed
+from tests.crash.chat_episode import play
 from tests.crash.report import explain
 from tests.crash.variants import VARIANTS
 from tests.crash.variants.build import copied

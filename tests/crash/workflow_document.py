@@ -9,6 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from arvis.testing.openai_server import CallsTools, ReceivedRequest, Reply
+from tests.crash.model import text_of
 
 SLUG = "crash-course"
 #: Agent node -> number of visits in a run. Each visit writes one `llm_response` line to the run's log.
@@ -81,7 +82,7 @@ class Model:
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
         turns = received.document["messages"]
-        task = next(_text(turn["content"]) for turn in reversed(turns) if turn["role"] == "user")
+        task = next(text_of(turn["content"]) for turn in reversed(turns) if turn["role"] == "user")
         tools = [tool["function"]["name"] for tool in received.document.get("tools", ())]
         subagent = next((name for name in tools if name.startswith("subagent_")), None)
         if subagent is not None and turns[-1]["role"] != "tool":
@@ -90,7 +91,3 @@ class Model:
         response = await Reply(pieces=(task.strip()[-200:],), delay=self._rng.uniform(*self._delay)).answer(received)
         self.finished[task] += 1
         return response
-
-
-def _text(content: Any) -> str:
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)

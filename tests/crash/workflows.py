@@ -11,42 +11,49 @@ import argparse
 import asyncio
 import json
 import sqlite3
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
-from random import Random
 from typing import Any
 
 import aiohttp
 
-from arvis.testing.openai_server import openai_server
-from tests.crash.campaign import judged, play_all
-from tests.crash.daemon import Daemon, free_port, write_config
+from tests.crash import campaign
+from tests.crash.episode import Episode, Plan
+from tests.crash.history import Boot
 from tests.crash.report import EpisodeResult, Report, by_kind, report_of
 from tests.crash.variants.build import copied
-from tests.crash.verdict import Kind, Violation
+from tests.crash.verdict import COMMON_RULES, judge
 from tests.crash.workflow_document import LAST, SLUG, VISITS, Model, document
 
-API_KEY = "crash-key"
 #: Length of a model call (seconds). Calls of one run can overlap, and kills interrupt some of them.
 THINKING = (0.02, 0.15)
-#: Range of seconds from ready to a kill.
-WINDOW = (0.1, 1.2)
-#: After the last kill, every run must end within this time (seconds).
-PATIENCE = 120.0
+#: Average seconds of a kill and the start after it.
+CYCLE = 1.8
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class WorkflowPlan(Plan):
+    """The settings of an episode with workflows."""
+
+    window: float = 1.2
+    patience: float = 120.0
+    runs: int = 50
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """The facts of an episode."""
 
-    kills: int = 0
-    runs: int = 0
+    boots: Sequence[Boot]
+    #: Number of runs that the users started.
+    runs: int
     #: Model calls that were repeated because the daemon was killed before it could store the answer.
-    repeated: int = 0
-    faults: list[str] = field(default_factory=list)
+    repeated: int
+    problems: Sequence[str] = ()
+    rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,103 +68,60 @@ class Result(EpisodeResult):
         return {"kills": self.kills, "runs": self.runs, "repeatedModelCalls": self.repeated}
 
 
-class Episode:
-    """One daemon, its runs and its kills, which are spread over the time in which runs are started and continue."""
+class WorkflowEpisode(Episode[WorkflowPlan, History]):
+    """The runs are started during the whole time of the kills, so that kills meet runs at every node."""
 
-    def __init__(self, *, seed: str, runs: int, kills: int, folder: Path, code: Path) -> None:
-        self._rng = Random(seed)
-        self._runs = runs
-        self._kills = kills
-        self._folder = folder
-        self._code = code
-        self._base = f"http://127.0.0.1:{free_port()}"
+    def __init__(self, plan: WorkflowPlan) -> None:
+        super().__init__(plan)
+        self._model = Model(rng=self.rng, delay=THINKING)
+        #: Run -> its input.
         self._started: dict[str, str] = {}
-        self.history = History()
 
-    async def play(self) -> History:
-        model = Model(rng=self._rng, delay=THINKING)
-        async with openai_server(default=model) as server:
-            config = self._folder / "config.yaml"
-            port = int(self._base.rpartition(":")[2])
-            write_config(config, port=port, api_key=API_KEY, model_url=server.base_url, database=None)
-            daemon = Daemon(code=self._code, folder=self._folder, config=config)
-            try:
-                await self._run(daemon)
-                self._judge()
-                # The log may not contain errors, even those of processes that were killed.
-                self.history.faults += [f"log: {line}" for line in daemon.complaints()]
-            finally:
-                await daemon.close()
-        self.history.repeated = model.finished.total() - self.history.runs * (sum(VISITS.values()) + 1)
-        return self.history
+    def model(self) -> Model:
+        return self._model
 
-    async def _run(self, daemon: Daemon) -> None:
-        await daemon.start()
-        await daemon.ready()
-        headers = {"Authorization": f"Bearer {API_KEY}"}
-        async with aiohttp.ClientSession(self._base, headers=headers) as http:
-            await self._request(http, "POST", "/api/workflows", {"name": SLUG, "slug": SLUG, "document": document()})
-            tasks = [asyncio.create_task(self._start_runs(http)), asyncio.create_task(self._approve(http))]
-            try:
-                for _ in range(self._kills):
-                    await self._kill(daemon)
-                await asyncio.wait_for(self._until_over(http, tasks[0]), PATIENCE)
-            except TimeoutError:
-                self.history.faults.append(f"Not over {PATIENCE:.0f} s after the last kill")
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-        await daemon.stop()
+    async def start_load(self) -> None:
+        await self.cluster.start()
+        await self.cluster.ready()
+        await self._request("POST", "/api/workflows", {"name": SLUG, "slug": SLUG, "document": document()})
+        self.in_background(self._start_runs(), writes=True)
+        self.in_background(self._approve())
 
-    async def _kill(self, daemon: Daemon) -> None:
-        await asyncio.sleep(self._rng.uniform(*WINDOW))
-        daemon.kill()
-        await daemon.killed()
-        self.history.kills += 1
-        await daemon.start()
-        await daemon.ready()
+    async def drain(self, end: float) -> None:
+        for run_id in self._started:
+            while (await self._request("GET", f"/api/runs/{run_id}"))["status"] not in {
+                "completed",
+                "failed",
+                "cancelled",
+            }:
+                if time.monotonic() > end:
+                    self.problems.append(f"Not over {self.plan.patience:.0f} s after the last kill")
+                    return
+                await asyncio.sleep(0.1)
 
-    async def _start_runs(self, http: aiohttp.ClientSession) -> None:
-        """Start the runs, spread over the time of the kills, so that kills meet runs at every node."""
-        for number in range(self._runs):
+    async def _start_runs(self) -> None:
+        for number in range(self.plan.runs):
             body = {"input": f"run {number:03}"}
-            run = await self._request(http, "POST", f"/api/workflows/{SLUG}/runs", body, key=f"run-{number}")
+            run = await self._request("POST", f"/api/workflows/{SLUG}/runs", body, key=f"run-{number}")
             self._started[run["id"]] = body["input"]
-            self.history.runs += 1
-            await asyncio.sleep(self._rng.uniform(0, 2 * 1.8 * self._kills / self._runs))
+            await asyncio.sleep(self.rng.uniform(0, 2 * CYCLE * self.plan.disturbances / self.plan.runs))
 
-    async def _approve(self, http: aiohttp.ClientSession) -> None:
+    async def _approve(self) -> None:
         while True:
-            waits = await self._request(http, "GET", "/api/questions?limit=100")
-            for wait in waits["items"]:
+            questions = await self._request("GET", "/api/questions?limit=100")
+            for question in questions["items"]:
                 with suppress(aiohttp.ClientResponseError):
-                    await self._request(http, "POST", f"/api/questions/{wait['id']}/answer", {"decision": "approve"})
+                    await self._request("POST", f"/api/questions/{question['id']}/answer", {"decision": "approve"})
             await asyncio.sleep(0.2)
 
-    async def _until_over(self, http: aiohttp.ClientSession, beginning: asyncio.Task[None]) -> None:
-        await beginning
-        for run_id in self._started:
-            async for over in self._states(http, run_id):
-                if over:
-                    break
-
-    async def _states(self, http: aiohttp.ClientSession, run_id: str) -> AsyncIterator[bool]:
-        """Poll the run and yield whether it has ended."""
-        while True:
-            run = await self._request(http, "GET", f"/api/runs/{run_id}")
-            yield run["status"] in {"completed", "failed", "cancelled"}
-            await asyncio.sleep(0.1)
-
-    async def _request(
-        self, http: aiohttp.ClientSession, method: str, path: str, body: Any = None, *, key: str | None = None
-    ) -> Any:
+    async def _request(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
         """Repeat a request until the daemon answers. Raise its refusals; a 409 means that an earlier try was carried
         out."""
-        headers = {"Idempotency-Key": key} if key is not None else {}
+        [endpoint] = self.endpoints.endpoints
+        headers = endpoint.headers | ({"Idempotency-Key": key} if key is not None else {})
         while True:
             try:
-                async with http.request(method, path, json=body, headers=headers) as answer:
+                async with endpoint.session.request(method, endpoint.url + path, json=body, headers=headers) as answer:
                     if answer.status < 500 and not (answer.status == 409 and key is not None):
                         answer.raise_for_status()
                         return await answer.json()
@@ -167,12 +131,19 @@ class Episode:
                 """The daemon was killed. Its next boot answers."""
             await asyncio.sleep(0.05)
 
-    # -- the judgement -------------------------------------------------------------------------------------
+    def history(self) -> History:
+        runs = len(self._started)
+        repeated = self._model.finished.total() - runs * (sum(VISITS.values()) + 1)
+        return History(self.boot_log.boots, runs, repeated, tuple(self.problems), self.rows)
 
-    def _judge(self) -> None:
-        with closing(sqlite3.connect(f"file:{self._folder / 'data' / 'arvis.db'}?mode=ro", uri=True)) as rows:
+    def inspect(self) -> dict[str, list[str]]:
+        with closing(sqlite3.connect(f"file:{self.data / 'arvis.db'}?mode=ro", uri=True)) as rows:
             rows.row_factory = sqlite3.Row
-            self.history.faults += [*self._of_runs(rows), *self._of_logs(rows), *_of_children(rows)]
+            return {
+                "a run ends once": list(self._of_runs(rows)),
+                "a visit is completed once": list(self._of_logs(rows)),
+                "a called execution ends": list(_of_children(rows)),
+            }
 
     def _of_runs(self, rows: sqlite3.Connection) -> Iterator[str]:
         known = {
@@ -218,21 +189,19 @@ def _of_children(rows: sqlite3.Connection) -> Iterator[str]:
             yield f"{row['run']}: {row['number']} of its children are {row['status']}"
 
 
-async def play_one(seed: str, *, runs: int, kills: int, code: Path) -> Result:
+async def play_one(plan: WorkflowPlan) -> Result:
     """Play and judge one episode."""
+    return await campaign.play(plan, WorkflowEpisode, result_of)
 
-    def result_of(history: History, seconds: float) -> Result:
-        return Result(
-            seed=seed,
-            seconds=seconds,
-            kills=history.kills,
-            runs=history.runs,
-            repeated=history.repeated,
-            violations=[Violation("a_run_ends_once", Kind.OTHER, fault) for fault in history.faults],
-        )
 
-    return await judged(
-        lambda folder: Episode(seed=seed, runs=runs, kills=kills, folder=folder, code=code).play(), result_of
+def result_of(seed: str, history: History, seconds: float) -> Result:
+    return Result(
+        seed=seed,
+        seconds=seconds,
+        kills=sum(boot.killed for boot in history.boots),
+        runs=history.runs,
+        repeated=history.repeated,
+        violations=judge(COMMON_RULES, history),
     )
 
 
@@ -243,6 +212,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def play(options: argparse.Namespace) -> Report:
     with copied() as code:
-        episode = play_one(options.seed, runs=options.runs, kills=options.kills, code=code)
-        results = asyncio.run(play_all([episode]))
+        plan = WorkflowPlan(options.seed, options.kills, code, runs=options.runs)
+        results = asyncio.run(campaign.play_all([play_one(plan)]))
     return report_of({**results[0].figures, **by_kind(results)}, results)

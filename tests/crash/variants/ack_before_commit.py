@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.disturbances import Instant
-from tests.crash.episode import Plan
 from tests.crash.oracle import every_accepted_message_is_answered
 from tests.crash.variants.build import Edit, Variant
 
@@ -24,5 +24,5 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[every_accepted_message_is_answered],
-    plan=Plan(disturbances=1, instant=Instant.ACKNOWLEDGED, patience=4),
+    plan=ChatPlan(disturbances=1, instant=Instant.ACKNOWLEDGED, patience=4),
 )

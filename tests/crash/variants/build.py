@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.cluster import Shape
 from tests.crash.daemon import CHECKOUT
-from tests.crash.episode import Plan
 from tests.crash.oracle import every_message_is_accepted
 from tests.crash.report import Result
 from tests.crash.tool_work import install
@@ -48,9 +49,9 @@ class Variant:
     breaks: str
     edits: Sequence[Edit]
     #: The rules of the oracle that must find the fault.
-    caught_by: Sequence[Rule]
+    caught_by: Sequence[Rule[Any]]
     #: The settings of the episode; its disturbances are enough to find the fault.
-    plan: Plan
+    plan: ChatPlan
     #: The rules over the database that must find the fault.
     rows: Sequence[str] = ()
 

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.disturbances import Instant
-from tests.crash.episode import Plan
-from tests.crash.oracle import every_accepted_message_is_answered, the_rows_agree
+from tests.crash.oracle import every_accepted_message_is_answered
 from tests.crash.variants.build import Edit, Variant
+from tests.crash.verdict import the_rows_agree
 
 #: The pause simulates a second transaction on a busy disk.
 VARIANT = Variant(
@@ -21,5 +22,5 @@ VARIANT = Variant(
     ),
     caught_by=[every_accepted_message_is_answered, the_rows_agree],
     rows=["an inbox row is answered"],
-    plan=Plan(disturbances=1, instant=Instant.ANSWERED, patience=2),
+    plan=ChatPlan(disturbances=1, instant=Instant.ANSWERED, patience=2),
 )

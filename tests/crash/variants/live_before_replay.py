@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.disturbances import Instant
-from tests.crash.episode import Plan
 from tests.crash.oracle import a_client_receives_everything_once
 from tests.crash.variants.build import Edit, Variant
 
@@ -27,5 +27,5 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[a_client_receives_everything_once],
-    plan=Plan(disturbances=1, instant=Instant.SHOWN, patience=2, wait_before=2.0, rate=4.0),
+    plan=ChatPlan(disturbances=1, instant=Instant.SHOWN, patience=2, wait_before=2.0, rate=4.0),
 )

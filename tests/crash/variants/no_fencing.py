@@ -1,10 +1,10 @@
 from __future__ import annotations
 
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.cluster import Shape
 from tests.crash.disturbances import Disturbance, Instant
-from tests.crash.episode import Plan
-from tests.crash.oracle import the_rows_agree
 from tests.crash.variants.build import Edit, Variant
+from tests.crash.verdict import the_rows_agree
 
 JOBS = "arvis/store/queries/jobs.sql"
 
@@ -36,7 +36,7 @@ VARIANT = Variant(
     ),
     caught_by=[the_rows_agree],
     rows=["a turn is paid once"],
-    plan=Plan(
+    plan=ChatPlan(
         disturbances=1,
         instant=Instant.MODEL_CALL,
         patience=10,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.disturbances import Instant
-from tests.crash.episode import Plan
 from tests.crash.oracle import an_id_means_one_message
 from tests.crash.variants.build import Edit, Variant
 
@@ -22,5 +22,5 @@ VARIANT = Variant(
     ),
     caught_by=[an_id_means_one_message],
     rows=["a platform event is stored once"],
-    plan=Plan(disturbances=1, instant=Instant.ACK_LOST, patience=10),
+    plan=ChatPlan(disturbances=1, instant=Instant.ACK_LOST, patience=10),
 )

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from tests.crash.calls import interrupted_work_is_claimed_again_soon
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.disturbances import Instant
-from tests.crash.episode import Plan
 from tests.crash.oracle import every_accepted_message_is_answered
 from tests.crash.variants.build import Edit, Variant
 
@@ -17,5 +17,5 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[every_accepted_message_is_answered, interrupted_work_is_claimed_again_soon],
-    plan=Plan(disturbances=1, instant=Instant.MODEL_CALL, patience=3),
+    plan=ChatPlan(disturbances=1, instant=Instant.MODEL_CALL, patience=3),
 )

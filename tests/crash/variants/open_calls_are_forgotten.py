@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from tests.crash.calls import finished_calls_are_booked
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.disturbances import Instant
-from tests.crash.episode import Plan
 from tests.crash.variants.build import Edit, Variant
 
 VARIANT = Variant(
@@ -16,5 +16,5 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[finished_calls_are_booked],
-    plan=Plan(disturbances=5, instant=Instant.ANSWERED, patience=60, rate=2.0, working=4),
+    plan=ChatPlan(disturbances=5, instant=Instant.ANSWERED, patience=60, rate=2.0, working=4),
 )

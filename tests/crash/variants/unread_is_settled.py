@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from tests.crash.calls import a_reply_read_what_it_answers
+from tests.crash.chat_episode import ChatPlan
 from tests.crash.disturbances import Instant
-from tests.crash.episode import Plan
 from tests.crash.variants.build import Edit, Variant
 
 VARIANT = Variant(
@@ -17,5 +17,5 @@ VARIANT = Variant(
         Edit("arvis/turns/requeue.py", old="    if not unread:\n", new="    if asked:\n"),
     ),
     caught_by=[a_reply_read_what_it_answers],
-    plan=Plan(disturbances=5, instant=Instant.RANDOM, patience=60, rate=3.0, working=4),
+    plan=ChatPlan(disturbances=5, instant=Instant.RANDOM, patience=60, rate=3.0, working=4),
 )
