@@ -26,6 +26,8 @@ from arvis.testing.providers import GivenProviders, provider_services
 from tests.accounts.script import LATENCY, Script, State, write_script
 from tests.accounts.vendors import IDLE, DrillClock, JumpingLoop, ScriptedServer, ScriptedVendor
 
+#: The percentiles in the report.
+SHARES = (0.5, 0.9, 0.95, 0.99, 1.0)
 NAMES = ("one", "two", "three")
 FIRST_BYTE = 20.0
 #: The attempts of a job, and the base of the wait between them, in seconds.
@@ -63,28 +65,24 @@ class Report:
         """Count the turns that no account could have answered when they came."""
         return sum(turn.waited - (turn.extra or 0) > LATENCY + 0.1 for turn in self.turns)
 
-    def lines(self) -> list[str]:
-        worst = sorted((turn for turn in self.turns if turn.extra is not None), key=lambda turn: -(turn.extra or 0))[:3]
-        return [
-            f"turns {len(self.turns)}, failed {len(self.failed)}, began while no account could answer {self.held_up}",
-            "seconds beyond the earliest possible answer: "
-            + ", ".join(f"p{share * 100:g} {self.percentile(share):.2f}" for share in (0.5, 0.9, 0.95, 0.99, 1.0)),
-            "longest: " + ", ".join(f"{turn.extra:.1f} s at {turn.at:.0f} s" for turn in worst),
-        ]
+    def figures(self) -> dict[str, float]:
+        """Return the counts, and the percentiles of the seconds beyond the earliest possible answer."""
+        shares = {f"extraSecondsP{share * 100:g}": round(self.percentile(share), 2) for share in SHARES}
+        return {"turns": len(self.turns), "failed": len(self.failed), "heldUp": self.held_up, **shares}
 
 
 class Drill:
     """`turns` questions, `rate` of them per second of the drill."""
 
     def __init__(
-        self, script: Script, runner: Runner, clock: DrillClock, *, turns: int, rate: float, seed: int
+        self, script: Script, runner: Runner, clock: DrillClock, *, turns: int, rate: float, seed: object
     ) -> None:
         self._script = script
         self._runner = runner
         self._clock = clock
         self._turns = turns
         self._rate = rate
-        self._chance = random.Random(seed)
+        self._chance = random.Random(f"{seed}:turns")
         self._report = Report()
         self._recovered = asyncio.Event()
 
@@ -160,7 +158,7 @@ class Drill:
                 self._recover()
 
 
-def jump(*, turns: int, rate: float = 5.0, seed: int = 0) -> Report:
+def jump(*, turns: int, rate: float = 5.0, seed: object = 0) -> Report:
     """Run the drill in this process on a clock that jumps: equal arguments give equal results."""
 
     async def run() -> Report:
@@ -173,7 +171,7 @@ def jump(*, turns: int, rate: float = 5.0, seed: int = 0) -> Report:
         return loop.run(run())
 
 
-async def over_http(*, turns: int, rate: float, scale: float, seed: int = 0) -> Report:
+async def over_http(*, turns: int, rate: float, scale: float, seed: object = 0) -> Report:
     """Run the drill with the real provider and servers on the loopback interface, `scale` times as fast as real
     time."""
     clock, script = DrillClock(scale), _script(turns, rate, seed)
@@ -190,17 +188,19 @@ async def over_http(*, turns: int, rate: float, scale: float, seed: int = 0) -> 
         return await Drill(script, runner, clock, turns=turns, rate=rate, seed=seed).run()
 
 
-def _script(turns: int, rate: float, seed: int) -> Script:
-    return write_script(NAMES, turns / rate, random.Random(seed + 1))
+def _script(turns: int, rate: float, seed: object) -> Script:
+    return write_script(NAMES, turns / rate, random.Random(f"{seed}:script"))
 
 
-def _runner(provider: Provider, accounts: Sequence[Account], clock: DrillClock, first_byte: float, seed: int) -> Runner:
+def _runner(
+    provider: Provider, accounts: Sequence[Account], clock: DrillClock, first_byte: float, seed: object
+) -> Runner:
     ids = map(str, itertools.count())
     return Runner(
         providers=GivenProviders({"openai": provider}),
         accounts=lambda: accounts,
         clock=clock,
         new_id=lambda: next(ids),
-        random=random.Random(seed + 2).random,
+        random=random.Random(f"{seed}:runner").random,
         first_byte=first_byte,
     )

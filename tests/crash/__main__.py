@@ -20,7 +20,12 @@ from tests.crash.report import shown, table
 
 #: Former names of kinds.
 FORMER = {"flips": "damage", "mending-steps": "repair-steps"}
-#: Kind -> its effect. The module of the same name has the function `add_options` and `play`.
+#: Kinds whose module is not in this package.
+ELSEWHERE = {
+    kind: f"tests.{package}.__main__"
+    for kind, package in {"faults": "platforms.faults", "accounts": "accounts", "documents": "workflows"}.items()
+}
+#: Kind -> its effect. The module of the same name has the functions `add_options` and `play`.
 KINDS = {
     "chats": "kill, stop, suspend or poison the daemon, or a cluster, while users chat",
     "platforms": "kill a daemon with bots on Discord, Telegram and Slack",
@@ -32,12 +37,14 @@ KINDS = {
     "injection": "make these system calls fail",
     "damage": "damage a file at rest",
     "false-alarms": "kill a process that writes and checkpoints its log constantly",
+    "faults": "give a bot wrong answers of its platform",
+    "accounts": "let accounts fail by a script",
+    "documents": "generate workflows, and compare the checks of API and runtime",
     "repair-steps": "kill a process before each step of a repair",
 }
 
 
-def main() -> int:
-    words = sys.argv[1:]
+def main(words: list[str]) -> int:
     if not words or words[0] in {"-h", "--help"}:
         effects = "\n".join(f"  {kind:<14} {effect}" for kind, effect in KINDS.items())
         if words:
@@ -48,7 +55,7 @@ def main() -> int:
     if kind not in KINDS:
         print(f"There is no kind `{kind}`. Name one of: {', '.join(KINDS)}", file=sys.stderr)
         return 2
-    module: Any = importlib.import_module(f"tests.crash.{kind.replace('-', '_')}")
+    module: Any = importlib.import_module(ELSEWHERE.get(kind, f"tests.crash.{kind.replace('-', '_')}"))
     parser = argparse.ArgumentParser(
         prog=f"python -m tests.crash {kind}",
         description=module.__doc__,
@@ -74,4 +81,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -28,6 +28,7 @@ PINNED = Path(__file__).with_name("pinned.json")
 
 P = TypeVar("P", bound=Plan)
 H = TypeVar("H")
+T = TypeVar("T")
 R = TypeVar("R", bound=EpisodeResult)
 
 
@@ -54,23 +55,27 @@ async def play(plan: P, episode: type[Episode[P, H]], result_of: Callable[[str, 
 async def judged(perform: Callable[[Path], Awaitable[H]], judge: Callable[[H, float], R]) -> R:
     """Return the result of an episode. If there are violations, its folder is kept with its history."""
     folder, started = Path(tempfile.mkdtemp(prefix="arvis-crash-")), time.monotonic()
-    history: Any = await perform(folder)
+    history = await perform(folder)
     result = judge(history, time.monotonic() - started)
     if not result.violations:
         shutil.rmtree(folder)
         return result
-    (folder / "history.json").write_text(json.dumps(asdict(history), indent=1, default=sorted))
+    (folder / "history.json").write_text(json.dumps(history, indent=1, default=_jsonable))
     return replace(result, evidence=str(folder))
 
 
-async def play_all(episodes: Iterable[Awaitable[R]], parallel: int = 1) -> list[R]:
-    """Play up to `parallel` episodes at the same time, and print each result."""
+def _print(result: object) -> None:
+    print(result, flush=True)
+
+
+async def play_all(episodes: Iterable[Awaitable[T]], parallel: int = 1, show: Callable[[T], None] = _print) -> list[T]:
+    """Play up to `parallel` episodes at the same time, and show each result."""
     places = asyncio.Semaphore(parallel)
 
-    async def one(playing: Awaitable[R]) -> R:
+    async def one(playing: Awaitable[T]) -> T:
         async with places:
             result = await playing
-        print(result, flush=True)
+        show(result)
         return result
 
     return await asyncio.gather(*map(one, episodes))
@@ -80,6 +85,12 @@ def cases_of(seed: str, disturbances: int, episode: int) -> list[Case]:
     """Split a number of disturbances into episodes, each with its own seed."""
     sizes = [min(episode, disturbances - done) for done in range(0, disturbances, episode)]
     return [Case(each, size) for each, size in zip(seeds_of(seed, len(sizes)), sizes, strict=True)]
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else sorted(value)
 
 
 def seeds_of(seed: str, episodes: int) -> list[str]:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tests.crash import chat_episode
+from tests.crash.builds import copied
 from tests.crash.campaign import Case, cases_of, pin, pinned, play_all
 from tests.crash.chat_episode import ChatPlan
 from tests.crash.cluster import Shape
@@ -21,7 +22,6 @@ from tests.crash.model import THINKING
 from tests.crash.namespace import Refused
 from tests.crash.report import Report, report_of, totals
 from tests.crash.variants import VARIANTS
-from tests.crash.variants.build import copied
 from tests.parts import find
 from tests.postgres import running_postgres
 

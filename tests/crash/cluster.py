@@ -12,8 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.crash.boots import BootLog
-from tests.crash.daemon import Daemon, free_port, write_config
+from tests.crash.daemon import BootLog, Daemon, free_port, write_config
 
 #: The role of each kind of process; None stands for all roles.
 ROLES = {"daemon": None, "web": "web", "worker": "workers"}

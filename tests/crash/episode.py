@@ -17,9 +17,8 @@ from typing import Any, Generic, TypeVar
 import aiohttp
 
 from arvis.testing.openai_server import Behaviour, openai_server
-from tests.crash.boots import BootLog
 from tests.crash.cluster import Cluster, Shape, Site
-from tests.crash.daemon import CHECKOUT, Daemon, DaemonFailed
+from tests.crash.daemon import CHECKOUT, BootLog, Daemon, DaemonFailed
 from tests.crash.disturbances import Disturbance, Disturber, Instant
 from tests.crash.endpoint import Endpoint, Endpoints
 from tests.crash.triggers import Triggers

@@ -23,7 +23,7 @@ from tests.platforms.slack_stage import SlackStage
 from tests.platforms.telegram_stage import TOKEN, TelegramStage
 
 PEOPLE = ("ann", "bob", "carol", "dave", "erin")
-#: Range of seconds between the effect of a send and its answer, so that a kill can fall in between.
+#: Range of seconds between the effect of a send and its answer, so that a kill can come in between.
 ANSWER_DELAY = (0.0, 0.3)
 
 

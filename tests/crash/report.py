@@ -9,8 +9,7 @@ from typing import Any
 
 from tests.crash.calls import recoveries
 from tests.crash.history import History
-from tests.crash.oracle import RULES
-from tests.crash.outages import drains
+from tests.crash.oracle import RULES, drains
 from tests.crash.verdict import Kind, Violation, judge
 
 #: Number of violations that are printed.
@@ -24,7 +23,7 @@ class EpisodeResult:
     seed: str
     seconds: float
     #: Boots that ended by a kill.
-    kills: int
+    kills: int = 0
     violations: Sequence[Violation]
     #: The data folder of a failed episode, which is kept.
     evidence: str | None = None

@@ -16,13 +16,13 @@ from random import Random
 import psycopg
 
 from tests.crash import chat_episode
+from tests.crash.builds import copied
 from tests.crash.campaign import play_all
 from tests.crash.chat_episode import ChatPlan
 from tests.crash.cluster import Cluster, Shape
 from tests.crash.namespace import Refused
 from tests.crash.report import Report, report_of, totals
 from tests.crash.rows import offending
-from tests.crash.variants.build import copied
 from tests.parts import find
 from tests.unsteady_postgres import UnsteadyPostgres, unsteady_postgres
 

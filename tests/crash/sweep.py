@@ -11,18 +11,19 @@ import asyncio
 import itertools
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.crash.builds import copied
+from tests.crash.campaign import play_all
 from tests.crash.daemon import CHECKOUT
 from tests.crash.namespace import Refused
-from tests.crash.report import Report
+from tests.crash.report import Report, explain, report_of
 from tests.crash.sweep_build import Counted, Outcome, swept_build
+from tests.crash.sweep_daemon import StraceRefused
 from tests.crash.sweep_phases import PHASES
 from tests.crash.sweep_points import Point
-from tests.crash.traced_process import StraceRefused
-from tests.crash.variants.build import copied
 
 T = TypeVar("T")
 
@@ -67,14 +68,14 @@ async def sweep(code: Path, options: argparse.Namespace) -> Report:
         counted = {name: await build.count(build.phases[name]) for name in PHASES if name in phases}
         points = named or part_of(points_for(counted.values(), options), options)
         print(f"{len(points)} points of {sum(len(each.points) for each in counted.values())}", flush=True)
-        outcomes = await at_once(
-            (build.kill_at(point, counted[point.phase].known) for point in points), options.parallel
+        outcomes = await play_all(
+            (build.kill_at(point, counted[point.phase].known) for point in points), options.parallel, progress()
         )
     shadowed = {
         name: dict(Counter(f"{call.call} {' '.join(call.paths)}" for call in each.shadowed))
         for name, each in counted.items()
     }
-    return report_of(outcomes, time.monotonic() - started, shadowed=shadowed)
+    return sweep_report(outcomes, time.monotonic() - started, shadowed=shadowed)
 
 
 def points_for(counted: Iterable[Counted], options: argparse.Namespace) -> list[Point]:
@@ -88,24 +89,20 @@ def part_of(found: Sequence[T], options: argparse.Namespace) -> Sequence[T]:
     return found[options.first - 1 : options.last : options.every]
 
 
-async def at_once(work: Iterable[Awaitable[Outcome]], parallel: int) -> list[Outcome]:
-    """Play up to `parallel` points at the same time, and print the violations of each when it ends."""
-    places, numbers = asyncio.Semaphore(parallel), itertools.count(1)
+def progress() -> Callable[[Outcome], None]:
+    """Return a function that prints failures, and the number of points so far after every `PROGRESS` of them."""
+    numbers = itertools.count(1)
 
-    async def one(play: Awaitable[Outcome]) -> Outcome:
-        async with places:
-            outcome = await play
+    def show(outcome: Outcome) -> None:
+        if outcome.violations:
+            print(f"{explain(outcome)} (kept in {outcome.evidence})", flush=True)
         if (number := next(numbers)) % PROGRESS == 0:
             print(f"{number} played", flush=True)
-        for violation in outcome.violations:
-            text = f"{outcome.point}: {violation.rule.replace('_', ' ')}: {violation.detail}"
-            print(f"{text} (kept in {outcome.evidence})", flush=True)
-        return outcome
 
-    return await asyncio.gather(*map(one, work))
+    return show
 
 
-def report_of(outcomes: Sequence[Outcome], seconds: float, **further: Any) -> Report:
+def sweep_report(outcomes: Sequence[Outcome], seconds: float, **further: Any) -> Report:
     """Return the figures. Only a point that was reached can be clean."""
     reached = [outcome for outcome in outcomes if outcome.reached]
     figures = {
@@ -115,5 +112,4 @@ def report_of(outcomes: Sequence[Outcome], seconds: float, **further: Any) -> Re
         "violations": sum(bool(outcome.violations) for outcome in outcomes),
         "seconds": round(seconds),
     }
-    document = further | {"outcomes": [outcome.document() for outcome in outcomes]}
-    return Report(figures, (), document, failed=figures["violations"] > 0)
+    return report_of(figures, outcomes, **further)

@@ -10,43 +10,33 @@ import asyncio
 import shutil
 import signal
 import tempfile
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.crash.sweep_daemon import SweepDaemon, sweep_daemon
+from tests.crash.campaign import judged
+from tests.crash.report import EpisodeResult
+from tests.crash.sweep_daemon import SweepDaemon, prove_strace, sweep_daemon
 from tests.crash.sweep_phases import PHASES, Ended, Phase, complaints, phases, play, recover, refusals
 from tests.crash.sweep_points import WRITES, Operation, Point, counting, operations, points_of
 from tests.crash.sweep_state import Schema, schemas
-from tests.crash.traced_process import prove_strace
 from tests.crash.verdict import Kind, Violation
 
 KILL = "signal=SIGKILL"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of one point."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(EpisodeResult):
+    """The result of one point, whose name is the seed."""
 
-    point: str
     #: Whether the call was made and disturbed.
     reached: bool
-    seconds: float
-    violations: Sequence[Violation]
-    #: The folder of a failure, which is kept.
-    evidence: str | None
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "point": self.point,
-            "reached": self.reached,
-            "seconds": round(self.seconds, 2),
-            "violations": [{"rule": each.rule, "detail": each.detail} for each in self.violations],
-            "evidence": self.evidence,
-        }
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        return {"reached": self.reached, "seconds": round(self.seconds, 2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +65,24 @@ class SweptBuild:
 
     async def kill_at(self, point: Point, known: frozenset[Violation] = frozenset()) -> Outcome:
         """Kill the daemon at this call, restart it and judge the result."""
-        started, folder = time.monotonic(), fresh_folder()
+
+        def outcome_of(killed: tuple[bool, list[Violation]], seconds: float) -> Outcome:
+            reached, found = killed
+            return Outcome(seed=str(point), seconds=seconds, reached=reached, violations=new_violations(found, known))
+
+        return await judged(lambda folder: self._kill_at(point, folder), outcome_of)
+
+    async def _kill_at(self, point: Point, folder: Path) -> tuple[bool, list[Violation]]:
+        """Return whether the call was reached, and the violations."""
         async with sweep_daemon(self.code, folder) as daemon:
             ended = await play(daemon, self.phases[point.phase], point.options(daemon.data, KILL))
             found = [*_of_killed_process(daemon, ended), *await recover(daemon, self.allowed)]
         if ended.code not in {0, -signal.SIGKILL}:
             found.append(Violation("a_process_ends_by_the_kill", Kind.OTHER, f"this process ended with {ended.code}"))
-        return outcome(point, ended.code != 0, started, new_violations(found, known), folder)
+        return ended.code != 0, found
 
     async def _undisturbed(self, phase: Phase, calls: Sequence[str]) -> tuple[list[Operation], frozenset[Violation]]:
-        folder = fresh_folder()
+        folder = Path(tempfile.mkdtemp(prefix="arvis-sweep-"))
         async with sweep_daemon(self.code, folder) as daemon:
             ended = await play(daemon, phase, counting(calls))
             trace = operations(ended.trace.read_text(), daemon.data)
@@ -123,14 +121,3 @@ def _identity(violation: Violation) -> tuple[str, ...]:
     """Return the identity of a violation. For a row this is its id, because a kill may change a counter in it."""
     rule, _, row = violation.detail.partition(": ")
     return (violation.rule, rule, row.split(" ")[0])
-
-
-def outcome(name: object, reached: bool, started: float, found: Sequence[Violation], folder: Path) -> Outcome:
-    """Return the outcome of a point. Keep its folder if there are violations."""
-    if not found:
-        shutil.rmtree(folder)
-    return Outcome(str(name), reached, time.monotonic() - started, found, str(folder) if found else None)
-
-
-def fresh_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="arvis-sweep-"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -14,8 +16,7 @@ import aiohttp
 import yaml
 
 from arvis.testing.openai_server import openai_server
-from tests.crash.boots import BootLog
-from tests.crash.daemon import free_port, write_config
+from tests.crash.daemon import READY, BootLog, free_port, write_config
 from tests.crash.endpoint import Endpoint, Endpoints
 from tests.crash.history import History, Shown
 from tests.crash.model import Model
@@ -31,10 +32,12 @@ from tests.crash.sweep_users import (
     Line,
     within,
 )
-from tests.crash.traced_process import TracedProcess, traced_process
 from tests.crash.triggers import Trigger, Triggers
 from tests.crash.users import Refused
+from tests.environment import daemon_environment, fork_server
+from tests.fork_server import AsyncForkedProcess, fork
 
+ATTACHED = b" attached"
 API_KEY = "sweep-key"
 #: The name of the only process.
 PLACE = "daemon"
@@ -42,6 +45,83 @@ PLACE = "daemon"
 #: A job that fails is retried soon and often.
 ACCOUNT = {"provider": "openai", "api_key": PLACE, "model": "crash"}
 QUEUE = {"retry_base_seconds": 0.05, "max_attempts": 20}
+
+
+class StraceRefused(Exception):
+    """This machine does not allow strace to attach to a process."""
+
+
+class TracedProcess:
+    """A process. `ended` is its exit code, negative for a signal."""
+
+    def __init__(self, process: AsyncForkedProcess) -> None:
+        self.ended = process.ended
+        self._process = process
+        self._strace: asyncio.subprocess.Process | None = None
+
+    async def attach_strace(self, options: Sequence[str], log: Path) -> None:
+        """Attach strace before the process begins its work. Raise `StraceRefused` if this is not possible."""
+        command = ["strace", "-f", "-o", str(log), *options, "-p", str(self._process.pid)]
+        try:
+            self._strace = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+        except FileNotFoundError as missing:
+            raise StraceRefused(str(missing)) from missing
+        assert self._strace.stderr is not None
+        output = b""
+        # A warning may come before the line that reports the attachment.
+        while ATTACHED not in output:
+            if not (line := await self._strace.stderr.readline()):
+                raise StraceRefused(output.decode(errors="replace").strip())
+            output += line
+
+    async def begin(self) -> bool:
+        """Let the process run. Return whether it became ready before its end. Raise `TimeoutError` if neither happens
+        in time."""
+        self._process.release()
+        async with asyncio.timeout(PATIENCE):
+            while line := await self._process.stdout.readline():
+                if line.startswith(READY):
+                    return True
+            await self._process.wait()
+        return False
+
+    def kill(self) -> None:
+        if not self.ended.done():
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def stop(self) -> int:
+        """Send SIGTERM and return the exit code. Raise `TimeoutError` if the process does not end."""
+        self._process.terminate()
+        async with asyncio.timeout(PATIENCE):
+            return await self._process.wait()
+
+    async def close(self) -> None:
+        """Kill the process if it is alive, and wait for the end of strace."""
+        self.kill()
+        await self._process.wait()
+        if self._strace is not None:
+            await self._strace.communicate()
+            self._strace = None
+
+
+async def traced_process(code: Path, arguments: Sequence[str], folder: Path, log: Path) -> TracedProcess:
+    """Fork a process of the program in `code` that waits before it begins. Its standard error goes to `log`."""
+    environment = daemon_environment(code)
+    with log.open("ab") as errors:
+        process = await fork(
+            fork_server(code), arguments, cwd=folder, env=environment, stderr=errors.fileno(), hold=True
+        )
+    return TracedProcess(process)
+
+
+async def prove_strace(code: Path, folder: Path) -> None:
+    """Raise `StraceRefused` if strace cannot be used."""
+    process = await traced_process(code, ["version"], folder, folder / "proof.log")
+    try:
+        await process.attach_strace([], folder / "proof.strace")
+    finally:
+        await process.close()
 
 
 @dataclass(slots=True)
@@ -254,9 +334,11 @@ async def sweep_daemon(code: Path, folder: Path) -> AsyncIterator[SweepDaemon]:
             socket=socket,
             records=records,
         )
-        write_config(daemon.config, port=port, api_key=API_KEY, model_url=server.base_url, database=None)
-        named = [{"name": name, "base_url": server.base_url, **ACCOUNT} for name in ("main", "spare")]
-        daemon.configure(accounts=named, queue=QUEUE)
+        accounts = [{"name": name, "base_url": server.base_url, **ACCOUNT} for name in ("main", "spare")]
+        settings = {"accounts": accounts, "queue": QUEUE}
+        write_config(
+            daemon.config, port=port, api_key=API_KEY, model_url=server.base_url, database=None, settings=settings
+        )
         listening = asyncio.create_task(socket.listen())
         try:
             yield daemon

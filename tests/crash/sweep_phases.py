@@ -13,18 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.crash.daemon import CHECKOUT, log_entry, text_of_entry
+from tests.crash.daemon import CHECKOUT, HELPER, log_entry, text_of_entry
 from tests.crash.oracle import RULES
-from tests.crash.sweep_daemon import SweepDaemon, sweep_daemon
+from tests.crash.sweep_daemon import SweepDaemon, sweep_daemon, traced_process
 from tests.crash.sweep_state import Schema, damage, lost_files
 from tests.crash.sweep_users import GREETING, PATIENCE, SCRIPT
-from tests.crash.traced_process import traced_process
 from tests.crash.verdict import Kind, Violation, judge
 
 #: Names of the phases, in the order of the list of points.
 PHASES = ("creation", "seeding", "upgrade", "conversation", "recovery")
 KEPT = CHECKOUT / "tests" / "fixtures" / "databases"
-HELPER = {"slug": "helper", "name": "Helper"}
 #: An agent that the next start creates, so that a start on an up-to-date database also writes something.
 SECOND_AGENT = {"slug": "second", "name": "Second"}
 #: The model request during which the process before `recovery` is killed: some messages are answered then, some are not.

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.builds import DoesNotApply, Edit, apply, copied
 from tests.crash.campaign import Case, cases_of, fresh_seed, pin, pinned
 from tests.crash.chat_episode import ChatPlan, play
 from tests.crash.history import Boot, History, Sent
 from tests.crash.report import explain, result_of, totals
-from tests.crash.variants.build import DoesNotApply, Edit, apply, copied
 
 KILLS = 20
 SENT = Sent("m-000001", "chat-0", 0.0, 0.1, ("id-1",), 1)

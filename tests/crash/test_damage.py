@@ -11,15 +11,14 @@ import sys
 from pathlib import Path
 from random import Random
 
+from tests.crash.builds import Edit, copied
 from tests.crash.campaign import fresh_seed
 from tests.crash.daemon import CHECKOUT
-from tests.crash.damage import campaign
+from tests.crash.damage import FILES, KINDS, campaign, damage
 from tests.crash.damage_judge import Outcome, judge
-from tests.crash.damage_kinds import FILES, KINDS, damage
 from tests.crash.damaged_daemon import damaged_daemon
 from tests.crash.false_alarms import campaign as alarms
 from tests.crash.repair_steps import SITUATIONS
-from tests.crash.variants.build import Edit, copied
 from tests.files.damage_kit import flip
 
 #: A build whose start does not check the checksums of pages.

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.injection import Fault, inject_fault
-from tests.crash.injection_judge import tracebacks, visible_faults
-from tests.crash.sweep import at_once
-from tests.crash.sweep_build import Outcome
+from tests.crash.builds import Edit
+from tests.crash.campaign import play_all
+from tests.crash.injection import Fault, inject_fault, tracebacks, visible_faults
 from tests.crash.sweep_phases import Ended
 from tests.crash.test_sweep import expected_violations, strace_build
-from tests.crash.variants.build import Edit
 
 FAULTS = [
     Fault.parse(text)
@@ -40,20 +38,16 @@ UNEXPLAINED = Edit(
 
 async def test_calls_that_fail_lose_nothing_and_are_explained() -> None:
     async with strace_build() as build:
-
-        async def outcome_of(fault: Fault) -> Outcome:
-            return (await inject_fault(build, fault)).outcome
-
-        outcomes = await at_once(map(outcome_of, FAULTS), 2)
-    assert [(each.point, each.violations) for each in outcomes if each.violations] == []
-    assert [each.point for each in outcomes if not each.reached] == []
+        outcomes = await play_all((inject_fault(build, fault) for fault in FAULTS), 2)
+    assert [(each.seed, each.violations) for each in outcomes if each.violations] == []
+    assert [each.seed for each in outcomes if not each.reached] == []
 
 
 async def test_a_traceback_is_caught() -> None:
     async with strace_build(UNEXPLAINED) as build:
         injected = await inject_fault(build, SUMS)
-    details = [violation.detail for violation in expected_violations(injected.outcome)]
-    assert injected.outcome.reached
+    details = [violation.detail for violation in expected_violations(injected)]
+    assert injected.reached
     assert any(detail.startswith("it showed a traceback") for detail in details)
 
 

@@ -22,7 +22,7 @@ from tests.crash.platform_history import (
     with_failures,
 )
 from tests.crash.platform_oracle import RULES, telegram_copies
-from tests.crash.platform_report import result_of, totals
+from tests.crash.platforms import result_of, totals
 from tests.crash.verdict import judge
 
 PLACES = {"discord": "discord:1/", "telegram": "telegram:2/", "slack": "slack:C3/9"}

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.builds import Edit, copied
+from tests.crash.campaign import play_all
 from tests.crash.daemon import CHECKOUT
-from tests.crash.sweep import MISSING, at_once
+from tests.crash.sweep import MISSING
 from tests.crash.sweep_build import Outcome, SweptBuild, swept_build
+from tests.crash.sweep_daemon import StraceRefused
 from tests.crash.sweep_points import Operation, Point, operations, points_of
 from tests.crash.sweep_state import damage, lost_files, schemas
-from tests.crash.traced_process import StraceRefused
-from tests.crash.variants.build import Edit, copied
 from tests.crash.verdict import Violation
 from tests.parts import require
 
@@ -60,8 +61,8 @@ async def test_kills_at_a_spread_of_calls_lose_nothing_and_repeat_nothing() -> N
         counted = await asyncio.gather(*(build.count(build.phases[name]) for name in ("creation", "recovery")))
         known = {point.phase: each.known for each in counted for point in each.points}
         points = [point for each in counted for point in each.points[:: len(each.points) // SPREAD]]
-        outcomes = await at_once((build.kill_at(point, known[point.phase]) for point in points), 2)
-    assert [(each.point, each.violations) for each in outcomes if each.violations] == []
+        outcomes = await play_all((build.kill_at(point, known[point.phase]) for point in points), 2)
+    assert [(each.seed, each.violations) for each in outcomes if each.violations] == []
     # The number of writes in a conversation varies a little between runs.
     assert sum(each.reached for each in outcomes) >= len(points) - 2
 

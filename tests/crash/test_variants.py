@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from tests.crash.builds import copied
 from tests.crash.campaign import fresh_seed
 from tests.crash.chat_episode import play
 from tests.crash.report import explain
 from tests.crash.variants import VARIANTS
-from tests.crash.variants.build import copied
 
 #: The builds of the short form, one for each kind of fault. `make long` plays all.
 SHORT = frozenset({"ack_before_commit", "effects_outside_commit", "no_inbox_key", "send_before_commit"})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tests.crash.builds import copied
 from tests.crash.campaign import fresh_seed
 from tests.crash.report import explain
-from tests.crash.variants.build import copied
 from tests.crash.workflows import WorkflowPlan, play_one
 
 

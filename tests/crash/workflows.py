@@ -21,10 +21,10 @@ from typing import Any
 import aiohttp
 
 from tests.crash import campaign
+from tests.crash.builds import copied
 from tests.crash.episode import Episode, Plan
 from tests.crash.history import Boot
 from tests.crash.report import EpisodeResult, Report, by_kind, report_of
-from tests.crash.variants.build import copied
 from tests.crash.verdict import COMMON_RULES, judge
 from tests.crash.workflow_document import LAST, SLUG, VISITS, Model, document
 

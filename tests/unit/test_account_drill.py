@@ -14,4 +14,4 @@ GATE = 2.0
 def test_turns_are_answered_as_soon_as_any_account_can(seed: int) -> None:
     report = jump(turns=10_000, seed=seed)
     assert report.failed == []
-    assert report.percentile(0.95) <= GATE, "\n".join(report.lines())
+    assert report.percentile(0.95) <= GATE, report.figures()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.platforms.faults.case import Case
 from tests.platforms.faults.matrix import calls, run
-from tests.platforms.faults.play import Case
-from tests.platforms.faults.scenes import PLATFORMS
+from tests.platforms.faults.platforms import PLATFORMS
 from tests.platforms.faults.wire import Fault, Kind
 
 #: The cases take these in turn, so that each platform meets each kind.

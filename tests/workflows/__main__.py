@@ -3,14 +3,13 @@ them.
 
 It exits with 1 if the two judge a document differently, if a run does not end, or if it ends incorrectly. `--first`
 and `--documents` select documents by number; each is generated from the seed and its number. `--runs` is the maximum
-number of documents without errors that are run.
+number of documents without errors that are run. This is the kind `documents` of `python -m tests.crash`.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import secrets
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -21,29 +20,32 @@ from typing import Any
 
 from arvis.store.open import Database
 from tests.conformance.databases import opened
+from tests.crash.__main__ import main
+from tests.crash.report import Report
 from tests.fixtures.workflow_documents import document
 from tests.flows.drawn_kit import Play
 from tests.workflows.by_api import differences_of_api
 from tests.workflows.judging import judged, tally_of
 from tests.workflows.running import refusals, run_all
 
-#: Maximum number of faults that are printed.
+#: Maximum number of failed runs that are printed.
 _SHOWN = 40
 Numbered = Sequence[tuple[int, Any]]
 
 
-def main() -> int:
-    options = _options()
-    seed = options.seed if options.seed is not None else secrets.randbits(31)
-    print(f"seed {seed}", flush=True)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--documents", type=int, default=10_000, help="number of documents (default 10000)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first document (default 0)")
+    parser.add_argument("--runs", type=int, default=2_000, help="maximum number of runs (default 2000)")
+
+
+def play(options: argparse.Namespace) -> Report:
     numbers = range(options.first, options.first + options.documents)
-    made = [(number, document(seed, number)) for number in numbers]
+    made = [(number, document(options.seed, number)) for number in numbers]
     with tempfile.TemporaryDirectory() as folder:
         _count(made)
-        wrong = asyncio.run(_by_all(made, seed, options.runs, Path(folder)))
-    print("\n".join(wrong[:_SHOWN]))
-    print(f"{len(wrong)} wrong" if wrong else "nothing wrong")
-    return 1 if wrong else 0
+        wrong, ends = asyncio.run(_by_all(made, options.seed, options.runs, Path(folder)))
+    return Report({"documents": len(made), **ends, "wrong": len(wrong)}, wrong, failed=bool(wrong))
 
 
 def _count(made: Numbered) -> None:
@@ -55,7 +57,7 @@ def _count(made: Numbered) -> None:
         print(f"number of documents that break each rule: {rules}", flush=True)
 
 
-async def _by_all(made: Numbered, seed: int, runs: int, folder: Path) -> list[str]:
+async def _by_all(made: Numbered, seed: str, runs: int, folder: Path) -> tuple[list[str], dict[str, int]]:
     with _timed("the API"), tempfile.TemporaryDirectory() as site:
         wrong = await differences_of_api(Path(site), made)
     async with opened(Database(folder / "arvis.db", None, folder)) as store:
@@ -65,9 +67,8 @@ async def _by_all(made: Numbered, seed: int, runs: int, folder: Path) -> list[st
             wrong += [f"document {number}: {differing}" for number, differing in found if differing]
         with _timed("runs"):
             outcome = await run_all(store, iter(made), seed, most=runs)
-            print(", ".join(f"{status} {count}" for status, count in sorted(outcome.ends.items())))
             print("\n".join(f"  failed: {reason}" for reason in outcome.reasons[:_SHOWN]))
-    return wrong + outcome.wrong
+    return wrong + outcome.wrong, {f"runs {status}": count for status, count in sorted(outcome.ends.items())}
 
 
 @contextmanager
@@ -77,14 +78,5 @@ def _timed(what: str) -> Iterator[None]:
     print(f"{what}: {monotonic() - began:.1f} s", flush=True)
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.workflows", description=__doc__)
-    parser.add_argument("--documents", type=int, default=10_000, help="number of documents (default 10000)")
-    parser.add_argument("--first", type=int, default=0, help="number of the first document (default 0)")
-    parser.add_argument("--runs", type=int, default=2_000, help="maximum number of runs (default 2000)")
-    parser.add_argument("--seed", type=int, help="replay: the seed of an earlier run")
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main(["documents", *sys.argv[1:]]))

@@ -116,7 +116,7 @@ def people_by(chance: Random) -> Callable[[Wait, World], dict[str, Any] | None]:
     return people
 
 
-async def run_all(store: Store, documents: Iterator[tuple[int, Any]], seed: int, *, most: int) -> Outcome:
+async def run_all(store: Store, documents: Iterator[tuple[int, Any]], seed: object, *, most: int) -> Outcome:
     """Run the documents without errors one after the other, up to a maximum number."""
     outcome = Outcome()
     for number, document in documents:

@@ -1,41 +1,43 @@
 """`python -m tests.platforms.faults`: every call of every connector, with every kind of wrong answer.
 
-`--platform discord --call typing --kind HTML` selects some cases; `--parallel 8` is the number of cases at the same
-time.
+`--platform discord --call typing --kind HTML` selects some cases. This is the kind `faults` of `python -m tests.crash`.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import logging
 import sys
-import time
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import structlog
 
+from tests.crash.__main__ import main
+from tests.crash.report import Report
 from tests.platforms.faults.matrix import Outcome, cases, run
-from tests.platforms.faults.scenes import PLATFORMS
+from tests.platforms.faults.platforms import PLATFORMS
+
+#: Column of the report -> the beginnings of its problems.
+COLUMNS = {"down": ("down", "delayed"), "twice": ("twice",), "lost": ("not",), "Python": ("Python",)}
 
 
-def main() -> int:
-    options = _options()
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--platform", action="append", choices=PLATFORMS, help="default: all")
+    parser.add_argument("--call", default="", help="a part of the call's name")
+    parser.add_argument("--kind", default="", help="a part of the fault's name")
+    parser.add_argument("--patience", type=float, default=240, help="maximum seconds for each wait (default 240)")
+    parser.add_argument("--parallel", type=int, default=8, help="number of cases at the same time (default 8)")
+
+
+def play(options: argparse.Namespace) -> Report:
     logging.disable(logging.CRITICAL)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    started = time.monotonic()
     found = asyncio.run(_run(options))
-    bad = [outcome for outcome in found if outcome.problems]
-    for outcome in bad:
-        print(f"{outcome.record.case.label}: {'; '.join(outcome.problems)}")
-    print(table(found))
-    print(f"{len(found)} cases, {len(bad)} with problems, {time.monotonic() - started:.0f} s")
-    options.report.parent.mkdir(parents=True, exist_ok=True)
-    options.report.write_text(json.dumps([outcome.document() for outcome in found], indent=1) + "\n")
-    return 1 if bad else 0
+    complaints = [str(outcome) for outcome in found if outcome.problems]
+    document = {"cases": [outcome.document() for outcome in found]}
+    return Report(_figures(found), complaints, document, failed=bool(complaints))
 
 
 async def _run(options: argparse.Namespace) -> list[Outcome]:
@@ -46,38 +48,24 @@ async def _run(options: argparse.Namespace) -> list[Outcome]:
         if options.call in case.fault.call and options.kind in case.fault.kind.value
     ]
     print(f"{len(chosen)} cases", flush=True)
-    return await run(chosen, patience=options.patience, parallel=options.parallel, told=_told)
+    return await run(chosen, patience=options.patience, parallel=options.parallel, show=_show)
 
 
-def _told(outcome: Outcome) -> None:
+def _show(outcome: Outcome) -> None:
     if outcome.problems:
-        print(f"! {outcome.record.case.label} ({outcome.record.seconds:.0f} s): {outcome.problems}", flush=True)
+        print(f"{outcome} ({outcome.record.seconds:.0f} s)", flush=True)
 
 
-def table(found: Sequence[Outcome]) -> str:
-    lines = [f"{'platform':10} {'cases':>6} {'hit':>6} {'down':>6} {'twice':>6} {'lost':>6} {'Python':>6}"]
+def _figures(found: Sequence[Outcome]) -> Mapping[str, int]:
+    figures: dict[str, int] = {}
     for platform in PLATFORMS:
-        of = [outcome for outcome in found if outcome.record.case.platform == platform]
-        counts = Counter(
-            problem.split(":")[0].split(" ")[0].partition("'")[0] for outcome in of for problem in outcome.problems
-        )
-        hit = sum(outcome.record.hits > 0 for outcome in of)
-        lost = counts["not"]
-        down = counts["down"] + counts["delayed"]
-        lines.append(f"{platform:10} {len(of):6} {hit:6} {down:6} {counts['twice']:6} {lost:6} {counts['Python']:6}")
-    return "\n".join(lines)
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.platforms.faults", description=__doc__)
-    parser.add_argument("--platform", action="append", choices=PLATFORMS, help="default: all")
-    parser.add_argument("--call", default="", help="a part of the call's name")
-    parser.add_argument("--kind", default="", help="a part of the fault's name")
-    parser.add_argument("--patience", type=float, default=240, help="maximum seconds for each wait (default 240)")
-    parser.add_argument("--parallel", type=int, default=8, help="number of cases at the same time (default 8)")
-    parser.add_argument("--report", type=Path, default=Path("build/faults-report.json"))
-    return parser.parse_args()
+        if not (own := [outcome for outcome in found if outcome.record.case.platform == platform]):
+            continue
+        counts = Counter(problem.split(":")[0].split(" ")[0].split("'")[0] for each in own for problem in each.problems)
+        figures |= {f"{platform} cases": len(own), f"{platform} hit": sum(each.record.hits > 0 for each in own)}
+        figures |= {f"{platform} {name}": sum(counts[word] for word in words) for name, words in COLUMNS.items()}
+    return figures
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main(["faults", *sys.argv[1:]]))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.platforms.faults.judging import problems
-from tests.platforms.faults.play import Case, Record, play
-from tests.platforms.faults.scenes import Scene, scene
+from tests.crash.campaign import play_all
+from tests.platforms.faults.case import Case, Record, play
+from tests.platforms.faults.platforms import Platform, opened
+from tests.platforms.faults.rules import problems
 from tests.platforms.faults.wire import EITHER, SPOILED, Fault, Kind
 
 #: Number of wrong answers in a case. With two, the first retry fails as well.
@@ -22,6 +22,9 @@ _SOUND = 60.0
 class Outcome:
     record: Record
     problems: Sequence[str]
+
+    def __str__(self) -> str:
+        return f"{self.record.case.label}: {'; '.join(self.problems)}"
 
     def document(self) -> dict[str, Any]:
         record = self.record
@@ -53,20 +56,15 @@ def _ways(kind: Kind) -> tuple[bool, ...]:
 
 
 async def run(
-    chosen: Sequence[Case], *, patience: float, parallel: int, told: Callable[[Outcome], None] = lambda _: None
+    chosen: Sequence[Case], *, patience: float, parallel: int, show: Callable[[Outcome], None] = lambda _: None
 ) -> list[Outcome]:
-    places = asyncio.Semaphore(parallel)
-
     async def one(case: Case) -> Outcome:
-        async with places:
-            record = await play(case, patience)
-        outcome = Outcome(record, problems(record, await _promises(case.platform)))
-        told(outcome)
-        return outcome
+        record = await play(case, patience)
+        return Outcome(record, problems(record, await _promises(case.platform)))
 
-    return await asyncio.gather(*(one(case) for case in chosen))
+    return await play_all(map(one, chosen), parallel, show)
 
 
-async def _promises(platform: str) -> Scene:
-    async with scene(platform) as world:
-        return world
+async def _promises(platform: str) -> Platform:
+    async with opened(platform) as found:
+        return found

@@ -20,18 +20,18 @@ PLATFORMS = ("discord", "telegram", "slack")
 _OLD_BUTTON = "nothing:1"
 _FILE = b"the contents of a file"
 
-Say = Callable[[str], Awaitable[object]]
+Write = Callable[[str], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Platform:
     """A platform of the matrix."""
 
     platform: str
     wire: Wire
     bot: Mapping[str, Any]
     #: Ways of writing. Each takes a text with a token, and is answered.
-    says: Mapping[str, Say]
+    writes: Mapping[str, Write]
     #: Further acts of people.
     acts: Mapping[str, Callable[[], Awaitable[object]]]
     #: Returns all texts that the bot has shown.
@@ -46,7 +46,7 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(platform: str) -> AsyncIterator[Scene]:
+async def opened(platform: str) -> AsyncIterator[Platform]:
     match platform:
         case "discord":
             async with discord_stage() as discord:
@@ -59,7 +59,7 @@ async def scene(platform: str) -> AsyncIterator[Scene]:
                 yield _slack(slack)
 
 
-def _says(stage: DiscordStage | TelegramStage | SlackStage) -> dict[str, Say]:
+def _writes(stage: DiscordStage | TelegramStage | SlackStage) -> dict[str, Write]:
     return {
         "alone": lambda text: stage.say(text, user="ann"),
         "in a room": lambda text: stage.say(text, user="bob", direct=False),
@@ -69,7 +69,7 @@ def _says(stage: DiscordStage | TelegramStage | SlackStage) -> dict[str, Say]:
     }
 
 
-def _discord(stage: DiscordStage) -> Scene:
+def _discord(stage: DiscordStage) -> Platform:
     server, world = stage.server, stage.server.world
     messages = "/channels/{channel}/messages"
 
@@ -85,11 +85,11 @@ def _discord(stage: DiscordStage) -> Scene:
     async def command() -> None:
         await server.command("help", "", channel=stage.place(direct=True, user="erin"), user="erin")
 
-    return Scene(
+    return Platform(
         platform="discord",
         wire=server.wire,
         bot={"token": server.token, "api_url": server.api_url, "gateway_url": server.gateway_url, "reply_in": "thread"},
-        says=_says(stage),
+        writes=_writes(stage),
         acts={"click": click, "command": command},
         texts=texts,
         drop=stage.drop_connections,
@@ -104,7 +104,7 @@ def _discord(stage: DiscordStage) -> Scene:
     )  # fmt: skip
 
 
-def _telegram(stage: TelegramStage) -> Scene:
+def _telegram(stage: TelegramStage) -> Platform:
     world = stage.server.world
 
     def texts() -> list[str]:
@@ -120,11 +120,11 @@ def _telegram(stage: TelegramStage) -> Scene:
     async def command() -> None:
         await stage.say("/help", user="erin")
 
-    return Scene(
+    return Platform(
         platform="telegram",
         wire=stage.server.wire,
         bot={"token": TOKEN, "api_url": stage.server.url},
-        says=_says(stage),
+        writes=_writes(stage),
         acts={"click": click, "command": command},
         texts=texts,
         drop=stage.drop_connections,
@@ -137,7 +137,7 @@ def _telegram(stage: TelegramStage) -> Scene:
     )  # fmt: skip
 
 
-def _slack(stage: SlackStage) -> Scene:
+def _slack(stage: SlackStage) -> Platform:
     numbers = itertools.count(1)
 
     def texts() -> list[str]:
@@ -161,11 +161,11 @@ def _slack(stage: SlackStage) -> Scene:
     async def command() -> None:
         stage.command("/help", user="erin")
 
-    return Scene(
+    return Platform(
         platform="slack",
         wire=stage.server.wire,
         bot={"bot_token": BOT_TOKEN, "app_token": APP_TOKEN, "api_url": f"{stage.server.root}/api"},
-        says=_says(stage),
+        writes=_writes(stage),
         acts={"click": click, "command": command},
         texts=texts,
         drop=stage.drop_connections,

@@ -1,7 +1,7 @@
 """One case of the matrix: a complete bot (supervision, inbox, queue, delivery, a real SQLite database), and a server
 that gives some wrong answers.
 
-People write before, during and after the wrong answers. This module records; `judging.py` judges.
+People write before, during and after the wrong answers. This module records; `rules.py` judges.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.store.open import Database
 from tests.flows.app_harness import AppHarness, Models, open_app
 from tests.flows.scripted import said
-from tests.platforms.faults.scenes import Scene, scene
+from tests.platforms.faults.platforms import Platform, opened
 from tests.platforms.faults.wire import Fault
 
 _TOKEN = re.compile(r"t\d{4}")
@@ -97,30 +97,30 @@ async def play(case: Case, patience: float) -> Record:
     """Play a case. Each wait may take `patience` seconds."""
     record = Record(case)
     started = time.monotonic()
-    async with scene(case.platform) as world, _bot(world, record) as player:
-        world.wire.spoil(case.fault)
-        await player.perform(patience)
-        record.hits, record.asked = world.wire.hits, sorted(world.wire.asked)
+    async with opened(case.platform) as platform, _bot(platform, record) as running:
+        platform.wire.spoil(case.fault)
+        await running.run(patience)
+        record.hits, record.asked = platform.wire.hits, sorted(platform.wire.asked)
     record.seconds = time.monotonic() - started
     return record
 
 
 @asynccontextmanager
-async def _bot(world: Scene, record: Record) -> AsyncIterator[_Player]:
+async def _bot(platform: Platform, record: Record) -> AsyncIterator[_BotRun]:
     async with AsyncExitStack() as exits:
         folder = Path(exits.enter_context(TemporaryDirectory(prefix="arvis-faults-", ignore_cleanup_errors=True)))
         models = Models({_Model.name: _Model()}, [Account(name="main", provider=_Model.name, model="tokens")])
         database = Database(folder / "arvis.db", None, folder)
         app = await exits.enter_async_context(open_app(database, models=models))
         app.pace = Pace(first=0, characters=5, status=3600, status_every=0, look=0.02)
-        player = _Player(world, app, folder, record)
-        exits.push_async_callback(player.stop)
-        yield player
+        running = _BotRun(platform, app, folder, record)
+        exits.push_async_callback(running.stop)
+        yield running
 
 
-class _Player:
-    def __init__(self, world: Scene, app: AppHarness, folder: Path, record: Record) -> None:
-        self._world = world
+class _BotRun:
+    def __init__(self, platform: Platform, app: AppHarness, folder: Path, record: Record) -> None:
+        self._platform = platform
         self._app = app
         self._record = record
         self._tasks: list[asyncio.Task[None]] = []
@@ -128,30 +128,30 @@ class _Player:
         self._over = False
         clock = SystemClock()
         box = SealedBox(file=secrets_key_file(folder), given=None, tell=lambda _: None)
-        values = {"name": "main", "agent": "helper", **world.bot}
+        values = {"name": "main", "agent": "helper", **platform.bot}
         places = dict.fromkeys(values, "config.yaml, line 1")
-        entry = BotEntry(world.platform, "main", f"bots.{world.platform}[0]", values, places)
-        self._book = BotRegistry(configured=[entry], store=app.store, secrets=box)
+        entry = BotEntry(platform.platform, "main", f"bots.{platform.platform}[0]", values, places)
+        self._registry = BotRegistry(configured=[entry], store=app.store, secrets=box)
         services = ConnectorServices(clock=clock, commands=_COMMANDS, max_parts=1)
-        self._fleet = ConnectorPool(registry=self._book, maker=ConnectorFactory(services=services))
-        running = RunnerParts(
-            inbox_for=lambda _: app.inbox, tell_owner=self._tell, owner="boot", node="node", random=lambda: 0.0
+        self._pool = ConnectorPool(registry=self._registry, maker=ConnectorFactory(services=services))
+        parts = RunnerParts(
+            inbox_for=lambda _: app.inbox, tell_owner=self._record_notice, owner="boot", node="node", random=lambda: 0.0
         )
-        self._keeper = BotSupervisor(
-            registry=self._book, fleet=self._fleet, store=app.store, bus=app.bus, clock=clock, running=running
+        self._supervisor = BotSupervisor(
+            registry=self._registry, fleet=self._pool, store=app.store, bus=app.bus, clock=clock, running=parts
         )
-        app.bus.subscribe(BotStateChanged, lambda _: self._keep(self._note_state()))
+        app.bus.subscribe(BotStateChanged, lambda _: self._in_background(self._record_state()))
 
-    async def perform(self, patience: float) -> None:
+    async def run(self, patience: float) -> None:
         await self._start()
         await self._until_up(patience)
-        tokens = [await self._write(way) for way in self._world.says]
-        for act in [*self._world.acts.values(), self._show_a_draft, self._examine]:
-            self._keep(self._do(act))
+        tokens = [await self._write(way) for way in self._platform.writes]
+        for act in [*self._platform.acts.values(), self._show_a_draft, self._check_setup]:
+            self._in_background(self._do(act))
         await self._until_answered(tokens, patience)
         # A cut during a send would make its delivery unknown, which this case does not test.
         await self._until_idle(patience)
-        await self._world.drop()
+        await self._platform.drop()
         behind = [await self._write("in a room"), await self._write("alone")]
         await self._until_answered(behind, patience)
         await self._until_idle(patience)
@@ -159,9 +159,9 @@ class _Player:
         self._record.late.update(last)
         await self._until_answered(last, patience)
         await self._until_idle(patience)
-        await self._note_rows()
+        await self._record_rows()
         self._over = True
-        self._record.shown += self._world.texts()
+        self._record.shown += self._platform.texts()
         self._record.tokens = {token: self._times(token) for token in self._record.tokens}
 
     async def stop(self) -> None:
@@ -169,7 +169,7 @@ class _Player:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._app.queue.stop(0)
-        await self._fleet.close()
+        await self._pool.close()
 
     async def _do(self, act: Callable[[], Awaitable[object]]) -> None:
         """Run an act. An unexpected exception counts as a text that its caller would see."""
@@ -182,43 +182,43 @@ class _Player:
 
     async def _show_a_draft(self) -> None:
         """Show a draft, change it and remove it."""
-        connector = self._app.connectors[self._world.platform, "main"]
+        connector = self._app.connectors[self._platform.platform, "main"]
         if isinstance(connector, ShowsDrafts):
-            place, key = self._world.place, self._app.new_id()
+            place, key = self._platform.place, self._app.new_id()
             shown = await connector.show_draft(place, key, "A draft", ())
             if shown is not None:
                 await connector.change_draft(place, shown, "A longer draft", ())
                 await connector.remove_draft(place, shown)
 
-    async def _examine(self) -> None:
+    async def _check_setup(self) -> None:
         """Check the setup, as `arvis doctor` does."""
-        connector = self._app.connectors[self._world.platform, "main"]
+        connector = self._app.connectors[self._platform.platform, "main"]
         if isinstance(connector, ChecksSetup):
             self._record.shown += [f"{finding.text} {finding.fix}" for finding in await connector.check()]
 
     async def _start(self) -> None:
-        await self._book.learn()
-        await self._fleet.open()
-        for bot in self._fleet.bots:
+        await self._registry.learn()
+        await self._pool.open()
+        for bot in self._pool.bots:
             assert bot.connector is not None
             self._app.connectors[bot.spec.key] = bot.connector
         ready = asyncio.Event()
-        self._keep(self._app.build_presence().run(ready.set))
+        self._in_background(self._app.build_presence().run(ready.set))
         await ready.wait()
         began = time.monotonic()
 
-        def risen(event: BotStateChanged) -> None:
+        def record_up(event: BotStateChanged) -> None:
             if event.state is BotState.RUNNING and self._record.up_after is None:
                 self._record.up_after = time.monotonic() - began
 
-        self._app.bus.subscribe(BotStateChanged, risen)
-        self._keep(self._keeper.run(lambda: None))
+        self._app.bus.subscribe(BotStateChanged, record_up)
+        self._in_background(self._supervisor.run(lambda: None))
 
     async def _write(self, way: str) -> str:
         self._numbers += 1
         token = f"t{self._numbers:04}"
         self._record.tokens[token] = 0
-        await self._world.says[way](f"please answer {token}")
+        await self._platform.writes[way](f"please answer {token}")
         return token
 
     async def _until_up(self, patience: float) -> None:
@@ -241,23 +241,23 @@ class _Player:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _times(self, token: str) -> int:
-        return sum(token in text for text in self._world.texts())
+        return sum(token in text for text in self._platform.texts())
 
-    async def _note_state(self) -> None:
+    async def _record_state(self) -> None:
         if self._over:
             return
         status = await self._status()
         self._record.states.append((status.state, status.error))
 
-    async def _note_rows(self) -> None:
-        await self._note_state()
+    async def _record_rows(self) -> None:
+        await self._record_state()
         self._record.errors = [str(job.error) for job in await self._app.jobs() if job.error]
 
     async def _status(self) -> BotStatus:
         return next(iter(await self._app.store.read(lambda tx: tx.bots.statuses())))
 
-    def _tell(self, tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str) -> None:
+    def _record_notice(self, tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str) -> None:
         self._record.notices.append(f"{cause}: {text}")
 
-    def _keep(self, work: object) -> None:
+    def _in_background(self, work: object) -> None:
         self._tasks.append(asyncio.create_task(work))  # type: ignore[arg-type]

@@ -8,19 +8,13 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tests.crash.chat_episode import ChatPlan
-from tests.crash.cluster import Shape
 from tests.crash.daemon import CHECKOUT
-from tests.crash.oracle import every_message_is_accepted
-from tests.crash.report import Result
 from tests.crash.tool_work import install
-from tests.crash.verdict import Rule
 
 PARTS = ("arvis", "connectors", "migrations")
 NOT_COPIED = shutil.ignore_patterns("node_modules", "ui")
@@ -38,41 +32,6 @@ class Edit:
     path: str
     old: str
     new: str
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A broken build and the episode that finds its fault."""
-
-    name: str
-    #: The promise that the build breaks.
-    breaks: str
-    edits: Sequence[Edit]
-    #: The rules of the oracle that must find the fault.
-    caught_by: Sequence[Rule[Any]]
-    #: The settings of the episode; its disturbances are enough to find the fault.
-    plan: ChatPlan
-    #: The rules over the database that must find the fault.
-    rows: Sequence[str] = ()
-
-    @property
-    def needs_server(self) -> bool:
-        return self.plan.shape != Shape()
-
-    def is_caught(self, result: Result) -> bool:
-        """Return whether the rules found the fault. A build that does not run proves nothing, although it breaks
-        rules."""
-        broken_rules = {violation.rule for violation in result.violations}
-        ran = (
-            result.kills + result.suspensions >= self.plan.disturbances
-            and result.messages > 0
-            and every_message_is_accepted.__name__ not in broken_rules
-        )
-        found = broken_rules >= {rule.__name__ for rule in self.caught_by}
-        return ran and found and all(self._row_is_found(rule, result) for rule in self.rows)
-
-    def _row_is_found(self, rule: str, result: Result) -> bool:
-        return any(violation.detail.startswith(f"{rule}: ") for violation in result.violations)
 
 
 @contextmanager
