@@ -23,6 +23,7 @@ from pathlib import Path
 import aiohttp
 
 from tests.acceptance.daemon import running_daemon
+from tests.crash.endpoint import Endpoint
 
 SOCKETS = 300
 WIDTH = 400
@@ -31,30 +32,11 @@ UPLOAD = 2_000_000
 HEALTH_MS, FACTOR = 50.0, 2.0
 
 
-class LoadedDaemon:
-    """A client of the daemon under load, with one HTTP session."""
-
-    def __init__(self, url: str, key: str, session: aiohttp.ClientSession) -> None:
-        self.url, self._session = url, session
-        self._headers = {"Authorization": f"Bearer {key}"}
-        self.key = key
-
-    async def call(self, method: str, path: str, body: object = None) -> tuple[int, object]:
-        async with self._session.request(method, self.url + path, json=body, headers=self._headers) as response:
-            return response.status, await response.json(content_type=None)
-
-    async def upload(self, data: str, channel: str) -> int:
-        """Send a message with a file and return the HTTP status; `data` is base64."""
-        file = {"filename": "note.bin", "contentType": "application/octet-stream", "data": data}
-        message = {"content": "Look", "channelId": channel, "attachments": [file]}
-        return (await self.call("POST", "/api/messages", message))[0]
-
-    @asynccontextmanager
-    async def socket(self, channel: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
-        async with self._session.ws_connect(self.url.replace("http", "ws") + "/ws") as socket:
-            await socket.send_json({"type": "auth", "apiKey": self.key, "channelId": channel})
-            await socket.receive_json(timeout=60)
-            yield socket
+async def upload(target: Endpoint, data: str, channel: str) -> int:
+    """Send a message with a file and return the HTTP status; `data` is base64."""
+    file = {"filename": "note.bin", "contentType": "application/octet-stream", "data": data}
+    message = {"content": "Look", "channelId": channel, "attachments": [file]}
+    return (await target.call("POST", "/api/messages", message))[0]
 
 
 def wide() -> dict[str, object]:
@@ -70,7 +52,7 @@ def wide() -> dict[str, object]:
     return {"schema": 1, "settings": settings, "nodes": nodes, "connections": connections}
 
 
-async def measured(target: LoadedDaemon, seconds: float) -> tuple[list[float], list[float]]:
+async def measured(target: Endpoint, seconds: float) -> tuple[list[float], list[float]]:
     """Return the response times of `/health` and the waits of the quiet person, in ms."""
     end, health, waits = time.monotonic() + seconds, list[float](), list[float]()
 
@@ -85,7 +67,6 @@ async def measured(target: LoadedDaemon, seconds: float) -> tuple[list[float], l
         while time.monotonic() < end:
             begin = time.perf_counter()
             _, answer = await target.call("POST", "/api/messages", {"content": "Hello", "channelId": "quiet"})
-            assert isinstance(answer, dict)
             await target.call("GET", f"/api/messages/{answer['messageId']}/wait?timeout=60")
             waits.append((time.perf_counter() - begin) * 1000)
             await asyncio.sleep(0.2)
@@ -95,7 +76,7 @@ async def measured(target: LoadedDaemon, seconds: float) -> tuple[list[float], l
 
 
 @asynccontextmanager
-async def loaded(target: LoadedDaemon, workflow: str) -> AsyncIterator[dict[str, int]]:
+async def loaded(target: Endpoint, workflow: str) -> AsyncIterator[dict[str, int]]:
     """Apply the load during the context, and count the HTTP statuses of the responses to each part of it."""
     counts: dict[str, int] = {}
 
@@ -115,12 +96,13 @@ async def loaded(target: LoadedDaemon, workflow: str) -> AsyncIterator[dict[str,
     data = base64.b64encode(os.urandom(UPLOAD)).decode()
     async with contextlib.AsyncExitStack() as stack:
         for number in range(SOCKETS):
-            await stack.enter_async_context(target.socket(f"room-{number}"))
+            socket, _ = await target.open(f"reader-{number}", f"room-{number}", 0)
+            stack.push_async_callback(socket.close)
         counts["sockets"] = SOCKETS
         tasks = [
             asyncio.create_task(again("join", run, 1.0)),
             asyncio.create_task(again("flood", flood, 0.02)),
-            asyncio.create_task(again("upload", lambda: target.upload(data, "files"), 0.5)),
+            asyncio.create_task(again("upload", lambda: upload(target, data, "files"), 0.5)),
         ]
         try:
             yield counts
@@ -136,10 +118,9 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 async def measure(url: str, key: str, minutes: float) -> bool:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        target = LoadedDaemon(url, key, session)
+        target = Endpoint(session, url, key, asyncio.Event())
         status, answer = await target.call("POST", "/api/workflows", {"name": "Wide", "document": wide()})
         assert status == 201, answer
-        assert isinstance(answer, dict)
         await measured(target, 3)
         _, idle = await measured(target, min(30.0, minutes * 20))
         async with loaded(target, answer["id"]) as counts:

@@ -31,6 +31,11 @@ class Endpoint:
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.api_key}"}
 
+    async def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """Return the status and the document of the answer to a request."""
+        async with self.session.request(method, self.url + path, json=body, headers=self.headers) as response:
+            return response.status, await response.json(content_type=None)
+
     async def timeline(self, message_id: str, wait: float) -> Timeline:
         """Return the state of a message. Wait up to `wait` seconds for its end."""
         url = f"{self.url}/api/messages/{message_id}/wait?timeout={max(wait, 0):.1f}"

@@ -314,16 +314,13 @@ async def sweep_daemon(code: Path, folder: Path) -> AsyncIterator[SweepDaemon]:
         aiohttp.ClientSession(timeout=timeout) as session,
     ):
         endpoint = Endpoint(session, f"http://127.0.0.1:{port}", API_KEY, asyncio.Event())
-        socket = FailFastSocket(
-            endpoints=Endpoints([endpoint]),
-            channel=SOCKET,
-            rng=Random(0),
-            on_message=triggers.shown,
-            problem=records.refusals.append,
-        )
-        conversation = Conversation(
-            endpoint, HttpPost(endpoint, refused=records.refusals.append), socket, problem=records.problems.append
-        )
+        sender: dict[str, Any] = {
+            "endpoints": Endpoints([endpoint]),
+            "rng": Random(0),
+            "problem": records.refusals.append,
+        }
+        socket = FailFastSocket(channel=SOCKET, on_message=triggers.shown, **sender)
+        conversation = Conversation(endpoint, HttpPost(channel=HTTP, **sender), socket, problem=records.problems.append)
         daemon = SweepDaemon(
             code=code,
             folder=folder,

@@ -14,14 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
 from aiohttp import web
 
 from arvis.testing.openai_server import Failure, ReceivedRequest
 from tests.crash.endpoint import Endpoint
 from tests.crash.history import Sent, Timeline, tokens_in
 from tests.crash.model import Model
-from tests.crash.users import Refused, Sender, SocketSender
+from tests.crash.users import HttpSender, Refused, Sender, SocketSender
 
 HTTP, SOCKET = "http", "socket"
 PLAIN, WITH_FILE, FAILS_ONCE, FIRST, SECOND = (f"m-{number:06}" for number in range(1, 6))
@@ -67,27 +66,14 @@ class FailsOnceModel:
         return await self._model.answer(received)
 
 
-class HttpPost:
-    """Sends over HTTP and passes every answer that is not an acceptance to `refused`."""
+class HttpPost(HttpSender):
+    """Sends over HTTP, one message with a file."""
 
-    def __init__(self, endpoint: Endpoint, *, refused: Callable[[str], None]) -> None:
-        self._endpoint = endpoint
-        self._refused = refused
+    within = PATIENCE
 
-    async def send(self, token: str, content: str) -> str:
-        body: dict[str, Any] = {"content": content, "id": token, "channelId": HTTP}
-        body |= {"userId": HTTP, "userName": HTTP}
-        if token == WITH_FILE:
-            file = {"filename": "a.txt", "contentType": "text/plain", "data": base64.b64encode(FILE).decode()}
-            body["attachments"] = [file]
-        async with self._endpoint.session.post(
-            f"{self._endpoint.url}/api/messages", json=body, headers=self._endpoint.headers
-        ) as response:
-            answer = await response.json()
-            if response.status != 202:
-                self._refused(f"{response.status} {answer['error']['code']}: {answer['error']['message']}")
-                raise aiohttp.ClientError("refused")
-            return str(answer["messageId"])
+    def _body(self, token: str, content: str) -> dict[str, Any]:
+        file = {"filename": "a.txt", "contentType": "text/plain", "data": base64.b64encode(FILE).decode()}
+        return super()._body(token, content) | ({"attachments": [file]} if token == WITH_FILE else {})
 
 
 class FailFastSocket(SocketSender):

@@ -134,6 +134,9 @@ async def answer_questions(endpoints: Endpoints, rng: Random) -> None:
 class HttpSender:
     """Sends with `POST /api/messages`. A refusal (4xx) is a problem, because this client sends only valid requests."""
 
+    #: Maximum seconds of a request.
+    within = ACK_WITHIN
+
     def __init__(self, *, endpoints: Endpoints, channel: str, rng: Random, problem: Callable[[str], None]) -> None:
         self._endpoints = endpoints
         self._channel = channel
@@ -142,12 +145,11 @@ class HttpSender:
 
     async def send(self, token: str, content: str) -> str:
         endpoint = await self._endpoints.one(self._rng)
-        body = {"content": content, "userId": self._channel, "userName": self._channel, "channelId": self._channel}
         async with endpoint.session.post(
             f"{endpoint.url}/api/messages",
-            json=body | {"id": token},
+            json=self._body(token, content),
             headers=endpoint.headers,
-            timeout=aiohttp.ClientTimeout(total=ACK_WITHIN),
+            timeout=aiohttp.ClientTimeout(total=self.within),
         ) as response:
             if response.status != 202:
                 text = (await response.text())[:300]
@@ -155,6 +157,10 @@ class HttpSender:
                 raise aiohttp.ClientError(text)
             answer = await response.json()
             return str(answer["messageId"])
+
+    def _body(self, token: str, content: str) -> dict[str, Any]:
+        user = self._channel
+        return {"id": token, "content": content, "userId": user, "userName": user, "channelId": user}
 
 
 class SocketSender:
