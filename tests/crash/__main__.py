@@ -37,10 +37,10 @@ KINDS = {
     "injection": "make these system calls fail",
     "damage": "damage a file at rest",
     "false-alarms": "kill a process that writes and checkpoints its log constantly",
+    "repair-steps": "kill a process before each step of a repair",
     "faults": "give a bot wrong answers of its platform",
     "accounts": "let accounts fail by a script",
     "documents": "generate workflows, and compare the checks of API and runtime",
-    "repair-steps": "kill a process before each step of a repair",
 }
 
 

@@ -117,9 +117,9 @@ def no_reply_is_incomplete(history: History) -> Found:
             if each.text == PLACEHOLDER and platform == TELEGRAM:
                 placeholders += 1
             else:
-                yield Kind.HALF, f"{place} still shows {each.id}: {each.text}"
+                yield Kind.INCOMPLETE, f"{place} still shows {each.id}: {each.text}"
     if placeholders > (allowed := len(history.kills) + _cut_off(history, "")):
-        yield Kind.HALF, f"Telegram shows {placeholders} placeholders after {allowed} interruptions"
+        yield Kind.INCOMPLETE, f"Telegram shows {placeholders} placeholders after {allowed} interruptions"
 
 
 def placeholders(history: History) -> int:

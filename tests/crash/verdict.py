@@ -19,7 +19,7 @@ class Kind(StrEnum):
     LATE = "late recovery"
     UNREAD = "unread"
     UNBOOKED = "not booked"
-    HALF = "half a reply"
+    INCOMPLETE = "incomplete reply"
     TOO_SOON = "sent too soon"
     OTHER = "other"
 
