@@ -38,6 +38,8 @@ PROGRAM = (
 FILES = 6
 #: The server reports the id of a process, and later its exit code.
 REPORT = struct.Struct("i")
+#: The maximum time (s) from the end of a process to the end of its standard output.
+OUTPUT_ENDS_WITHIN = 1.0
 #: Arguments of `prctl`: end this process with its parent, and let any process of this user trace this one.
 _PR_SET_PDEATHSIG, _PR_SET_PTRACER, _ANYBODY = 1, 0x59616D61, ctypes.c_ulong(-1)
 
@@ -157,12 +159,27 @@ class ForkedProcess:
         return REPORT.unpack(report)[0] if report else None
 
 
+class _Output(asyncio.StreamReaderProtocol):
+    """The standard output of a process. `ended` is set at its end."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        super().__init__(reader)
+        self.reader = reader
+        self.ended = asyncio.Event()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.ended.set()
+
+
 class AsyncForkedProcess:
     """A forked process with the part of `asyncio.subprocess.Process` that the tests use."""
 
-    def __init__(self, process: ForkedProcess, stdout: asyncio.StreamReader) -> None:
+    def __init__(self, process: ForkedProcess, pipe: asyncio.BaseTransport, output: _Output) -> None:
         self.pid = process.pid
-        self.stdout = stdout
+        self.stdout = output.reader
+        self._pipe = pipe
+        self._output = output
         self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._process = process
         self._reports = process.fileno()
@@ -173,7 +190,14 @@ class AsyncForkedProcess:
         return self.ended.result() if self.ended.done() else None
 
     async def wait(self) -> int:
-        return await asyncio.shield(self.ended)
+        """Return the exit code when the process has ended and its standard output is closed. A process that it has
+        started can keep the output open."""
+        code = await asyncio.shield(self.ended)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(OUTPUT_ENDS_WITHIN):
+                await self._output.ended.wait()
+        self._pipe.close()
+        return code
 
     def release(self) -> None:
         self._process.release()
@@ -201,10 +225,9 @@ async def fork(
     server: ForkServer, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stderr: int, hold: bool = False
 ) -> AsyncForkedProcess:
     process = ForkedProcess(server, arguments, cwd=cwd, env=env, stderr=stderr, hold=hold)
-    reader = asyncio.StreamReader()
-    protocol: Any = asyncio.StreamReaderProtocol(reader)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, process.stdout)
-    return AsyncForkedProcess(process, reader)
+    loop = asyncio.get_running_loop()
+    pipe, output = await loop.connect_read_pipe(lambda: _Output(asyncio.StreamReader()), process.stdout)
+    return AsyncForkedProcess(process, pipe, output)
 
 
 def _serve(control: socket.socket) -> None:
