@@ -5,16 +5,10 @@ import { Form } from "../parts/form";
 import { duration } from "../words/format";
 import { texts } from "./texts";
 
+type Props = { busy: boolean; error: ApiError | null; onSend: (user: string, password: string) => void };
+
 /** A name and a password. After too many wrong attempts the button is disabled as long as the server requires. */
-export function PasswordForm({
-  busy,
-  error,
-  onSend,
-}: {
-  busy: boolean;
-  error: ApiError | null;
-  onSend: (user: string, password: string) => void;
-}) {
+export function PasswordForm({ busy, error, onSend }: Props) {
   const [user, setUser] = useState("owner");
   const [password, setPassword] = useState("");
   const wait = useWait(error);

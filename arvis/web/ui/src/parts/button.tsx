@@ -42,18 +42,10 @@ export function IconButton({
   );
 }
 
+type Props = { href: string; kind?: Kind; icon?: ReactNode; children: ReactNode };
+
 /** A link that looks like a button. */
-export function ButtonLink({
-  href,
-  kind = "plain",
-  icon,
-  children,
-}: {
-  href: string;
-  kind?: Kind;
-  icon?: ReactNode;
-  children: ReactNode;
-}) {
+export function ButtonLink({ href, kind = "plain", icon, children }: Props) {
   return (
     <Link href={href} className={`${styles.button} ${styles[kind]}`}>
       {icon}

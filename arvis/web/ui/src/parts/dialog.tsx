@@ -6,17 +6,9 @@ import { Button, IconButton } from "./button";
 import styles from "./dialog.module.css";
 import { texts } from "./texts";
 
-export function Dialog({
-  title,
-  onClose,
-  children,
-  wide = false,
-}: {
-  title: string;
-  onClose: () => void;
-  children: ReactNode;
-  wide?: boolean;
-}) {
+type Props = { title: string; onClose: () => void; children: ReactNode; wide?: boolean };
+
+export function Dialog({ title, onClose, children, wide = false }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const shown = dialog.current;

@@ -7,18 +7,10 @@ type Control = ReactElement<{
   "aria-invalid"?: boolean;
 }>;
 
+type FieldProps = { label: string; hint?: string; error?: string | null; children: Control };
+
 /** A control with its label above, and a hint and error below. `children` is one input, select or textarea. */
-export function Field({
-  label,
-  hint,
-  error,
-  children,
-}: {
-  label: string;
-  hint?: string;
-  error?: string | null;
-  children: Control;
-}) {
+export function Field({ label, hint, error, children }: FieldProps) {
   const id = useId();
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");
   return (
@@ -39,20 +31,16 @@ export function Field({
   );
 }
 
-/** A checkbox with its label. */
-export function Check({
-  label,
-  hint,
-  checked,
-  onChange,
-  disabled,
-}: {
+type CheckProps = {
   label: string;
   hint?: string;
   checked: boolean;
   onChange: (checked: boolean) => void;
   disabled?: boolean;
-}) {
+};
+
+/** A checkbox with its label. */
+export function Check({ label, hint, checked, onChange, disabled }: CheckProps) {
   const id = useId();
   return (
     <div className={styles.check}>
@@ -78,13 +66,7 @@ export function Check({
 
 export type Options<T extends string = string> = readonly (readonly [T, string])[];
 
-/** A choice of one value: `[["cron", "At times"], …]`. */
-export function Choice<T extends string>({
-  value,
-  options,
-  onChange,
-  ...rest
-}: {
+type ChoiceProps<T extends string> = {
   value: T;
   options: Options<T>;
   onChange: (value: T) => void;
@@ -93,7 +75,10 @@ export function Choice<T extends string>({
   "aria-label"?: string;
   "aria-describedby"?: string;
   "aria-invalid"?: boolean;
-}) {
+};
+
+/** A choice of one value: `[["cron", "At times"], …]`. */
+export function Choice<T extends string>({ value, options, onChange, ...rest }: ChoiceProps<T>) {
   return (
     <select value={value} onChange={(event) => onChange(event.target.value as T)} {...rest}>
       {options.map(([one, words]) => (

@@ -51,18 +51,10 @@ export function ChoiceField<T extends string>({
   );
 }
 
+type Props = { on: boolean; busy: boolean; label: string; onChange: (on: boolean) => void };
+
 /** A checkbox in a row of a list, named by its effect: `Turn NAME on`. Until the list is reloaded, it shows the user's choice. */
-export function Switch({
-  on,
-  busy,
-  label,
-  onChange,
-}: {
-  on: boolean;
-  busy: boolean;
-  label: string;
-  onChange: (on: boolean) => void;
-}) {
+export function Switch({ on, busy, label, onChange }: Props) {
   return (
     <input
       type="checkbox"

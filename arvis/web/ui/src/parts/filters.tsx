@@ -6,18 +6,10 @@ import { Choice, type Options } from "./field";
 import { useFilter } from "./page";
 import { texts } from "./texts";
 
+type Props = { label: string; name: string; all: string; options: Options };
+
 /** A choice of one value or of all (the first option). A value of the address that is not among the options is kept. */
-export function FilterChoice({
-  label,
-  name,
-  all,
-  options,
-}: {
-  label: string;
-  name: string;
-  all: string;
-  options: Options;
-}) {
+export function FilterChoice({ label, name, all, options }: Props) {
   const [value, set] = useFilter(name);
   const known = value === "" || options.some(([one]) => one === value);
   const others: Options = known ? options : [[value, reveal(value)], ...options];

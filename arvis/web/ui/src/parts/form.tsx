@@ -9,6 +9,22 @@ import { RefusedContext, useUnsaved } from "./unsaved";
 /** The part of the result of `useSend` that a form shows. */
 type Sending = { isPending: boolean; error?: ApiError | null };
 
+type Props = {
+  onSend: () => void;
+  by?: readonly Sending[];
+  /** The words of the button that submits. */
+  save?: string;
+  /** The form cannot be submitted now, for example because nothing was changed. */
+  disabled?: boolean;
+  onCancel?: () => void;
+  buttons?: ReactNode;
+  children: ReactNode;
+  label?: string;
+  dirty?: boolean;
+  /** The page stores the draft and offers it again. */
+  kept?: boolean;
+};
+
 /**
  * A form; Enter in a field submits it. Above the fields, the form shows a refusal of its writes (`by`). Below the fields, it
  * shows a submit button, a cancel button and further `buttons`. Without `by` it shows only its children.
@@ -27,21 +43,7 @@ export function Form({
   label,
   dirty,
   kept = false,
-}: {
-  onSend: () => void;
-  by?: readonly Sending[];
-  /** The words of the button that submits. */
-  save?: string;
-  /** The form cannot be submitted now, for example because nothing was changed. */
-  disabled?: boolean;
-  onCancel?: () => void;
-  buttons?: ReactNode;
-  children: ReactNode;
-  label?: string;
-  dirty?: boolean;
-  /** The page stores the draft and offers it again. */
-  kept?: boolean;
-}) {
+}: Props) {
   const [touched, setTouched] = useState(false);
   const [sent, setSent] = useState(false);
   const lift = useUnsaved((dirty ?? touched) && !sent, kept ? "kept" : "lost");

@@ -6,15 +6,7 @@ import { IconButton } from "./button";
 import styles from "./page.module.css";
 import { texts } from "./texts";
 
-/** A page: its title, a one-line description, its main action, filters and content. */
-export function Page({
-  title,
-  about,
-  actions,
-  filters,
-  children,
-  sheet,
-}: {
+type PageProps = {
   title: string;
   about?: string;
   actions?: ReactNode;
@@ -22,7 +14,10 @@ export function Page({
   children: ReactNode;
   /** The detail beside the page (`Sheet`), which has its own address. */
   sheet?: ReactNode;
-}) {
+};
+
+/** A page: its title, a one-line description, its main action, filters and content. */
+export function Page({ title, about, actions, filters, children, sheet }: PageProps) {
   useTitle(title);
   return (
     <div className={styles.split}>
@@ -42,18 +37,10 @@ export function Page({
   );
 }
 
+type SheetProps = { title: ReactNode; onClose: () => void; actions?: ReactNode; children: ReactNode };
+
 /** The detail of one item at the side; Escape or the close button calls `onClose`. */
-export function Sheet({
-  title,
-  onClose,
-  actions,
-  children,
-}: {
-  title: ReactNode;
-  onClose: () => void;
-  actions?: ReactNode;
-  children: ReactNode;
-}) {
+export function Sheet({ title, onClose, actions, children }: SheetProps) {
   const sheet = useRef<HTMLElement>(null);
   useEffect(() => {
     sheet.current?.focus();
@@ -112,19 +99,16 @@ export function useFilter(name: string): [string, (value: string) => void] {
   return [search.get(name) ?? "", set];
 }
 
-/** Chips that choose a value of a filter: `<Chips label="Status" name="status" options={[["failed", "Failed"]]} />`. */
-export function Chips({
-  label,
-  name,
-  options,
-  all = texts.all,
-}: {
+type ChipsProps = {
   label: string;
   name: string;
   options: readonly (readonly [string, string])[];
   /** The first chip, which clears the filter. */
   all?: string;
-}) {
+};
+
+/** Chips that choose a value of a filter: `<Chips label="Status" name="status" options={[["failed", "Failed"]]} />`. */
+export function Chips({ label, name, options, all = texts.all }: ChipsProps) {
   const [value, set] = useFilter(name);
   return (
     <div className={styles.chips} role="group" aria-label={label}>

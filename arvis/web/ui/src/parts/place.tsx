@@ -55,16 +55,10 @@ export function PlatformField({ value, onChange }: { value: string; onChange: (p
   );
 }
 
+type Props = { platform: string; value: string; onChange: (channel: string) => void };
+
 /** A field for the id of a channel. It suggests channels in which agents have answered. */
-export function ChannelField({
-  platform,
-  value,
-  onChange,
-}: {
-  platform: string;
-  value: string;
-  onChange: (channel: string) => void;
-}) {
+export function ChannelField({ platform, value, onChange }: Props) {
   const list = useId();
   const talks = useApi("GET /api/conversations", { query: { platform, limit: 50 } });
   const channels = [...new Set((talks.data?.items ?? []).map((talk) => talk.channelId))];

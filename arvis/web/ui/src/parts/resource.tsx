@@ -22,22 +22,7 @@ type ListTexts = {
 /** The functions that open and close the sheet of an item. */
 export type Opening = { onOpen: (id: string) => void; onClose: () => void };
 
-/** A page with a list. The address of an item, or of a new one, is below `home`; there its sheet is open. */
-export function ResourcePage<T>({
-  home,
-  texts,
-  label = texts.title,
-  pages,
-  columns,
-  idOf,
-  sheet,
-  mayAdd = false,
-  action,
-  filters,
-  filtered = false,
-  selection,
-  children,
-}: {
+type ResourcePageProps<T> = {
   home: string;
   texts: ListTexts;
   /** The accessible name of the list. */
@@ -55,7 +40,24 @@ export function ResourcePage<T>({
   selection?: Selection;
   /** What precedes the list. */
   children?: ReactNode;
-}) {
+};
+
+/** A page with a list. The address of an item, or of a new one, is below `home`; there its sheet is open. */
+export function ResourcePage<T>({
+  home,
+  texts,
+  label = texts.title,
+  pages,
+  columns,
+  idOf,
+  sheet,
+  mayAdd = false,
+  action,
+  filters,
+  filtered = false,
+  selection,
+  children,
+}: ResourcePageProps<T>) {
   const { id, addressOf, open, close } = useDetail(home);
   const add = mayAdd && (
     <ButtonLink kind="primary" icon={<Plus aria-hidden />} href={addressOf(NEW)}>
@@ -95,6 +97,21 @@ export function ResourcePage<T>({
 
 const NOT_FOUND = 404;
 
+type ResourceSheetProps<T> = {
+  id?: string;
+  of: Found<T>;
+  texts: { add?: string; gone: string; goneWhy?: string };
+  title: (item: T) => ReactNode;
+  onClose: () => void;
+  form?: (known: T | undefined, close: () => void) => ReactNode;
+  actions?: (item: T, edit: () => void) => ReactNode;
+  /** The elements above the content and the form. */
+  above?: ReactNode;
+  /** Shown instead of `texts.gone` if there is no such item. */
+  missing?: ReactNode;
+  children: (item: T) => ReactNode;
+};
+
 /**
  * The sheet of an item. It shows a form while the item is new or being edited, and otherwise the content of the item.
  * `form` gets the item, unless it is new, and a function that closes the form. `actions` gets a function that opens the form.
@@ -110,20 +127,7 @@ export function ResourceSheet<T>({
   above,
   missing,
   children,
-}: {
-  id?: string;
-  of: Found<T>;
-  texts: { add?: string; gone: string; goneWhy?: string };
-  title: (item: T) => ReactNode;
-  onClose: () => void;
-  form?: (known: T | undefined, close: () => void) => ReactNode;
-  actions?: (item: T, edit: () => void) => ReactNode;
-  /** The elements above the content and the form. */
-  above?: ReactNode;
-  /** Shown instead of `texts.gone` if there is no such item. */
-  missing?: ReactNode;
-  children: (item: T) => ReactNode;
-}) {
+}: ResourceSheetProps<T>) {
   const [editing, setEditing] = useState(false);
   if (id === NEW && form) {
     return (

@@ -1,16 +1,10 @@
 import { Link } from "wouter";
 import styles from "./tabs.module.css";
 
+type Props = { label: string; tabs: readonly (readonly [string, string])[]; current: string };
+
 /** The tabs of a page, each with an address: `[["/agents/helper", "Overview"], …]`; `current` is the open address. */
-export function Tabs({
-  label,
-  tabs,
-  current,
-}: {
-  label: string;
-  tabs: readonly (readonly [string, string])[];
-  current: string;
-}) {
+export function Tabs({ label, tabs, current }: Props) {
   return (
     <nav aria-label={label} className={styles.tabs}>
       {tabs.map(([href, words]) => (

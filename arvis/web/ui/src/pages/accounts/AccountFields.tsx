@@ -6,6 +6,15 @@ import type { Draft, Provider } from "./accounts";
 import styles from "./accounts.module.css";
 import { texts } from "./texts";
 
+type AccountFieldsProps = {
+  provider: Provider;
+  draft: Draft;
+  onChange: (draft: Draft) => void;
+  onPasted?: (apiKey: string) => void;
+  hasKey?: boolean;
+  folded?: boolean;
+};
+
 /** Key, address and model of an account, as far as its vendor has them. `folded` hides optional fields behind a line. */
 export function AccountFields({
   provider,
@@ -14,14 +23,7 @@ export function AccountFields({
   onPasted,
   hasKey = false,
   folded = false,
-}: {
-  provider: Provider;
-  draft: Draft;
-  onChange: (draft: Draft) => void;
-  onPasted?: (apiKey: string) => void;
-  hasKey?: boolean;
-  folded?: boolean;
-}) {
+}: AccountFieldsProps) {
   const address = provider.baseUrl !== "none" && (
     <Field label={texts.baseUrl} hint={provider.baseUrl === "required" ? texts.baseUrlRequired : texts.baseUrlOptional}>
       <input
@@ -69,15 +71,9 @@ export function AccountFields({
   );
 }
 
-function ModelField({
-  provider,
-  draft,
-  onChange,
-}: {
-  provider: Provider;
-  draft: Draft;
-  onChange: (draft: Draft) => void;
-}) {
+type ModelFieldProps = { provider: Provider; draft: Draft; onChange: (draft: Draft) => void };
+
+function ModelField({ provider, draft, onChange }: ModelFieldProps) {
   const known = useApi("GET /api/models", {});
   const id = useId();
   const models = (known.data?.items ?? []).filter((one) => one.provider === provider.name);

@@ -10,19 +10,16 @@ import { prompts } from "./prompts";
 import { ToolPicker } from "./ToolPicker";
 import { texts } from "./texts";
 
-/** All fields of an agent except its name and slug. */
-export function AgentFields({
-  draft,
-  change,
-  self,
-  conductor = false,
-}: {
+type Props = {
   draft: Draft;
   change: Change;
   /** Its slug: an agent cannot be its own helper. */
   self: string;
   conductor?: boolean;
-}) {
+};
+
+/** All fields of an agent except its name and slug. */
+export function AgentFields({ draft, change, self, conductor = false }: Props) {
   return (
     <>
       <TextField

@@ -9,25 +9,20 @@ export type Entry = { value: string; name?: string; words?: string; mark?: React
 /** From this number of entries on, the list has a search field. */
 const MANY = 8;
 
-/**
- * A choice of several entries of a list, each with a description. Chosen entries that are no longer in the list are kept and
- * marked.
- */
-export function Checklist({
-  label,
-  hint,
-  find = texts.findMore,
-  entries,
-  chosen,
-  onChange,
-}: {
+type Props = {
   label: string;
   hint?: string;
   find?: string;
   entries: readonly Entry[];
   chosen: readonly string[];
   onChange: (chosen: string[]) => void;
-}) {
+};
+
+/**
+ * A choice of several entries of a list, each with a description. Chosen entries that are no longer in the list are kept and
+ * marked.
+ */
+export function Checklist({ label, hint, find = texts.findMore, entries, chosen, onChange }: Props) {
   const id = useId();
   const [asked, ask] = useState("");
   const missing = chosen.filter((value) => !entries.some((entry) => entry.value === value));

@@ -100,15 +100,9 @@ function Setting({ field, value, onChange }: { field: BotField; value: unknown; 
   );
 }
 
-function AgentChoice({
-  field,
-  value,
-  onChange,
-}: {
-  field: BotField;
-  value: string;
-  onChange: (value: unknown) => void;
-}) {
+type AgentChoiceProps = { field: BotField; value: string; onChange: (value: unknown) => void };
+
+function AgentChoice({ field, value, onChange }: AgentChoiceProps) {
   const agents = useApi("GET /api/agents", {});
   const known = (agents.data?.items ?? []).map((one) => [one.slug, reveal(one.name)] as const);
   const all = value === "" || known.some(([slug]) => slug === value) ? known : [[value, value] as const, ...known];

@@ -13,20 +13,17 @@ import { texts } from "./texts";
 
 const UNUSABLE = 422;
 
-/** Create a bot: the platform's steps beside the fields. A pasted token is checked before anything is saved. */
-export function BotSetup({
-  platform,
-  taken,
-  agent,
-  onStarted,
-}: {
+type Props = {
   platform: Platform;
   /** Names of existing bots of this platform. */
   taken: readonly string[];
   /** The agent that answers, unless another one is chosen. */
   agent?: string;
   onStarted: (bot: Bot) => void;
-}) {
+};
+
+/** Create a bot: the platform's steps beside the fields. A pasted token is checked before anything is saved. */
+export function BotSetup({ platform, taken, agent, onStarted }: Props) {
   const [draft, setDraft] = useState<Draft>(agent === undefined ? EMPTY : { ...EMPTY, settings: { agent } });
   const [named, setNamed] = useState<string | null>(null);
   const [pressed, setPressed] = useState(false);

@@ -64,17 +64,9 @@ export default function BotsPage() {
   );
 }
 
-function Detail({
-  platform,
-  name,
-  bots,
-  loading,
-}: {
-  platform: Platform;
-  name: string | null;
-  bots: readonly Bot[];
-  loading: boolean;
-}) {
+type Props = { platform: Platform; name: string | null; bots: readonly Bot[]; loading: boolean };
+
+function Detail({ platform, name, bots, loading }: Props) {
   const [, navigate] = useLocation();
   const here = bots.filter((bot) => bot.platform === platform.name);
   if (name === null) {

@@ -11,18 +11,10 @@ import { texts } from "./texts";
 
 const SECONDS_AFTER_MS = 3_000;
 
+type Props = { chat: Chat; view: View; who: (slug: string | null) => string; mayStop: boolean };
+
 /** One line about the agent's current activity, in a fixed position so that nothing moves when it appears. */
-export function Activity({
-  chat,
-  view,
-  who,
-  mayStop,
-}: {
-  chat: Chat;
-  view: View;
-  who: (slug: string | null) => string;
-  mayStop: boolean;
-}) {
+export function Activity({ chat, view, who, mayStop }: Props) {
   const open = firstOpen(view.talk);
   const busy = open?.status === "working" || isStreaming(view.talk);
   const stoppable = open !== undefined || isStreaming(view.talk);

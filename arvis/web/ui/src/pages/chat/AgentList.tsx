@@ -10,18 +10,10 @@ import { addressOf, type Chats, placeOf, useUnread } from "./chats";
 import { useNews } from "./news";
 import { texts } from "./texts";
 
+type Props = { agents: readonly Agent[]; chosen: readonly string[]; chats: Chats; mayOpenBeside: boolean };
+
 /** All agents that the user can chat with, with their unread answers. */
-export function AgentList({
-  agents,
-  chosen,
-  chats,
-  mayOpenBeside,
-}: {
-  agents: readonly Agent[];
-  chosen: readonly string[];
-  chats: Chats;
-  mayOpenBeside: boolean;
-}) {
+export function AgentList({ agents, chosen, chats, mayOpenBeside }: Props) {
   const { me } = useSession();
   const unread = useUnread(chats);
   // An open conversation counts its own answers, and it knows of them earlier than the list of conversations.

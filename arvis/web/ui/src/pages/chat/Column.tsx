@@ -14,16 +14,7 @@ import type { DraftStore } from "./draftStore";
 import { Log } from "./Log";
 import { texts } from "./texts";
 
-/** One conversation: its agent, the messages, the current activity, and the composer. */
-export function Column({
-  agent,
-  chat,
-  drafts,
-  chats,
-  nameOf,
-  mayWrite,
-  onClose,
-}: {
+type Props = {
   agent: Agent;
   chat: Chat;
   drafts: DraftStore;
@@ -31,7 +22,10 @@ export function Column({
   nameOf: (slug: string | null) => string;
   mayWrite: boolean;
   onClose: (() => void) | null;
-}) {
+};
+
+/** One conversation: its agent, the messages, the current activity, and the composer. */
+export function Column({ agent, chat, drafts, chats, nameOf, mayWrite, onClose }: Props) {
   const view = useSyncExternalStore(chat.subscribe, () => chat.view);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => chats.show(chat.place.channel), [chats, chat]);

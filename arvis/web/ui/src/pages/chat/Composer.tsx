@@ -19,18 +19,10 @@ import { Recorder } from "./Recorder";
 import { texts } from "./texts";
 import { LIMITS } from "./uploads";
 
+type Props = { ref: RefObject<HTMLTextAreaElement | null>; chat: Chat; drafts: DraftStore; name: string | null };
+
 /** The composer: text, files, voice. Limits are shown before sending; the server has the final decision. */
-export function Composer({
-  ref,
-  chat,
-  drafts,
-  name,
-}: {
-  ref: RefObject<HTMLTextAreaElement | null>;
-  chat: Chat;
-  drafts: DraftStore;
-  name: string | null;
-}) {
+export function Composer({ ref, chat, drafts, name }: Props) {
   const draft = useSyncExternalStore(drafts.subscribe, () => drafts.draft);
   const chooser = useRef<HTMLInputElement>(null);
   const [recording, setRecording] = useState(false);

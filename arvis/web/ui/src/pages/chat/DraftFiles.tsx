@@ -7,16 +7,10 @@ import type { DraftStore } from "./draftStore";
 import { texts } from "./texts";
 import type { Upload } from "./uploads";
 
+type Props = { drafts: DraftStore; files: readonly Upload[]; onRemoved: () => void };
+
 /** Files that will be sent with the message. */
-export function DraftFiles({
-  drafts,
-  files,
-  onRemoved,
-}: {
-  drafts: DraftStore;
-  files: readonly Upload[];
-  onRemoved: () => void;
-}) {
+export function DraftFiles({ drafts, files, onRemoved }: Props) {
   if (files.length === 0) return null;
   return (
     <ul className={styles.files} aria-label={texts.filesToSend}>

@@ -4,16 +4,10 @@ import { duration } from "../../words/format";
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 
+type Props = { since: number; after?: number; words: (time: string) => string };
+
 /** The elapsed time, updated every second; nothing before `after` ms. */
-export function Elapsed({
-  since,
-  after = 0,
-  words,
-}: {
-  since: number;
-  after?: number;
-  words: (time: string) => string;
-}) {
+export function Elapsed({ since, after = 0, words }: Props) {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
     const timer = window.setInterval(() => setNow(Date.now()), SECOND_MS / 2);

@@ -15,22 +15,17 @@ import { isDecided, useQuestions, waitOf } from "./waits";
 
 const NEAR_END_PX = 80;
 
-/** The messages. The view follows the newest message while the reader is at the end, and otherwise keeps its position. */
-export function Log({
-  chat,
-  view,
-  name,
-  who,
-  again,
-  mayAct,
-}: {
+type Props = {
   chat: Chat;
   view: View;
   name: string;
   who: (slug: string | null) => string;
   again: (entry: UserEntry) => void;
   mayAct: boolean;
-}) {
+};
+
+/** The messages. The view follows the newest message while the reader is at the end, and otherwise keeps its position. */
+export function Log({ chat, view, name, who, again, mayAct }: Props) {
   const { entries, cut } = view.talk;
   const questions = useQuestions(chat, view);
   const { scroller, content, behind, away, toEnd, hold } = useScrolling(view);

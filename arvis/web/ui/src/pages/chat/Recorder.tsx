@@ -10,16 +10,14 @@ const KINDS = ["audio/webm;codecs=opus", "audio/ogg;codecs=opus", "audio/mp4"];
 
 type Running = { recorder: MediaRecorder; pieces: Blob[]; keep: boolean };
 
-/** Record a voice message and pass it on as audio. */
-export function Recorder({
-  onActive,
-  onFile,
-  onProblem,
-}: {
+type Props = {
   onActive: (active: boolean) => void;
   onFile: (file: Upload) => void;
   onProblem: (words: string) => void;
-}) {
+};
+
+/** Record a voice message and pass it on as audio. */
+export function Recorder({ onActive, onFile, onProblem }: Props) {
   const [began, setBegan] = useState<number | null>(null);
   const running = useRef<Running | null>(null);
   const done = useRef(onFile);

@@ -23,16 +23,10 @@ function draftOf(client: ClientDetail | undefined) {
   };
 }
 
+type Props = { known?: ClientDetail; onSaved: (id: string) => void; onCancel: () => void };
+
 /** Create a client, or change a `known` one. */
-export function ClientForm({
-  known,
-  onSaved,
-  onCancel,
-}: {
-  known?: ClientDetail;
-  onSaved: (id: string) => void;
-  onCancel: () => void;
-}) {
+export function ClientForm({ known, onSaved, onCancel }: Props) {
   const { draft, of } = useDraft(() => draftOf(known));
   const make = useSend("POST /api/clients", { quiet: true, done: texts.made });
   const change = useSend("PATCH /api/clients/{client}", { quiet: true, done: common.saved });

@@ -7,12 +7,10 @@ import { type Execution, ExecutionState, graphInWords, took } from "./execution"
 import styles from "./executions.module.css";
 import { texts } from "./texts";
 
+type Props = { of: readonly Pick<Execution, "id" | "graph" | "status" | "agent" | "createdAt" | "updatedAt">[] };
+
 /** The executions that an execution called; each shows its own calls once it is opened. */
-export function Children({
-  of,
-}: {
-  of: readonly Pick<Execution, "id" | "graph" | "status" | "agent" | "createdAt" | "updatedAt">[];
-}) {
+export function Children({ of }: Props) {
   return (
     <ul className={styles.list}>
       {of.map((child) => (

@@ -18,19 +18,16 @@ export function FactState({ status }: { status: Fact["status"] }) {
   return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
 }
 
-/** Facts that match; with `filter.agent`, all belong to one agent, whose name is omitted. */
-export function FactTable({
-  filter,
-  onOpen,
-  openId = null,
-  action,
-}: {
+type Props = {
   filter: FactFilter;
   onOpen: (fact: Fact) => void;
   openId?: string | null;
   /** The action offered while there are no facts. */
   action?: ReactNode;
-}) {
+};
+
+/** Facts that match; with `filter.agent`, all belong to one agent, whose name is omitted. */
+export function FactTable({ filter, onOpen, openId = null, action }: Props) {
   const pages = useList("GET /api/memory", filter);
   const looksAfter = useMay("viewer");
   const { agent, ...others } = filter;

@@ -11,16 +11,10 @@ export type Project = Item<"GET /api/projects">;
 
 export const STATUSES = Object.entries(texts.statuses) as [Project["status"], string][];
 
+type Props = { known?: Project; onSaved: (id: string) => void; onRemoved: () => void };
+
 /** Create a project, or change a `known` one. */
-export function ProjectForm({
-  known,
-  onSaved,
-  onRemoved,
-}: {
-  known?: Project;
-  onSaved: (id: string) => void;
-  onRemoved: () => void;
-}) {
+export function ProjectForm({ known, onSaved, onRemoved }: Props) {
   const agents = useApi("GET /api/agents", {});
   const { draft, of } = useDraft({
     title: known?.title ?? "",

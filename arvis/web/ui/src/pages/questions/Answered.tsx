@@ -13,16 +13,10 @@ const COLUMNS: Column<Wait>[] = [
   { name: texts.when, width: "128px", show: (wait) => <Time at={wait.answeredAt} /> },
 ];
 
+type Props = { query: Query<"GET /api/questions">; openId: string | null; onOpen: (id: string) => void };
+
 /** Answered questions, newest first. The API also lists open ones; they are shown separately. */
-export function Answered({
-  query,
-  openId,
-  onOpen,
-}: {
-  query: Query<"GET /api/questions">;
-  openId: string | null;
-  onOpen: (id: string) => void;
-}) {
+export function Answered({ query, openId, onOpen }: Props) {
   const pages = useList("GET /api/questions", { ...query, open: false });
   const rows = pages.rows.filter((wait) => wait.answeredAt !== null);
   return (

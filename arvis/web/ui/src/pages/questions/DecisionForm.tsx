@@ -9,20 +9,16 @@ import { argumentsOf, type Wait } from "./wait";
 
 export type Words = "approve" | "reject" | "edit" | "feedback" | "answer";
 
-/** An answer with text: a note, changed arguments, other instructions, or an answer. */
-export function DecisionForm({
-  words,
-  wait,
-  busy,
-  onSend,
-  onCancel,
-}: {
+type Props = {
   words: Words;
   wait: Wait;
   busy: boolean;
   onSend: (body: Body<"POST /api/questions/{question}/answer">) => void;
   onCancel?: () => void;
-}) {
+};
+
+/** An answer with text: a note, changed arguments, other instructions, or an answer. */
+export function DecisionForm({ words, wait, busy, onSend, onCancel }: Props) {
   const [text, setText] = useState(words === "edit" ? JSON.stringify(wait.arguments ?? {}, null, 2) : "");
   const checked = words === "edit" ? argumentsOf(text) : null;
   const problem = checked !== null && "problem" in checked ? checked.problem : null;

@@ -6,23 +6,19 @@ import styles from "./questions.module.css";
 import { texts } from "./texts";
 import { headline, isTool, type Wait } from "./wait";
 
-/**
- * An open question with all details for the decision. `open`: the detail beside the list shows them instead. `answered`: the
- * card shows no details but keeps its height.
- */
-export function QuestionCard({
-  wait,
-  open,
-  answered,
-  onOpen,
-  row,
-}: {
+type Props = {
   wait: Wait;
   open: boolean;
   answered: boolean;
   onOpen: () => void;
   row: HTMLAttributes<HTMLElement> & { "data-index": number };
-}) {
+};
+
+/**
+ * An open question with all details for the decision. `open`: the detail beside the list shows them instead. `answered`: the
+ * card shows no details but keeps its height.
+ */
+export function QuestionCard({ wait, open, answered, onOpen, row }: Props) {
   const card = useRef<HTMLElement>(null);
   const height = useRef(0);
   useLayoutEffect(() => {

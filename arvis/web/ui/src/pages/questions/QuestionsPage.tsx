@@ -48,17 +48,14 @@ export default function QuestionsPage() {
   );
 }
 
-function Open({
-  query,
-  openId,
-  filtered,
-  onOpen,
-}: {
+type OpenProps = {
   query: Query<"GET /api/questions">;
   openId: string | null;
   filtered: boolean;
   onOpen: (id: string) => void;
-}) {
+};
+
+function Open({ query, openId, filtered, onOpen }: OpenProps) {
   const waits = useList("GET /api/questions", { ...query, open: true });
   const { places, hover } = useHeldPlaces(waits.rows);
   if (places.length > 0) {
@@ -74,20 +71,16 @@ function Open({
   return <Empty title={texts.empty}>{texts.emptyWhy}</Empty>;
 }
 
-/** Questions side by side; `j` and `k` move between them, Enter opens one. */
-function Cards({
-  places,
-  onHover,
-  openId,
-  onOpen,
-  children,
-}: {
+type CardsProps = {
   places: readonly Place[];
   onHover: (over: boolean) => void;
   openId: string | null;
   onOpen: (id: string) => void;
   children: ReactNode;
-}) {
+};
+
+/** Questions side by side; `j` and `k` move between them, Enter opens one. */
+function Cards({ places, onHover, openId, onOpen, children }: CardsProps) {
   const list = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
   useListKeys(list, active);

@@ -18,18 +18,15 @@ const MOST_IDS = 500;
 const SHOWN = 5;
 const VERBS: readonly Verb[] = ["retry", "cancel", "delete"];
 
-/** The actions for selected jobs. With a `filter` and `more` jobs than loaded, all matching jobs can be selected. */
-export function BulkBar({
-  chosen,
-  choose,
-  filter,
-  more,
-}: {
+type Props = {
   chosen: ReadonlySet<string>;
   choose: (chosen: ReadonlySet<string>) => void;
   filter: Bulk["filter"] | null;
   more: boolean;
-}) {
+};
+
+/** The actions for selected jobs. With a `filter` and `more` jobs than loaded, all matching jobs can be selected. */
+export function BulkBar({ chosen, choose, filter, more }: Props) {
   const ask = useAsk();
   const [everything, setEverything] = useState(false);
   const [outcome, setOutcome] = useState<Outcome | null>(null);

@@ -4,18 +4,10 @@ import { TextArea } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { texts } from "./texts";
 
+type Props = { job: string; content: string; onCancel: () => void; onDone: (job: string) => void };
+
 /** Edit the text of an unanswered message and retry it; `onDone` gets the id of the new job. */
-export function EditRetry({
-  job,
-  content,
-  onCancel,
-  onDone,
-}: {
-  job: string;
-  content: string;
-  onCancel: () => void;
-  onDone: (job: string) => void;
-}) {
+export function EditRetry({ job, content, onCancel, onDone }: Props) {
   const [written, setWritten] = useState(content);
   const send = useSend("POST /api/jobs/{job}/retry", { quiet: true, done: texts.askedAnew });
   const askAnew = () =>

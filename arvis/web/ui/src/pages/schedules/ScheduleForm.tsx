@@ -11,16 +11,10 @@ import { texts } from "./texts";
 
 const KINDS = Object.entries(texts.kinds) as [Kind, string][];
 
+type Props = { known?: ScheduleDetail; onSaved: (id: string) => void; onCancel: () => void };
+
 /** Create a schedule, or change a `known` one; its agent and kind cannot be changed. */
-export function ScheduleForm({
-  known,
-  onSaved,
-  onCancel,
-}: {
-  known?: ScheduleDetail;
-  onSaved: (id: string) => void;
-  onCancel: () => void;
-}) {
+export function ScheduleForm({ known, onSaved, onCancel }: Props) {
   const { draft, of } = useDraft(known === undefined ? BLANK : draftOf(known));
   const [wrong, setWrong] = useState<string | null>(null);
   const make = useSend("POST /api/schedules", { quiet: true, done: texts.made });

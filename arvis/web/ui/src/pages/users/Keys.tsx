@@ -14,18 +14,10 @@ export type Key = Item<"GET /api/keys">;
 const agentsOf = (key: Key) =>
   key.agents.length > 0 ? key.agents.join(", ") : key.role === "chat" ? texts.every : "–";
 
+type Props = { pages: Pages<Key>; openId: string | null; onOpen: (id: string) => void; action: ReactNode };
+
 /** Keys that were created here; those of the configuration are not listed. */
-export function Keys({
-  pages,
-  openId,
-  onOpen,
-  action,
-}: {
-  pages: Pages<Key>;
-  openId: string | null;
-  onOpen: (id: string) => void;
-  action: ReactNode;
-}) {
+export function Keys({ pages, openId, onOpen, action }: Props) {
   return (
     <Table
       label={texts.keys}

@@ -6,16 +6,10 @@ export type Role = keyof typeof texts.roles;
 
 const ROLES = Object.keys(texts.roles) as Role[];
 
+type Props = { value: Role; onChange: (role: Role) => void; disabled?: boolean };
+
 /** The four roles, each with a one-line description. */
-export function RoleChoice({
-  value,
-  onChange,
-  disabled,
-}: {
-  value: Role;
-  onChange: (role: Role) => void;
-  disabled?: boolean;
-}) {
+export function RoleChoice({ value, onChange, disabled }: Props) {
   const id = useId();
   return (
     <fieldset className={styles.roles} disabled={disabled}>

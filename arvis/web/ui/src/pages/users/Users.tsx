@@ -8,16 +8,10 @@ import { texts } from "./texts";
 
 export type User = Item<"GET /api/users">;
 
+type Props = { pages: Pages<User>; openId: string | null; onOpen: (id: string) => void };
+
 /** All users of the dashboard. */
-export function Users({
-  pages,
-  openId,
-  onOpen,
-}: {
-  pages: Pages<User>;
-  openId: string | null;
-  onOpen: (id: string) => void;
-}) {
+export function Users({ pages, openId, onOpen }: Props) {
   const { me } = useSession();
   return (
     <Table

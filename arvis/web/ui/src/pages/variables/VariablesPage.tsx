@@ -53,15 +53,9 @@ function VariableSheet({ id, onOpen, onClose }: { id: string } & Opening) {
   );
 }
 
-function Edit({
-  known,
-  onSaved,
-  onRemoved,
-}: {
-  known?: Answer<"GET /api/variables/{key}">;
-  onSaved: (key: string) => void;
-  onRemoved: () => void;
-}) {
+type Props = { known?: Answer<"GET /api/variables/{key}">; onSaved: (key: string) => void; onRemoved: () => void };
+
+function Edit({ known, onSaved, onRemoved }: Props) {
   const owns = useMay("owner");
   const sealed = known?.secret ?? false;
   const { draft, set, of } = useDraft({

@@ -25,16 +25,10 @@ function draftOf(hook: Webhook | undefined): Draft {
   return { path, name, agent, preset, template, place, secret: "", graph: hook.graph ?? "" };
 }
 
+type Props = { known?: Webhook; onSaved: (hook: Webhook) => void; onCancel: () => void };
+
 /** Create a web hook, or change a `known` one. `onSaved` gets the complete secret if it was just created. */
-export function WebhookForm({
-  known,
-  onSaved,
-  onCancel,
-}: {
-  known?: Webhook;
-  onSaved: (hook: Webhook) => void;
-  onCancel: () => void;
-}) {
+export function WebhookForm({ known, onSaved, onCancel }: Props) {
   const { draft, of } = useDraft(() => draftOf(known));
   const graphs = [["", texts.graphAgent] as const, ...useWorkflowOptions(draft.graph)];
   const make = useSend("POST /api/webhooks", { quiet: true, done: texts.made });

@@ -14,20 +14,16 @@ import { WebhookForm } from "./WebhookForm";
 import type { Webhook } from "./webhook";
 import styles from "./webhooks.module.css";
 
-/** One web hook. `fresh` has its complete secret, right after its creation. */
-export function WebhookSheet({
-  id,
-  fresh,
-  onFresh,
-  onSeen,
-  onClose,
-}: {
+type WebhookSheetProps = {
   id: string;
   fresh: Webhook | null;
   onFresh: (hook: Webhook) => void;
   onSeen: () => void;
   onClose: () => void;
-}) {
+};
+
+/** One web hook. `fresh` has its complete secret, right after its creation. */
+export function WebhookSheet({ id, fresh, onFresh, onSeen, onClose }: WebhookSheetProps) {
   return (
     <ResourceSheet
       id={id}
@@ -44,17 +40,9 @@ export function WebhookSheet({
   );
 }
 
-function Actions({
-  hook,
-  onEdit,
-  onFresh,
-  onRemoved,
-}: {
-  hook: Webhook;
-  onEdit: () => void;
-  onFresh: (hook: Webhook) => void;
-  onRemoved: () => void;
-}) {
+type ActionsProps = { hook: Webhook; onEdit: () => void; onFresh: (hook: Webhook) => void; onRemoved: () => void };
+
+function Actions({ hook, onEdit, onFresh, onRemoved }: ActionsProps) {
   const path = { webhook: hook.id };
   const rotate = useSend("POST /api/webhooks/{webhook}/rotate");
   const remove = useSend("DELETE /api/webhooks/{webhook}", { done: texts.removed });

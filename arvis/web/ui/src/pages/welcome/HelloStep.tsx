@@ -36,17 +36,9 @@ export function HelloStep({ onDone, onSkip, answered }: StepProps & { answered: 
   );
 }
 
-function Talk({
-  agent,
-  agents,
-  chats,
-  onDone,
-}: {
-  agent: Agent;
-  agents: Agents;
-  chats: Chats;
-  onDone: StepProps["onDone"];
-}) {
+type Props = { agent: Agent; agents: Agents; chats: Chats; onDone: StepProps["onDone"] };
+
+function Talk({ agent, agents, chats, onDone }: Props) {
   const { me } = useSession();
   const place = placeOf(me, agent.slug);
   const chat = chats.at(place);

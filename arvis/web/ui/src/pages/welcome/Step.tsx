@@ -7,17 +7,7 @@ import styles from "./welcome.module.css";
 /** `onDone` gets the text that the step shows from then on. */
 export type StepProps = { onDone: (note?: string) => void; onSkip: () => void };
 
-/** A step of the setup: its number or a tick, its purpose, and its content while it is open. */
-export function Step({
-  number,
-  title,
-  about,
-  state,
-  note,
-  onResume,
-  arrives,
-  children,
-}: {
+type Props = {
   number: number;
   title: string;
   about: string;
@@ -28,7 +18,10 @@ export function Step({
   /** True if the focus moves to the step when it opens. */
   arrives: boolean;
   children?: ReactNode;
-}) {
+};
+
+/** A step of the setup: its number or a tick, its purpose, and its content while it is open. */
+export function Step({ number, title, about, state, note, onResume, arrives, children }: Props) {
   const place = useRef<HTMLLIElement>(null);
   const before = useRef(state);
   useEffect(() => {

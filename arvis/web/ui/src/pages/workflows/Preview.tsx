@@ -9,16 +9,10 @@ const MARGIN = 24;
 const SIGN = 44;
 const TURN = 20;
 
+type Props = { document: WorkflowDocument; label: string; states?: Readonly<Record<string, { state: NodeState }>> };
+
 /** A workflow as a small picture: its steps as boxes; in a run, each with its state as a colour and a sign. */
-export function Preview({
-  document,
-  label,
-  states,
-}: {
-  document: WorkflowDocument;
-  label: string;
-  states?: Readonly<Record<string, { state: NodeState }>>;
-}) {
+export function Preview({ document, label, states }: Props) {
   const boxes = document.nodes.map((node) => ({ node, height: heightOf(node) }));
   const left = Math.min(0, ...boxes.map(({ node }) => node.x));
   const top = Math.min(0, ...boxes.map(({ node }) => node.y));

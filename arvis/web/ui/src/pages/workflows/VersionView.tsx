@@ -86,15 +86,9 @@ export function VersionView({ workflow, number, all }: Props) {
   );
 }
 
-function Differences({
-  workflow,
-  from,
-  to,
-}: {
-  workflow: string;
-  from: number;
-  to: { document: Record<string, unknown> };
-}) {
+type DifferencesProps = { workflow: string; from: number; to: { document: Record<string, unknown> } };
+
+function Differences({ workflow, from, to }: DifferencesProps) {
   const path = { workflow, version: String(from) };
   const before = useApi("GET /api/workflows/{workflow}/versions/{version}", { path });
   return (

@@ -42,16 +42,10 @@ export function KeptChanges({ base, editor }: { base: Base; editor: Editor }) {
 
 type Saving = ReturnType<typeof useSaving>;
 
+type Props = { newer: WorkflowDetail; saving: Saving; onReload: (detail: WorkflowDetail) => void };
+
 /** Another person saved first: both versions are kept until the user chooses. */
-export function Conflict({
-  newer,
-  saving,
-  onReload,
-}: {
-  newer: WorkflowDetail;
-  saving: Saving;
-  onReload: (detail: WorkflowDetail) => void;
-}) {
+export function Conflict({ newer, saving, onReload }: Props) {
   const [, navigate] = useLocation();
   return (
     <Dialog title={texts.conflict.title} onClose={saving.settle}>
