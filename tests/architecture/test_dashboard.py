@@ -30,7 +30,7 @@ async def test_the_types_of_the_api_are_those_of_the_routes() -> None:
 
 def test_the_server_knows_the_pages_of_the_dashboard() -> None:
     pages = (UI / "src" / "pages" / "pages.ts").read_text(encoding="utf-8")
-    assert set(re.findall(r'path: "/([a-z]+)', pages)) == ADDRESSES
+    assert set(re.findall(r'page\("/([a-z]+)', pages)) == ADDRESSES
 
 
 def test_the_lock_names_no_address_but_checks_every_package() -> None:

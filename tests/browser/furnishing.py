@@ -13,7 +13,7 @@ from tests.browser.drawn import ASKING, begin, draw, run_until
 _TABLE = Path(__file__).parents[2] / "arvis" / "web" / "ui" / "src" / "pages" / "pages.ts"
 
 #: Every page of the dashboard.
-PAGES = tuple(re.findall(r'^    path: "([^"]+)"', _TABLE.read_text(), re.MULTILINE))
+PAGES = tuple(re.findall(r'^  page\("([^"]+)"', _TABLE.read_text(), re.MULTILINE))
 
 #: One open detail or form of each kind; `furnish` returns the ids for the names.
 DETAILS = (

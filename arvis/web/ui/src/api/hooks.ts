@@ -93,7 +93,9 @@ export function useList<R extends Listing>(route: R, query: Query<R>, path?: Rec
     queryKey,
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) =>
-      call(route, { path, query: { limit: 100, ...query, cursor: pageParam } } as never, { signal }) as Promise<{
+      call(route, { path, query: { limit: 100, ...(query as object), cursor: pageParam } } as never, {
+        signal,
+      }) as Promise<{
         items: Item<R>[];
         nextCursor: string | null;
       }>,
