@@ -19,11 +19,10 @@ export class Boundary extends Component<{ children: ReactNode }, { error: Error 
     const outdated = OUTDATED.test(error.message);
     return (
       <Empty
+        why={outdated ? undefined : error.message}
         title={outdated ? texts.outdated : texts.broken}
-        action={<Button onClick={() => window.location.reload()}>{texts.reload}</Button>}
-      >
-        {outdated ? undefined : error.message}
-      </Empty>
+        action={<Button label={texts.reload} onClick={() => window.location.reload()} />}
+      />
     );
   }
 }

@@ -111,9 +111,7 @@ function TopBar({ onSearch }: { onSearch: () => void }) {
         <kbd aria-hidden>⌘K</kbd>
       </button>
       <Counters />
-      <IconButton label={texts.theme[theme]} onClick={next}>
-        <Sign aria-hidden />
-      </IconButton>
+      <IconButton icon={Sign} label={texts.theme[theme]} onClick={next} />
       <AccountMenu />
     </header>
   );
@@ -205,7 +203,7 @@ function Help({ onClose }: { onClose: () => void }) {
           ),
         )}
       </dl>
-      <Button onClick={onClose}>{texts.close}</Button>
+      <Button label={texts.close} onClick={onClose} />
     </Dialog>
   );
 }

@@ -24,9 +24,7 @@ export function OfflineBanner() {
       {lost && (
         <>
           <span>{texts.offline}</span>
-          <Button kind="quiet" onClick={retry}>
-            {texts.retryNow}
-          </Button>
+          <Button label={texts.retryNow} kind="quiet" onClick={retry} />
         </>
       )}
     </div>

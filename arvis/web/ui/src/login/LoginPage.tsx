@@ -45,7 +45,7 @@ export function LoginPage({ code, me, again, onEntered }: Props) {
       ) : (
         <>
           {logIn.error && <Failure error={logIn.error} />}
-          {me && <Button onClick={onEntered}>{texts.stay(reveal(me.name))}</Button>}
+          {me && <Button label={texts.stay(reveal(me.name))} onClick={onEntered} />}
           {state.isPending && <Skeleton lines={3} />}
           {state.error && <Failure error={state.error} retry={() => void state.refetch()} />}
           {state.data?.passwordLogin && (

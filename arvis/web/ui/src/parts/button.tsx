@@ -1,16 +1,22 @@
+import type { LucideIcon } from "lucide-react";
 import type { ButtonHTMLAttributes, ReactNode } from "react";
 import { Link } from "wouter";
 import styles from "./button.module.css";
 
 type Kind = "primary" | "plain" | "quiet" | "danger";
-export type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { kind?: Kind; busy?: boolean; icon?: ReactNode };
+export type ButtonProps = Omit<ButtonHTMLAttributes<HTMLButtonElement>, "children"> & {
+  label: ReactNode;
+  kind?: Kind;
+  busy?: boolean;
+  icon?: LucideIcon;
+};
 
 /** A button with text; `icon` precedes it. While `busy` it cannot be pressed again. */
 export function Button({
+  label,
   kind = "plain",
   busy = false,
-  icon,
-  children,
+  icon: Icon,
   disabled,
   className = "",
   ...rest
@@ -23,33 +29,25 @@ export function Button({
       disabled={disabled || busy}
       {...rest}
     >
-      {icon}
-      {children}
+      {Icon && <Icon aria-hidden />}
+      {label}
     </button>
   );
 }
 
-/** A button with an icon only: its name is for screen readers and the tooltip. */
-export function IconButton({
-  label,
-  children,
-  ...rest
-}: Omit<ButtonProps, "icon"> & { label: string; children: ReactNode }) {
-  return (
-    <Button kind="quiet" aria-label={label} title={label} className={styles.icon} {...rest}>
-      {children}
-    </Button>
-  );
+/** A button with an icon only: its label is for screen readers and the tooltip. */
+export function IconButton({ label, ...rest }: ButtonProps & { label: string; icon: LucideIcon }) {
+  return <Button label="" kind="quiet" aria-label={label} title={label} className={styles.icon} {...rest} />;
 }
 
-type Props = { href: string; kind?: Kind; icon?: ReactNode; children: ReactNode };
+type LinkProps = { label: ReactNode; href: string; kind?: Kind; icon?: LucideIcon };
 
 /** A link that looks like a button. */
-export function ButtonLink({ href, kind = "plain", icon, children }: Props) {
+export function ButtonLink({ label, href, kind = "plain", icon: Icon }: LinkProps) {
   return (
     <Link href={href} className={`${styles.button} ${styles[kind]}`}>
-      {icon}
-      {children}
+      {Icon && <Icon aria-hidden />}
+      {label}
     </Link>
   );
 }

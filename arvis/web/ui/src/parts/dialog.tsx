@@ -19,9 +19,7 @@ export function Dialog({ title, onClose, children, wide = false }: Props) {
     <dialog ref={dialog} className={wide ? styles.wide : styles.dialog} aria-label={title} onClose={onClose}>
       <header className={styles.header}>
         <h2>{title}</h2>
-        <IconButton label={texts.close} onClick={onClose}>
-          <X aria-hidden />
-        </IconButton>
+        <IconButton icon={X} label={texts.close} onClick={onClose} />
       </header>
       {children}
     </dialog>
@@ -56,10 +54,12 @@ export function AskProvider({ children }: { children: ReactNode }) {
         <Dialog title={open.question.title} onClose={() => answered(false)}>
           <p className={styles.words}>{open.question.words}</p>
           <div className={styles.buttons}>
-            <Button onClick={() => answered(false)}>{texts.cancel}</Button>
-            <Button kind={open.question.danger ? "danger" : "primary"} onClick={() => answered(true)}>
-              {open.question.yes}
-            </Button>
+            <Button label={texts.cancel} onClick={() => answered(false)} />
+            <Button
+              label={open.question.yes}
+              kind={open.question.danger ? "danger" : "primary"}
+              onClick={() => answered(true)}
+            />
           </div>
         </Dialog>
       )}

@@ -69,10 +69,14 @@ export function Form({
         {children}
         {by && (
           <FormButtons>
-            <Button type="submit" kind="primary" busy={by.some((one) => one.isPending)} disabled={disabled}>
-              {save}
-            </Button>
-            {onCancel && <Button onClick={onCancel}>{texts.cancel}</Button>}
+            <Button
+              label={save}
+              type="submit"
+              kind="primary"
+              busy={by.some((one) => one.isPending)}
+              disabled={disabled}
+            />
+            {onCancel && <Button label={texts.cancel} onClick={onCancel} />}
             {buttons}
           </FormButtons>
         )}

@@ -60,9 +60,7 @@ export function Sheet({ title, onClose, actions, children }: SheetProps) {
     >
       <header className={styles.sheetHeader}>
         <h2>{title}</h2>
-        <IconButton label={texts.close} onClick={onClose}>
-          <X aria-hidden />
-        </IconButton>
+        <IconButton icon={X} label={texts.close} onClick={onClose} />
       </header>
       {actions && <div className={styles.sheetActions}>{actions}</div>}
       <div className={styles.sheetBody}>{children}</div>

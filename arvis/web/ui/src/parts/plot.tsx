@@ -45,9 +45,7 @@ export default function Plot({ title, times, series, show, bars = false, height 
     <figure className={styles.plot}>
       <figcaption>
         <span>{title}</span>
-        <Button kind="quiet" onClick={() => download(title, csvOf(times, series))}>
-          {texts.csv}
-        </Button>
+        <Button label={texts.csv} kind="quiet" onClick={() => download(title, csvOf(times, series))} />
       </figcaption>
       <div ref={place} aria-hidden="true" />
       <div className="hidden">

@@ -6,7 +6,7 @@ import type { Pages } from "../api/hooks";
 import { ButtonLink } from "./button";
 import { NEW, useDetail } from "./detail";
 import { Page, Sheet } from "./page";
-import { Empty, type Found, Loaded } from "./states";
+import { EmptyList, type Found, Loaded } from "./states";
 import { type Column, type Selection, Table } from "./table";
 
 type ListTexts = {
@@ -59,11 +59,7 @@ export function ResourcePage<T>({
   children,
 }: ResourcePageProps<T>) {
   const { id, addressOf, open, close } = useDetail(home);
-  const add = mayAdd && (
-    <ButtonLink kind="primary" icon={<Plus aria-hidden />} href={addressOf(NEW)}>
-      {texts.add}
-    </ButtonLink>
-  );
+  const add = mayAdd && <ButtonLink label={texts.add} kind="primary" icon={Plus} href={addressOf(NEW)} />;
   return (
     <Page
       title={texts.title}
@@ -81,15 +77,7 @@ export function ResourcePage<T>({
         onOpen={(row) => open(idOf(row))}
         openId={id}
         selection={selection}
-        empty={
-          filtered ? (
-            <Empty title={texts.noMatch ?? texts.empty}>{texts.noMatchWhy}</Empty>
-          ) : (
-            <Empty title={texts.empty} action={action ?? add}>
-              {texts.emptyWhy}
-            </Empty>
-          )
-        }
+        empty={<EmptyList texts={texts} filtered={filtered} action={action ?? add} />}
       />
     </Page>
   );

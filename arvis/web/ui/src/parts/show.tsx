@@ -2,10 +2,14 @@
 
 import { Check, Copy } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
+import { Link } from "wouter";
 import { ago, exactly, money, reveal } from "../words/format";
 import { IconButton } from "./button";
 import styles from "./show.module.css";
 import { texts } from "./texts";
+
+/** In place of a missing value. */
+export const NOTHING = <span className="muted">–</span>;
 
 /** A time: relative, and exact on hover. It updates by itself. */
 export function Time({ at }: { at: number | null | undefined }) {
@@ -14,7 +18,7 @@ export function Time({ at }: { at: number | null | undefined }) {
     const timer = window.setInterval(() => setNow(Date.now()), 15_000);
     return () => window.clearInterval(timer);
   }, []);
-  if (at === null || at === undefined) return <span className="muted">–</span>;
+  if (at === null || at === undefined) return NOTHING;
   return (
     <time dateTime={new Date(at).toISOString()} title={exactly(at)}>
       {ago(at, Math.max(now, Date.now()))}
@@ -23,12 +27,18 @@ export function Time({ at }: { at: number | null | undefined }) {
 }
 
 export function Money({ usd }: { usd: number | null | undefined }) {
-  return usd === null || usd === undefined ? <span className="muted">–</span> : money(usd);
+  return usd === null || usd === undefined ? NOTHING : money(usd);
 }
 
 /** A text of people or models: invisible characters are shown, and it cannot change the direction of its neighbours. */
 export function UntrustedText({ text, className }: { text: string; className?: string }) {
   return <bdi className={className}>{reveal(text)}</bdi>;
+}
+
+/** A link to the item with this id, named by the id or by `words`; null without an id. */
+export function linkTo(page: string, id: string | null | undefined, words?: ReactNode): ReactNode {
+  if (!id) return null;
+  return <Link href={`${page}/${encodeURIComponent(id)}`}>{words ?? <UntrustedText text={id} />}</Link>;
 }
 
 export type Tone = "good" | "warn" | "trouble" | "plain" | "accent";
@@ -64,11 +74,7 @@ export function CopyButton({ text, label = texts.copy }: { text: string; label?:
     setDone(true);
     window.setTimeout(() => setDone(false), 2_000);
   };
-  return (
-    <IconButton label={done ? texts.copied : label} onClick={() => void copy()}>
-      {done ? <Check aria-hidden /> : <Copy aria-hidden />}
-    </IconButton>
-  );
+  return <IconButton icon={done ? Check : Copy} label={done ? texts.copied : label} onClick={() => void copy()} />;
 }
 
 /** Copy a text. Browsers block the clipboard API on pages without TLS; `execCommand` works there. */
@@ -82,12 +88,14 @@ async function copyText(text: string): Promise<void> {
   area.remove();
 }
 
-/** Names and values as a list. `null` values are left out. */
-export function Facts({ of }: { of: [string, ReactNode][] }) {
+export type Fact = [name: string, value: ReactNode];
+
+/** Names and values as a list. Empty values are left out. */
+export function Facts({ of }: { of: readonly Fact[] }) {
   return (
     <dl className={styles.facts}>
       {of
-        .filter(([, value]) => value !== null && value !== undefined && value !== "")
+        .filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false)
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>

@@ -8,15 +8,33 @@ import styles from "./states.module.css";
 import { texts } from "./texts";
 import { RefusedContext } from "./unsaved";
 
+type EmptyProps = { title: string; why?: ReactNode; action?: ReactNode };
+
 /** An empty page: its purpose, and the button for the first step. */
-export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+export function Empty({ title, why, action }: EmptyProps) {
   return (
     <div className={styles.empty}>
       <h2>{title}</h2>
-      {children && <p className="muted">{children}</p>}
+      {why && <p className="muted">{why}</p>}
       {action}
     </div>
   );
+}
+
+type ListTexts = { empty: string; emptyWhy?: string; noMatch?: string; noMatchWhy?: string };
+
+/** An empty list with its first step, or, while it is `filtered`, with a hint to change the filters. */
+export function EmptyList({
+  texts: says,
+  filtered,
+  action,
+}: {
+  texts: ListTexts;
+  filtered: boolean;
+  action?: ReactNode;
+}) {
+  if (filtered) return <Empty title={says.noMatch ?? says.empty} why={says.noMatchWhy} />;
+  return <Empty title={says.empty} why={says.emptyWhy} action={action} />;
 }
 
 /** A refusal: the problem, the reason, and the fix. */
@@ -34,7 +52,7 @@ export function Failure({ error, retry }: { error: ApiError; retry?: () => void 
       <p className="muted">
         <code>{error.code}</code>
       </p>
-      {retry && <Button onClick={retry}>{texts.tryAgain}</Button>}
+      {retry && <Button label={texts.tryAgain} onClick={retry} />}
     </div>
   );
 }

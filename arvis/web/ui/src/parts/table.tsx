@@ -186,11 +186,7 @@ function Rows<T>({ label, columns: all, pages, idOf, onOpen, openId, selection }
             })}
           </div>
         </div>
-        {more !== null && (
-          <Button kind="quiet" onClick={more}>
-            {texts.more}
-          </Button>
-        )}
+        {more !== null && <Button label={texts.more} kind="quiet" onClick={more} />}
       </div>
     </div>
   );

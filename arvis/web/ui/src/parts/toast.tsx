@@ -60,9 +60,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
                 {toast.action.words}
               </button>
             )}
-            <IconButton label={texts.close} onClick={() => drop(toast.id)}>
-              <X aria-hidden />
-            </IconButton>
+            <IconButton icon={X} label={texts.close} onClick={() => drop(toast.id)} />
           </div>
         ))}
       </div>

@@ -44,9 +44,7 @@ export function AccountSheet({ account, provider }: { account: Account; provider
         {test.data && !test.isPending && <TrialResult trial={test.data} free={provider?.key === "none"} />}
         {owns && (
           <FormButtons>
-            <Button busy={test.isPending} onClick={() => test.mutate({ path })}>
-              {texts.test}
-            </Button>
+            <Button label={texts.test} busy={test.isPending} onClick={() => test.mutate({ path })} />
             {mine && <Switch account={account} />}
           </FormButtons>
         )}
@@ -85,11 +83,10 @@ function Switch({ account }: { account: Account }) {
   return (
     <>
       <Button
+        label={active ? texts.disable : texts.enable}
         busy={change.isPending}
         onClick={() => change.mutate({ path, body: { status: active ? "disabled" : "active" } })}
-      >
-        {active ? texts.disable : texts.enable}
-      </Button>
+      />
       <AskButton
         kind="danger"
         busy={remove.isPending}

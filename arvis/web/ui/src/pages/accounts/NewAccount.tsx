@@ -44,9 +44,12 @@ export function NewAccount({ providers, accounts }: { providers: readonly Provid
       by={[add]}
       label={texts.add}
       buttons={
-        <Button busy={attempt.isPending} disabled={!isComplete(provider, draft)} onClick={() => test()}>
-          {texts.test}
-        </Button>
+        <Button
+          label={texts.test}
+          busy={attempt.isPending}
+          disabled={!isComplete(provider, draft)}
+          onClick={() => test()}
+        />
       }
     >
       {add.error === null && attempt.error && <Failure error={attempt.error} />}

@@ -64,9 +64,7 @@ function PromptField({ value, onChange }: { value: string; onChange: (prompt: st
       <div className={styles.starts} role="group" aria-label={texts.startWith}>
         <span className="muted">{texts.startWith}</span>
         {Object.values(prompts).map(({ name, text }) => (
-          <Button key={name} onClick={() => void take(text)}>
-            {name}
-          </Button>
+          <Button label={name} key={name} onClick={() => void take(text)} />
         ))}
       </div>
     </div>

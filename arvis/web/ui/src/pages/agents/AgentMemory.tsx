@@ -13,7 +13,7 @@ export function AgentMemory({ agent }: { agent: Agent }) {
     <>
       <div className={styles.aside}>
         <p className="muted">{texts.memoryAbout}</p>
-        <ButtonLink href={`/memory${search}`}>{texts.openMemory}</ButtonLink>
+        <ButtonLink label={texts.openMemory} href={`/memory${search}`} />
       </div>
       <FactTable filter={{ agent: agent.slug }} onOpen={(fact) => navigate(`/memory/${fact.id}${search}`)} />
     </>

@@ -63,7 +63,7 @@ export function AgentPage({ slug, tab }: { slug: string; tab: string }) {
             {known.status !== "active" && (
               <p className={styles.note}>{known.status === "paused" ? texts.isPaused : texts.isDeleted}</p>
             )}
-            {locked ? <Empty title={texts.ownersOnly}>{texts.ownersOnlyWhy}</Empty> : part(known)}
+            {locked ? <Empty why={texts.ownersOnlyWhy} title={texts.ownersOnly} /> : part(known)}
           </>
         )}
       </Loaded>
@@ -74,9 +74,7 @@ export function AgentPage({ slug, tab }: { slug: string; tab: string }) {
 function Gone() {
   return (
     <Page title={texts.title}>
-      <Empty title={texts.gone} action={<ButtonLink href={HOME}>{texts.all}</ButtonLink>}>
-        {texts.goneWhy}
-      </Empty>
+      <Empty why={texts.goneWhy} title={texts.gone} action={<ButtonLink label={texts.all} href={HOME} />} />
     </Page>
   );
 }
@@ -98,33 +96,32 @@ function Actions({ agent }: { agent: Agent }) {
   };
   return (
     <>
-      <ButtonLink kind="quiet" href={HOME} icon={<ArrowLeft aria-hidden />}>
-        {texts.all}
-      </ButtonLink>
+      <ButtonLink label={texts.all} kind="quiet" href={HOME} icon={ArrowLeft} />
       {mayPause && agent.status === "active" && (
-        <Button icon={<Pause aria-hidden />} busy={pause.isPending} onClick={() => pause.mutate({ path })}>
-          {texts.pause}
-        </Button>
+        <Button label={texts.pause} icon={Pause} busy={pause.isPending} onClick={() => pause.mutate({ path })} />
       )}
       {mayPause && agent.status === "paused" && (
         <Button
+          label={texts.resume}
           kind="primary"
-          icon={<Play aria-hidden />}
+          icon={Play}
           busy={resume.isPending}
           onClick={() => resume.mutate({ path })}
-        >
-          {texts.resume}
-        </Button>
+        />
       )}
       {owns && agent.status === "archived" && (
-        <Button kind="primary" icon={<Undo2 aria-hidden />} busy={undo.isPending} onClick={() => undo.mutate({ path })}>
-          {texts.bringBack}
-        </Button>
+        <Button
+          label={texts.bringBack}
+          kind="primary"
+          icon={Undo2}
+          busy={undo.isPending}
+          onClick={() => undo.mutate({ path })}
+        />
       )}
       {owns && agent.status !== "archived" && agent.role !== CONDUCTOR && (
         <AskButton
           kind="danger"
-          icon={<Trash2 aria-hidden />}
+          icon={Trash2}
           busy={remove.isPending}
           label={texts.delete}
           words={texts.deleteWhy(name)}

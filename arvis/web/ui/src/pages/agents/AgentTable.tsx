@@ -7,7 +7,7 @@ import type { Item } from "../../api/types";
 import { ButtonLink } from "../../parts/button";
 import { Chips, Page, useFilter } from "../../parts/page";
 import { Money, Status, type Tone, UntrustedText } from "../../parts/show";
-import { Empty } from "../../parts/states";
+import { EmptyList } from "../../parts/states";
 import { asPages, type Column, Table } from "../../parts/table";
 import { GraphName } from "../../parts/workflowGraph";
 import styles from "./agents.module.css";
@@ -30,11 +30,7 @@ export function AgentTable() {
   const agents = useApi("GET /api/agents", { query: { status: (status || undefined) as Row["status"] | undefined } });
   const working = useWorking();
   const costs = useCosts();
-  const add = useMay("owner") && (
-    <ButtonLink kind="primary" href="/agents/new" icon={<Plus aria-hidden />}>
-      {texts.add}
-    </ButtonLink>
-  );
+  const add = useMay("owner") && <ButtonLink label={texts.add} kind="primary" href="/agents/new" icon={Plus} />;
   return (
     <Page
       title={texts.title}
@@ -48,15 +44,7 @@ export function AgentTable() {
         idOf={(row) => row.id}
         onOpen={(row) => navigate(`/agents/${row.slug}`)}
         columns={columns(working, costs)}
-        empty={
-          status ? (
-            <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>
-          ) : (
-            <Empty title={texts.empty} action={add}>
-              {texts.emptyWhy}
-            </Empty>
-          )
-        }
+        empty={<EmptyList texts={texts} filtered={Boolean(status)} action={add} />}
       />
     </Page>
   );

@@ -17,11 +17,7 @@ import { texts } from "./texts";
 export function Channels({ agent }: { agent: Agent }) {
   const owns = useMay("owner") && agent.status !== "archived";
   const [form, setForm] = useState<Binding | "new" | null>(null);
-  const add = owns && (
-    <Button kind="primary" icon={<Plus aria-hidden />} onClick={() => setForm("new")}>
-      {texts.addChannel}
-    </Button>
-  );
+  const add = owns && <Button label={texts.addChannel} kind="primary" icon={Plus} onClick={() => setForm("new")} />;
   const known = form === "new" || form === null ? undefined : form;
   return (
     <>
@@ -34,9 +30,7 @@ export function Channels({ agent }: { agent: Agent }) {
         />
       )}
       {agent.bindings.length === 0 && form === null && (
-        <Empty title={texts.noChannels} action={add}>
-          {texts.noChannelsWhy}
-        </Empty>
+        <Empty why={texts.noChannelsWhy} title={texts.noChannels} action={add} />
       )}
       {agent.bindings.length > 0 && (
         <>
@@ -87,10 +81,8 @@ function Row({ slug, binding, onChange }: { slug: string; binding: Binding; onCh
       </div>
       {onChange && (
         <div className={styles.rowActions}>
-          <Button onClick={onChange}>{texts.changeChannel}</Button>
-          <Button kind="danger" busy={remove.isPending} onClick={drop}>
-            {common.remove}
-          </Button>
+          <Button label={texts.changeChannel} onClick={onChange} />
+          <Button label={common.remove} kind="danger" busy={remove.isPending} onClick={drop} />
         </div>
       )}
     </li>

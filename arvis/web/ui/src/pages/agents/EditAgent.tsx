@@ -61,10 +61,14 @@ export function EditAgent({ agent }: { agent: Agent }) {
           <p className="muted">{texts.changedFields(changed.map((one) => texts.fields[one.field]).join(", "))}</p>
         )}
         <FormButtons>
-          <Button type="submit" kind="primary" busy={save.isPending} disabled={changed.length === 0}>
-            {common.save}
-          </Button>
-          {changed.length > 0 && <Button onClick={() => begin(agent)}>{texts.discard}</Button>}
+          <Button
+            label={common.save}
+            type="submit"
+            kind="primary"
+            busy={save.isPending}
+            disabled={changed.length === 0}
+          />
+          {changed.length > 0 && <Button label={texts.discard} onClick={() => begin(agent)} />}
         </FormButtons>
       </div>
     </Form>

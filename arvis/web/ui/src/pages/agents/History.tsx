@@ -25,14 +25,17 @@ export function History({ agent }: { agent: Agent }) {
     <Loaded of={versions}>
       {({ items }) =>
         items.length === 0 ? (
-          <Empty title={texts.noHistory}>{texts.noHistoryWhy}</Empty>
+          <Empty why={texts.noHistoryWhy} title={texts.noHistory} />
         ) : (
           <>
             {owns && items.length > 1 && (
               <div>
-                <Button icon={<Undo2 aria-hidden />} busy={undo.isPending} onClick={() => undo.mutate({ path })}>
-                  {texts.undoNewest}
-                </Button>
+                <Button
+                  label={texts.undoNewest}
+                  icon={Undo2}
+                  busy={undo.isPending}
+                  onClick={() => undo.mutate({ path })}
+                />
               </div>
             )}
             <ol className={styles.versions}>

@@ -41,7 +41,7 @@ export function NewAgent() {
           onSend={send}
           by={[create]}
           save={texts.create}
-          buttons={<ButtonLink href={HOME}>{common.cancel}</ButtonLink>}
+          buttons={<ButtonLink label={common.cancel} href={HOME} />}
           kept
         >
           <TextField
@@ -64,7 +64,7 @@ export function NewAgent() {
           <AgentFields draft={draft} change={(some) => setDraft({ ...draft, ...some })} self={slug} />
         </Form>
       ) : (
-        <Empty title={texts.ownersOnly} action={<ButtonLink href={HOME}>{texts.all}</ButtonLink>} />
+        <Empty title={texts.ownersOnly} action={<ButtonLink label={texts.all} href={HOME} />} />
       )}
     </Page>
   );

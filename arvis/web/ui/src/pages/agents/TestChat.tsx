@@ -20,7 +20,7 @@ export function TestChat({ agent }: { agent: Agent }) {
     <>
       <div className={styles.aside}>
         <p className="muted">{texts.chatAbout}</p>
-        <ButtonLink href={addressOf([agent.slug])}>{texts.openChat}</ButtonLink>
+        <ButtonLink label={texts.openChat} href={addressOf([agent.slug])} />
       </div>
       <div className={styles.chat}>
         <Column

@@ -1,9 +1,8 @@
-import { Link } from "wouter";
 import { useList } from "../../api/hooks";
 import type { Item } from "../../api/types";
 import { Chips, Sheet, useFilter } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
-import { Code, Facts, Status, Time, type Tone, UntrustedText } from "../../parts/show";
+import { Code, Facts, linkTo, Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import type { Column } from "../../parts/table";
 import { texts } from "./texts";
 
@@ -17,12 +16,12 @@ const COLUMNS: Column<Entry>[] = [
   { name: texts.agent, width: "140px", show: (row) => <UntrustedText text={row.agent} /> },
   { name: texts.what, show: (row) => row.kind.replaceAll("_", " ") },
   { name: texts.subject, width: "2fr", show: (row) => <UntrustedText text={row.subject} /> },
-  {
-    name: texts.outcome,
-    width: "110px",
-    show: (row) => <Status tone={TONES[row.outcome]}>{texts.outcomes[row.outcome]}</Status>,
-  },
+  { name: texts.outcome, width: "110px", show: (row) => <Outcome of={row} /> },
 ];
+
+function Outcome({ of: { outcome } }: { of: Entry }) {
+  return <Status tone={TONES[outcome]}>{texts.outcomes[outcome]}</Status>;
+}
 
 /** Decisions of the gate about actions. */
 export default function AuditPage() {
@@ -49,33 +48,14 @@ function Detail({ entry, onClose }: { entry: Entry; onClose: () => void }) {
     <Sheet title={entry.kind.replaceAll("_", " ")} onClose={onClose}>
       <Facts
         of={[
-          [
-            texts.outcome,
-            <Status key="outcome" tone={TONES[entry.outcome]}>
-              {texts.outcomes[entry.outcome]}
-            </Status>,
-          ],
+          [texts.outcome, <Outcome key="outcome" of={entry} />],
           [texts.reason, entry.reason],
           [texts.at, <Time key="at" at={entry.at} />],
           [texts.agent, <UntrustedText key="agent" text={entry.agent} />],
           [texts.subject, <UntrustedText key="subject" text={entry.subject} />],
           [texts.taint, entry.taint.join(", ")],
-          [
-            texts.message,
-            entry.messageId && (
-              <Link key="message" href={`/messages/${entry.messageId}`}>
-                {entry.messageId}
-              </Link>
-            ),
-          ],
-          [
-            texts.run,
-            entry.executionId && (
-              <Link key="run" href={`/executions/${entry.executionId}`}>
-                {entry.executionId}
-              </Link>
-            ),
-          ],
+          [texts.message, linkTo("/messages", entry.messageId)],
+          [texts.run, linkTo("/executions", entry.executionId)],
         ]}
       />
       <Code value={entry.fields} label={texts.fields} />

@@ -49,9 +49,12 @@ export function BotSetup({ platform, taken, agent, onStarted }: Props) {
           save={texts.start}
           label={texts.addTo(platform.title)}
           buttons={
-            <Button busy={check.isPending} disabled={!isComplete(platform, draft)} onClick={() => look(draft, true)}>
-              {texts.check}
-            </Button>
+            <Button
+              label={texts.check}
+              busy={check.isPending}
+              disabled={!isComplete(platform, draft)}
+              onClick={() => look(draft, true)}
+            />
           }
         >
           {trouble && <Failure error={trouble} />}

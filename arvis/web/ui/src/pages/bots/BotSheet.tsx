@@ -38,12 +38,8 @@ export function BotSheet({ bot, platform }: { bot: Bot; platform: Platform }) {
       {check.data && !check.isPending && <Findings findings={check.data.findings} />}
       {owns && (
         <FormButtons>
-          <Button busy={check.isPending} onClick={() => check.mutate({ path })}>
-            {texts.check}
-          </Button>
-          <Button busy={restart.isPending} onClick={() => restart.mutate({ path })}>
-            {texts.restart}
-          </Button>
+          <Button label={texts.check} busy={check.isPending} onClick={() => check.mutate({ path })} />
+          <Button label={texts.restart} busy={restart.isPending} onClick={() => restart.mutate({ path })} />
           {mine && <Switch bot={bot} platform={platform} />}
         </FormButtons>
       )}
@@ -68,9 +64,11 @@ function Switch({ bot, platform }: { bot: Bot; platform: Platform }) {
   const path = { platform: bot.platform, name: bot.name };
   return (
     <>
-      <Button busy={change.isPending} onClick={() => change.mutate({ path, body: { enabled: !bot.enabled } })}>
-        {bot.enabled ? texts.disable : texts.enable}
-      </Button>
+      <Button
+        label={bot.enabled ? texts.disable : texts.enable}
+        busy={change.isPending}
+        onClick={() => change.mutate({ path, body: { enabled: !bot.enabled } })}
+      />
       <AskButton
         kind="danger"
         busy={remove.isPending}

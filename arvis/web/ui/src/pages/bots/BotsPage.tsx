@@ -105,9 +105,7 @@ function Card({ platform, bots, open }: { platform: Platform; bots: readonly Bot
       )}
       {owns && platform.fields.length > 0 && (
         <div>
-          <ButtonLink href={addressOf(platform.name)} icon={<Plus aria-hidden />}>
-            {texts.add}
-          </ButtonLink>
+          <ButtonLink label={texts.add} href={addressOf(platform.name)} icon={Plus} />
         </div>
       )}
     </li>

@@ -35,9 +35,7 @@ export function Activity({ chat, view, who, mayStop }: Props) {
         </>
       )}
       {stoppable && mayStop && view.link.name === "ready" && (
-        <Button className={styles.stop} icon={<Square aria-hidden fill="currentColor" />} onClick={() => chat.stop()}>
-          {texts.stop}
-        </Button>
+        <Button label={texts.stop} className={styles.stop} icon={Square} onClick={() => chat.stop()} />
       )}
     </div>
   );

@@ -90,9 +90,7 @@ function Choices({ choices, chat }: { choices: readonly Choice[]; chat: Chat }) 
   return (
     <div className={styles.choices} role="group" aria-label={texts.choices}>
       {choices.map(({ id, label }) => (
-        <Button key={id} disabled={chosen} onClick={() => setChosen(chat.click(id))}>
-          {reveal(label || id)}
-        </Button>
+        <Button label={reveal(label || id)} key={id} disabled={chosen} onClick={() => setChosen(chat.click(id))} />
       ))}
     </div>
   );

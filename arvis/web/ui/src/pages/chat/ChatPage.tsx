@@ -44,12 +44,7 @@ export default function ChatPage() {
         {agents.loaded &&
           shown.map((slug) => {
             const agent = agents.find(slug);
-            if (agent === undefined)
-              return (
-                <Empty key={slug} title={texts.gone}>
-                  {texts.goneWords}
-                </Empty>
-              );
+            if (agent === undefined) return <Empty why={texts.goneWords} key={slug} title={texts.gone} />;
             const place = placeOf(me, slug);
             return (
               <Column

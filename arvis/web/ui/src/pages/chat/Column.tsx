@@ -61,18 +61,12 @@ export function Column({ agent, chat, drafts, chats, nameOf, mayWrite, onClose }
         <span role="status" data-link={view.link.name} className={view.link.name === "ready" ? "hidden" : undefined}>
           {view.link.name === "ready" ? texts.link.ready : <Status tone="warn">{texts.link[view.link.name]}</Status>}
         </span>
-        {onClose && (
-          <IconButton label={texts.closeColumn(name)} onClick={onClose}>
-            <X aria-hidden />
-          </IconButton>
-        )}
+        {onClose && <IconButton icon={X} label={texts.closeColumn(name)} onClick={onClose} />}
       </header>
       {view.fault && (
         <div className={styles.fault} role="alert">
           <p>{reveal(sentences(view.fault.message, view.fault.fix))}</p>
-          <Button kind="quiet" onClick={() => chat.dismiss()}>
-            {texts.dismiss}
-          </Button>
+          <Button label={texts.dismiss} kind="quiet" onClick={() => chat.dismiss()} />
         </div>
       )}
       <Log chat={chat} view={view} name={name} who={who} again={again} mayAct={mayWrite} />

@@ -102,11 +102,10 @@ export function Composer({ ref, chat, drafts, name }: Props) {
           {!recording && (
             <>
               <IconButton
+                icon={Paperclip}
                 label={`${texts.attach}. ${texts.limit(LIMITS.count, bytes(LIMITS.files))}`}
                 onClick={() => chooser.current?.click()}
-              >
-                <Paperclip aria-hidden />
-              </IconButton>
+              />
               <Dictate chat={chat} />
             </>
           )}
@@ -116,11 +115,7 @@ export function Composer({ ref, chat, drafts, name }: Props) {
             onProblem={(words) => drafts.complain(words)}
           />
           <span className={styles.space} />
-          {!recording && (
-            <Button type="submit" kind="primary" icon={<SendHorizontal aria-hidden />}>
-              {texts.send}
-            </Button>
-          )}
+          {!recording && <Button label={texts.send} type="submit" kind="primary" icon={SendHorizontal} />}
         </div>
       </div>
     </form>

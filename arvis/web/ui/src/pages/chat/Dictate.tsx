@@ -17,9 +17,13 @@ export function Dictate({ chat: { dictation } }: { chat: Chat }) {
   const toggle = () => (heard.listening ? dictation.stop() : dictation.start(Kind, language));
   return (
     <>
-      <Button kind="quiet" icon={<AudioLines aria-hidden />} aria-pressed={heard.listening} onClick={toggle}>
-        <span className={styles.words}>{heard.listening ? texts.dictating : texts.dictate}</span>
-      </Button>
+      <Button
+        label={<span className={styles.words}>{heard.listening ? texts.dictating : texts.dictate}</span>}
+        kind="quiet"
+        icon={AudioLines}
+        aria-pressed={heard.listening}
+        onClick={toggle}
+      />
       <span role="status" className={styles.heard}>
         {heard.problem !== "" && texts.notHeard(reveal(heard.problem))}
         {heard.problem === "" && heard.listening && (reveal(heard.words) || texts.listening)}

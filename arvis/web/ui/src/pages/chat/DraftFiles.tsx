@@ -22,14 +22,13 @@ export function DraftFiles({ drafts, files, onRemoved }: Props) {
             <UntrustedText text={file.name} /> <span className="muted">· {bytes(file.size)}</span>
           </span>
           <IconButton
+            icon={X}
             label={texts.remove(reveal(file.name))}
             onClick={() => {
               drafts.remove(file);
               onRemoved();
             }}
-          >
-            <X aria-hidden />
-          </IconButton>
+          />
         </li>
       ))}
     </ul>

@@ -75,11 +75,7 @@ export function Log({ chat, view, name, who, again, mayAct }: Props) {
           ))}
         </div>
       </div>
-      {away && (
-        <Button className={styles.newest} icon={<ArrowDown aria-hidden />} onClick={toEnd}>
-          {texts.newest(behind)}
-        </Button>
-      )}
+      {away && <Button label={texts.newest(behind)} className={styles.newest} icon={ArrowDown} onClick={toEnd} />}
     </div>
   );
 }
@@ -91,9 +87,7 @@ function Older({ chat, view, hold }: { chat: Chat; view: View; hold: () => void 
     void chat.loadOlder();
   };
   return (
-    <Button kind="quiet" className={styles.older} busy={view.older === "loading"} onClick={load}>
-      {texts.older}
-    </Button>
+    <Button label={texts.older} kind="quiet" className={styles.older} busy={view.older === "loading"} onClick={load} />
   );
 }
 

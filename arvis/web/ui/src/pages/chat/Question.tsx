@@ -38,24 +38,15 @@ export function Question({ wait }: { wait: Wait }) {
         <div className={styles.choices}>
           {choices.map((choice) => (
             <Button
+              label={WORDS[choice] ?? reveal(choice)}
               key={choice}
               kind={choice === "reject" ? "danger" : choice === choices[0] ? "primary" : "plain"}
               busy={send.isPending || send.isSuccess}
               onClick={() => (KNOWN.has(choice) ? answer(choice as Decision) : answer("answer", { text: choice }))}
-            >
-              {WORDS[choice] ?? reveal(choice)}
-            </Button>
+            />
           ))}
-          {wait.risk !== null && (
-            <Button kind="quiet" onClick={() => setForm("edit")}>
-              {texts.edit}
-            </Button>
-          )}
-          {wait.risk !== null && (
-            <Button kind="quiet" onClick={() => setForm("feedback")}>
-              {texts.feedback}
-            </Button>
-          )}
+          {wait.risk !== null && <Button label={texts.edit} kind="quiet" onClick={() => setForm("edit")} />}
+          {wait.risk !== null && <Button label={texts.feedback} kind="quiet" onClick={() => setForm("feedback")} />}
         </div>
       )}
       {form === "edit" && (

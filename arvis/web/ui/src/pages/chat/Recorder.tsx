@@ -53,11 +53,7 @@ export function Recorder({ onActive, onFile, onProblem }: Props) {
     }
   };
   if (began === null) {
-    return (
-      <IconButton label={texts.record} onClick={() => void start()}>
-        <Mic aria-hidden />
-      </IconButton>
-    );
+    return <IconButton icon={Mic} label={texts.record} onClick={() => void start()} />;
   }
   return (
     <div className={styles.recorder}>
@@ -65,12 +61,8 @@ export function Recorder({ onActive, onFile, onProblem }: Props) {
       <span role="timer">
         <Elapsed since={began} words={texts.recording} />
       </span>
-      <IconButton label={texts.cancelRecording} onClick={() => end(false)}>
-        <Trash2 aria-hidden />
-      </IconButton>
-      <Button kind="primary" icon={<SendHorizontal aria-hidden />} onClick={() => end(true)}>
-        {texts.sendRecording}
-      </Button>
+      <IconButton icon={Trash2} label={texts.cancelRecording} onClick={() => end(false)} />
+      <Button label={texts.sendRecording} kind="primary" icon={SendHorizontal} onClick={() => end(true)} />
     </div>
   );
 }

@@ -43,9 +43,7 @@ export const UserMessage = memo(function UserMessage({
           {statusWords(entry, connected)}
         </span>
         {trouble && entry.messageId === null && (
-          <Button kind="quiet" onClick={() => again(entry)}>
-            {texts.again}
-          </Button>
+          <Button label={texts.again} kind="quiet" onClick={() => again(entry)} />
         )}
         {entry.messageId !== null && (
           <Why id={entry.messageId} words={trouble ? texts.whyNot : texts.timeline} quiet={!trouble} />

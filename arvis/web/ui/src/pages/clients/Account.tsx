@@ -101,11 +101,7 @@ function Lines({ client, month }: { client: string; month: string }) {
           </li>
         ))}
       </ul>
-      {pages.more && (
-        <Button kind="quiet" onClick={pages.more}>
-          {texts.older}
-        </Button>
-      )}
+      {pages.more && <Button label={texts.older} kind="quiet" onClick={pages.more} />}
     </>
   );
 }

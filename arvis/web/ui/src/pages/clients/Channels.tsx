@@ -49,9 +49,12 @@ function Unbind({ client, channel }: { client: string; channel: Channel }) {
       () => {},
     );
   return (
-    <IconButton label={texts.unbind(reveal(channel.channel))} busy={unbind.isPending} onClick={() => void drop()}>
-      <X aria-hidden />
-    </IconButton>
+    <IconButton
+      icon={X}
+      label={texts.unbind(reveal(channel.channel))}
+      busy={unbind.isPending}
+      onClick={() => void drop()}
+    />
   );
 }
 

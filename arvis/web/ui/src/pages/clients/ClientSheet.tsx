@@ -42,12 +42,8 @@ function Actions({ id, onEdit }: { id: string; onEdit: () => void }) {
   if (!owns) return null;
   return (
     <>
-      <Button icon={<Pencil aria-hidden />} onClick={onEdit}>
-        {common.edit}
-      </Button>
-      <Button busy={undo.isPending} onClick={() => undo.mutate({ path: { client: id } })}>
-        {texts.undo}
-      </Button>
+      <Button label={common.edit} icon={Pencil} onClick={onEdit} />
+      <Button label={texts.undo} busy={undo.isPending} onClick={() => undo.mutate({ path: { client: id } })} />
     </>
   );
 }

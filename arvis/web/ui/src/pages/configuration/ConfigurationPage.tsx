@@ -33,12 +33,14 @@ export default function ConfigurationPage() {
       actions={
         owns && (
           <>
-            <Button busy={undo.isPending} onClick={() => undo.mutate({})}>
-              {texts.undo}
-            </Button>
-            <Button kind="primary" disabled={changed === 0} busy={save.isPending} onClick={send}>
-              {texts.save(changed)}
-            </Button>
+            <Button label={texts.undo} busy={undo.isPending} onClick={() => undo.mutate({})} />
+            <Button
+              label={texts.save(changed)}
+              kind="primary"
+              disabled={changed === 0}
+              busy={save.isPending}
+              onClick={send}
+            />
           </>
         )
       }

@@ -33,9 +33,7 @@ export function Setting({ row, change, disabled, onChange }: Props) {
         {row.pending && <span>{texts.pending(written(row.nextValue))}</span>}
         {!fixed && !row.appliesImmediately && <span className="muted">{texts.atStart}</span>}
         {!fixed && row.source === "product" && (
-          <Button kind="quiet" onClick={() => onChange(null)}>
-            {texts.reset}
-          </Button>
+          <Button label={texts.reset} kind="quiet" onClick={() => onChange(null)} />
         )}
       </div>
     </div>

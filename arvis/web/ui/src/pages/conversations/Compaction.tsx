@@ -29,7 +29,7 @@ export function Compaction({ summed, agent }: { summed: Summed; agent: string })
           {originals ? (
             <Originals compaction={summed.id} agent={agent} />
           ) : (
-            <Button onClick={() => setOriginals(true)}>{texts.originals}</Button>
+            <Button label={texts.originals} onClick={() => setOriginals(true)} />
           )}
           <Restore compaction={summed.id} number={number} />
         </>
@@ -48,11 +48,7 @@ function Restore({ compaction, number }: { compaction: string; number: string })
       restore.mutate({ path: { summary: compaction } });
     }
   };
-  return (
-    <Button busy={restore.isPending} onClick={() => void back()}>
-      {texts.restore}
-    </Button>
-  );
+  return <Button label={texts.restore} busy={restore.isPending} onClick={() => void back()} />;
 }
 
 function Originals({ compaction, agent }: { compaction: string; agent: string }) {

@@ -63,7 +63,7 @@ function Actions({ talk }: { talk: Detail }) {
   return (
     <>
       {talk.platform === "web" && talk.channelId.startsWith("dashboard-agent-") && (
-        <ButtonLink href={`/chat/${talk.agent}`}>{texts.chat}</ButtonLink>
+        <ButtonLink label={texts.chat} href={`/chat/${talk.agent}`} />
       )}
       {operates && talk.open && (
         <AskButton

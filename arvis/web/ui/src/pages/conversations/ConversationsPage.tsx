@@ -62,14 +62,17 @@ export default function ConversationsPage() {
           <AgentFilter />
           <FilterChoice label={texts.platform} name="platform" all={texts.everyPlatform} options={PLATFORMS} />
           {channel !== "" && (
-            <Button icon={<X aria-hidden />} title={texts.clearChannel} onClick={() => setChannel("")}>
-              {texts.channel(reveal(channel))}
-            </Button>
+            <Button
+              label={texts.channel(reveal(channel))}
+              icon={X}
+              title={texts.clearChannel}
+              onClick={() => setChannel("")}
+            />
           )}
         </>
       }
       filtered={Boolean(agent || platform || channel || q)}
-      action={<ButtonLink href="/chat">{texts.emptyAction}</ButtonLink>}
+      action={<ButtonLink label={texts.emptyAction} href="/chat" />}
       sheet={(id, { onClose }) => <ConversationSheet id={id} onClose={onClose} />}
     />
   );

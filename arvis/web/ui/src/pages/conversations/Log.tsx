@@ -25,11 +25,7 @@ export function Log({ talk, agent }: { talk: string; agent: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <div ref={place} className={styles.log} role="log" aria-label={texts.log} tabIndex={0}>
-      {pages.more && (
-        <Button kind="quiet" onClick={pages.more}>
-          {texts.older}
-        </Button>
-      )}
+      {pages.more && <Button label={texts.older} kind="quiet" onClick={pages.more} />}
       {entries.map((entry) =>
         "said" in entry ? (
           <Message key={entry.said.id} said={entry.said} agent={agent} />

@@ -19,9 +19,7 @@ export default function DoctorPage() {
   const [only, setOnly] = useFilter("only");
   const report = useApi("GET /api/doctor", { query: only === "security" ? { security: true } : {} });
   const again = (
-    <Button kind="primary" busy={report.isFetching} onClick={() => void report.refetch()}>
-      {texts.again}
-    </Button>
+    <Button label={texts.again} kind="primary" busy={report.isFetching} onClick={() => void report.refetch()} />
   );
   return (
     <Page
@@ -50,10 +48,7 @@ export default function DoctorPage() {
               </p>
               {shown.length === 0 && (
                 <p className="muted">
-                  {texts.fine}{" "}
-                  <Button kind="quiet" onClick={() => setOnly("")}>
-                    {texts.showAll}
-                  </Button>
+                  {texts.fine} <Button label={texts.showAll} kind="quiet" onClick={() => setOnly("")} />
                 </p>
               )}
               {[...new Set(shown.map((finding) => finding.group))].map((group) => (

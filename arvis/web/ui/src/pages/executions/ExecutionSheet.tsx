@@ -1,5 +1,4 @@
 import { X } from "lucide-react";
-import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
@@ -8,7 +7,7 @@ import { ButtonLink } from "../../parts/button";
 import { Markdown } from "../../parts/markdown";
 import { Raw } from "../../parts/raw";
 import { ResourceSheet } from "../../parts/resource";
-import { Code, Facts, Money, Time, UntrustedText } from "../../parts/show";
+import { Code, type Fact, Facts, linkTo, Money, Time, UntrustedText } from "../../parts/show";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
 import { count } from "../../words/format";
@@ -93,16 +92,12 @@ function Actions({ run }: { run: ExecutionDetail }) {
   const drawn = drawnAt(run);
   return (
     <>
-      {drawn && <ButtonLink href={drawn}>{texts.drawn}</ButtonLink>}
-      {question && (
-        <ButtonLink kind="primary" href={`/questions/${question.id}`}>
-          {texts.decide}
-        </ButtonLink>
-      )}
+      {drawn && <ButtonLink label={texts.drawn} href={drawn} />}
+      {question && <ButtonLink label={texts.decide} kind="primary" href={`/questions/${question.id}`} />}
       {mayAct && isLive(run) && (
         <AskButton
           kind="danger"
-          icon={<X aria-hidden />}
+          icon={X}
           busy={cancel.isPending}
           label={texts.cancel}
           title={texts.askCancel}
@@ -115,18 +110,17 @@ function Actions({ run }: { run: ExecutionDetail }) {
 }
 
 function RunFacts({ run }: { run: ExecutionDetail }) {
-  const { agent, conversationId: conversation } = run;
-  const facts: [string, ReactNode][] = [
+  const facts: Fact[] = [
     [texts.status, <ExecutionState key="status" status={run.status} />],
-    [texts.agent, agent && <To href={`/agents/${agent}`} words={agent} />],
+    [texts.agent, linkTo("/agents", run.agent)],
     [texts.source, <Source key="source" source={run.source} />],
-    [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],
+    [texts.conversation, linkTo("/conversations", run.conversationId)],
     [texts.began, <Time key="began" at={run.createdAt} />],
     [texts.took, took(run)],
     [texts.tokens, run.inputTokens + run.outputTokens > 0 && tokensOf(run)],
     [texts.cost, run.costUsd > 0 && <Money usd={run.costUsd} />],
   ];
-  return <Facts of={facts.map(([name, value]) => [name, value === false ? null : value])} />;
+  return <Facts of={facts} />;
 }
 
 const tokensOf = (run: ExecutionDetail): string => texts.tokensOf(count(run.inputTokens), count(run.outputTokens));
@@ -153,12 +147,4 @@ function Outcome({ text }: { text: string }) {
     // Truncated, or not JSON.
   }
   return <Code value={text} label={texts.outcome} />;
-}
-
-function To({ href, words }: { href: string; words: string }) {
-  return (
-    <Link href={href}>
-      <UntrustedText text={words} />
-    </Link>
-  );
 }

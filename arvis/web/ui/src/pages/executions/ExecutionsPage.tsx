@@ -3,7 +3,7 @@ import { ButtonLink } from "../../parts/button";
 import { FilterChoice } from "../../parts/filters";
 import { Chips, useFilter } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
-import { Money, Time, UntrustedText } from "../../parts/show";
+import { Money, NOTHING, Time, UntrustedText } from "../../parts/show";
 import type { Column } from "../../parts/table";
 import { count } from "../../words/format";
 import { ExecutionSheet } from "./ExecutionSheet";
@@ -18,7 +18,6 @@ import {
 } from "./execution";
 import { texts } from "./texts";
 
-const NOTHING = <span className="muted">–</span>;
 const COLUMNS: Column<Execution>[] = [
   { name: texts.status, width: "96px", show: (run) => <ExecutionState status={run.status} /> },
   { name: texts.graph, width: "minmax(120px, 2fr)", show: (run) => graphInWords(run.graph) },
@@ -72,7 +71,7 @@ export default function ExecutionsPage() {
         </>
       }
       filtered={Boolean(status || graph)}
-      action={<ButtonLink href="/chat">{texts.emptyAction}</ButtonLink>}
+      action={<ButtonLink label={texts.emptyAction} href="/chat" />}
       sheet={(id, { onClose }) => <ExecutionSheet id={id} onClose={onClose} />}
     />
   );

@@ -37,11 +37,7 @@ export default function LogsPage() {
     <Page
       title={texts.title}
       about={texts.about}
-      actions={
-        <Button icon={<RefreshCw aria-hidden />} busy={pages.loading} onClick={pages.retry}>
-          {texts.newest}
-        </Button>
-      }
+      actions={<Button label={texts.newest} icon={RefreshCw} busy={pages.loading} onClick={pages.retry} />}
       filters={
         <>
           <Choice aria-label={texts.level} value={chosen ?? "info"} onChange={setLevel} options={LEVELS} />
@@ -68,7 +64,7 @@ export default function LogsPage() {
           { name: texts.logger, width: "180px", show: (line) => <UntrustedText text={line.logger} /> },
           { name: texts.event, width: "minmax(160px, 3fr)", show: (line) => <UntrustedText text={summary(line)} /> },
         ]}
-        empty={<Empty title={texts.empty}>{texts.emptyWhy}</Empty>}
+        empty={<Empty why={texts.emptyWhy} title={texts.empty} />}
       />
     </Page>
   );

@@ -1,5 +1,4 @@
 import { Check, Trash2, Undo2 } from "lucide-react";
-import { Link } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay, useSession } from "../../api/session";
 import type { Answer } from "../../api/types";
@@ -7,7 +6,7 @@ import { AskButton } from "../../parts/askButton";
 import { Button } from "../../parts/button";
 import { useKey } from "../../parts/keys";
 import { ResourceSheet } from "../../parts/resource";
-import { Facts, Time, UntrustedText } from "../../parts/show";
+import { Facts, linkTo, Time, UntrustedText } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
 import { type Step, Timeline } from "../../parts/timeline";
 import { useToast } from "../../parts/toast";
@@ -61,45 +60,26 @@ function About({ fact }: { fact: Detail }) {
       of={[
         [texts.status, <FactState key="status" status={fact.status} />],
         [texts.number, count(fact.number)],
-        [
-          texts.agent,
-          looksAfter ? <AgentLink key="agent" slug={fact.agent} /> : <UntrustedText key="agent" text={fact.agent} />,
-        ],
-        [texts.whose, looksAfter ? <Scope key="scope" scope={fact.scope} /> : null],
+        [texts.agent, looksAfter ? linkTo("/agents", fact.agent) : <UntrustedText key="agent" text={fact.agent} />],
+        [texts.whose, looksAfter && <Scope key="scope" scope={fact.scope} />],
         [texts.category, texts.categories[fact.category]],
         [texts.trust, texts.percent(count(Math.round(fact.confidence * 100)))],
         [texts.confirmations, confirmed === 0 ? null : times(confirmed)],
-        [texts.author, fact.authorId && looksAfter ? <Person key="author" id={fact.authorId} /> : null],
-        [texts.source, looksAfter ? <Source key="source" fact={fact} /> : null],
+        [texts.author, fact.authorId && looksAfter && <Person key="author" id={fact.authorId} />],
+        [texts.source, looksAfter && <Source key="source" fact={fact} />],
         [texts.used, times(fact.accessCount)],
-        [texts.lastUsed, fact.accessCount > 0 ? <Time key="used" at={fact.accessedAt} /> : null],
+        [texts.lastUsed, fact.accessCount > 0 && <Time key="used" at={fact.accessedAt} />],
         [texts.created, <Time key="created" at={fact.createdAt} />],
-        [texts.expires, fact.expiresAt === null ? null : <Time key="expires" at={fact.expiresAt} />],
-        [
-          texts.replacedBy,
-          fact.supersededBy === null ? null : (
-            <Link key="by" href={`/memory/${fact.supersededBy}`}>
-              {texts.thisFact}
-            </Link>
-          ),
-        ],
+        [texts.expires, fact.expiresAt !== null && <Time key="expires" at={fact.expiresAt} />],
+        [texts.replacedBy, linkTo("/memory", fact.supersededBy, texts.thisFact)],
       ]}
     />
   );
 }
 
-function AgentLink({ slug }: { slug: string }) {
-  return (
-    <Link href={`/agents/${encodeURIComponent(slug)}`}>
-      <UntrustedText text={slug} />
-    </Link>
-  );
-}
-
 function Source({ fact }: { fact: Detail }) {
-  if (fact.messageId !== null) return <Link href={`/messages/${fact.messageId}`}>{texts.message}</Link>;
-  if (fact.executionId !== null) return <Link href={`/executions/${fact.executionId}`}>{texts.execution}</Link>;
-  return texts.noSource;
+  const message = linkTo("/messages", fact.messageId, texts.message);
+  return message ?? linkTo("/executions", fact.executionId, texts.execution) ?? texts.noSource;
 }
 
 function stepOf(change: Detail["changes"][number], people: People): Step {
@@ -108,11 +88,7 @@ function stepOf(change: Detail["changes"][number], people: People): Step {
     title: texts.changes[change.change] ?? change.change,
     who: people.names.get(change.changedById) ?? change.changedById,
     tone: change.change === "confirmed" ? "done" : "plain",
-    detail: change.replacedById ? (
-      <Link href={`/memory/${change.replacedById}`}>{texts.thisFact}</Link>
-    ) : change.undoes ? (
-      texts.takenBack
-    ) : undefined,
+    detail: linkTo("/memory", change.replacedById, texts.thisFact) ?? (change.undoes ? texts.takenBack : undefined),
   };
 }
 
@@ -135,18 +111,17 @@ function Actions({ fact }: { fact: Detail }) {
     <>
       {mayConfirm && (
         <Button
+          label={texts.confirm}
           kind="primary"
-          icon={<Check aria-hidden />}
+          icon={Check}
           aria-keyshortcuts="a"
           busy={confirm.isPending}
           onClick={vouch}
-        >
-          {texts.confirm}
-        </Button>
+        />
       )}
       {mayChange && (
         <AskButton
-          icon={<Undo2 aria-hidden />}
+          icon={Undo2}
           busy={undo.isPending}
           label={texts.undoNewest}
           yes={common.undo}
@@ -156,9 +131,7 @@ function Actions({ fact }: { fact: Detail }) {
         />
       )}
       {mayChange && fact.status !== "deleted" && (
-        <Button kind="danger" icon={<Trash2 aria-hidden />} busy={remove.isPending} onClick={drop}>
-          {texts.delete}
-        </Button>
+        <Button label={texts.delete} kind="danger" icon={Trash2} busy={remove.isPending} onClick={drop} />
       )}
     </>
   );

@@ -3,7 +3,7 @@ import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Item, Query } from "../../api/types";
 import { Status, Time, type Tone, UntrustedText } from "../../parts/show";
-import { Empty } from "../../parts/states";
+import { EmptyList } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count } from "../../words/format";
 import { Scope } from "./people";
@@ -40,15 +40,7 @@ export function FactTable({ filter, onOpen, openId = null, action }: Props) {
       openId={openId}
       onOpen={onOpen}
       columns={columns(!agent, looksAfter)}
-      empty={
-        narrowed ? (
-          <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>
-        ) : (
-          <Empty title={texts.empty} action={action}>
-            {texts.emptyWhy}
-          </Empty>
-        )
-      }
+      empty={<EmptyList texts={texts} filtered={narrowed} action={action} />}
     />
   );
 }

@@ -38,9 +38,7 @@ function Facts() {
   const [scope] = useFilter("scope");
   const [q] = useFilter("q");
   const add = mayAdd && (
-    <ButtonLink kind="primary" href={`${HOME}/${NEW}${location.search}`} icon={<Plus aria-hidden />}>
-      {texts.add}
-    </ButtonLink>
+    <ButtonLink label={texts.add} kind="primary" href={`${HOME}/${NEW}${location.search}`} icon={Plus} />
   );
   return (
     <Page

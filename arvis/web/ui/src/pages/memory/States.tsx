@@ -6,7 +6,7 @@ import { AskButton } from "../../parts/askButton";
 import { AgentFilter } from "../../parts/filters";
 import { Page, Sheet, useFilter } from "../../parts/page";
 import { Code, Facts, Time, UntrustedText } from "../../parts/show";
-import { Empty } from "../../parts/states";
+import { EmptyList } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { reveal } from "../../words/format";
 import { MemoryTabs } from "./MemoryTabs";
@@ -53,11 +53,10 @@ export function States() {
           { name: texts.changed, width: "120px", show: (state) => <Time at={state.updatedAt} /> },
         ]}
         empty={
-          agent || scope ? (
-            <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>
-          ) : (
-            <Empty title={texts.emptyStates}>{texts.emptyStatesWhy}</Empty>
-          )
+          <EmptyList
+            texts={{ ...texts, empty: texts.emptyStates, emptyWhy: texts.emptyStatesWhy }}
+            filtered={Boolean(agent || scope)}
+          />
         }
       />
     </Page>
@@ -78,7 +77,7 @@ function Detail({ state, onClose }: { state: State; onClose: () => void }) {
         mayChange && (
           <AskButton
             kind="danger"
-            icon={<Trash2 aria-hidden />}
+            icon={Trash2}
             busy={remove.isPending}
             label={texts.delete}
             title={texts.deleteState}

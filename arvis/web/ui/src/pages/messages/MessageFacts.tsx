@@ -1,7 +1,6 @@
-import type { ReactNode } from "react";
-import { Link } from "wouter";
+import { Fragment } from "react";
 import type { Answer } from "../../api/types";
-import { Facts, Money, Time, UntrustedText } from "../../parts/show";
+import { type Fact, Facts, linkTo, Money, Time, UntrustedText } from "../../parts/show";
 import { count } from "../../words/format";
 import { conversationOf } from "../queue/job";
 import { MessageState } from "./message";
@@ -14,19 +13,18 @@ export function MessageFacts({ message }: { message: Detail }) {
   const from = message.steps.find((step) => step.step === "received") as
     | { actor?: string; platform?: string }
     | undefined;
-  const conversation = job === null ? null : conversationOf(job);
   const others = message.answers.filter((one) => one !== message.messageId);
-  const facts: [string, ReactNode][] = [
+  const facts: Fact[] = [
     [texts.status, <MessageState key="status" status={message.status} />],
     [texts.person, from?.actor && <UntrustedText text={from.actor} />],
     [
       texts.channel,
       <UntrustedText key="channel" text={[from?.platform, message.channelId].filter(Boolean).join(" · ")} />,
     ],
-    [texts.agent, agent && <To href={`/agents/${agent}`} words={agent} />],
-    [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],
-    [texts.run, job?.executionId && <To href={`/executions/${job.executionId}`} words={job.executionId} />],
-    [texts.inQueue, job && <To href={`/queue/${job.id}`} words={job.id} />],
+    [texts.agent, linkTo("/agents", agent)],
+    [texts.conversation, linkTo("/conversations", job && conversationOf(job))],
+    [texts.run, linkTo("/executions", job?.executionId)],
+    [texts.inQueue, linkTo("/queue", job?.id)],
     [texts.received, <Time key="received" at={message.createdAt} />],
     [
       texts.tokens,
@@ -36,16 +34,8 @@ export function MessageFacts({ message }: { message: Detail }) {
     [texts.cost, message.costUsd > 0 && <Money usd={message.costUsd} />],
     [
       texts.alsoAnswers,
-      others.length > 0 && others.map((one) => <To key={one} href={`/messages/${one}`} words={one} />),
+      others.length > 0 && others.map((one) => <Fragment key={one}>{linkTo("/messages", one)}</Fragment>),
     ],
   ];
-  return <Facts of={facts.map(([name, value]) => [name, value === false ? null : value])} />;
-}
-
-function To({ href, words }: { href: string; words: string }) {
-  return (
-    <Link href={href}>
-      <UntrustedText text={words} />
-    </Link>
-  );
+  return <Facts of={facts} />;
 }

@@ -41,7 +41,7 @@ export default function MessagePage() {
         </>
       }
       filtered={Boolean(status || agent || platform || q)}
-      action={<ButtonLink href="/chat">{texts.emptyAction}</ButtonLink>}
+      action={<ButtonLink label={texts.emptyAction} href="/chat" />}
       sheet={(id, { onClose }) => <MessageSheet id={id} onClose={onClose} />}
     />
   );

@@ -80,22 +80,19 @@ function Actions({ message, mayAct, onEdit }: { message: Detail; mayAct: boolean
     <>
       {mayRetry && (
         <Button
+          label={texts.retry}
           kind="primary"
-          icon={<RotateCcw aria-hidden />}
+          icon={RotateCcw}
           aria-keyshortcuts="r"
           busy={retry.isPending}
           onClick={again}
-        >
-          {texts.retry}
-        </Button>
+        />
       )}
       {mayAct && message.job !== null && mayEdit(message.job) && (
-        <Button icon={<Pencil aria-hidden />} onClick={onEdit}>
-          {texts.edit}
-        </Button>
+        <Button label={texts.edit} icon={Pencil} onClick={onEdit} />
       )}
       {message.status === "waiting" && message.job?.executionId && <Decide execution={message.job.executionId} />}
-      {message.agent && <ButtonLink href={`/chat/${message.agent}`}>{texts.chat}</ButtonLink>}
+      {message.agent && <ButtonLink label={texts.chat} href={`/chat/${message.agent}`} />}
     </>
   );
 }
@@ -104,11 +101,7 @@ function Actions({ message, mayAct, onEdit }: { message: Detail; mayAct: boolean
 function Decide({ execution }: { execution: string }) {
   const found = useApi("GET /api/executions/{execution}", { path: { execution } });
   const wait = found.data?.waits.find((one) => one.open);
-  return wait ? (
-    <ButtonLink kind="primary" href={`/questions/${wait.id}`}>
-      {texts.decide}
-    </ButtonLink>
-  ) : null;
+  return wait ? <ButtonLink label={texts.decide} kind="primary" href={`/questions/${wait.id}`} /> : null;
 }
 
 /** An id that is not a message's may be that of a job or an execution, so that a user can look up any id here. */
@@ -118,5 +111,5 @@ function Elsewhere({ id }: { id: string }) {
   if (job.data) return <Redirect to={`/queue/${id}`} replace />;
   if (run.data) return <Redirect to={`/executions/${id}`} replace />;
   if (job.isPending || run.isPending) return <Skeleton />;
-  return <Empty title={texts.gone}>{texts.goneWhy}</Empty>;
+  return <Empty why={texts.goneWhy} title={texts.gone} />;
 }

@@ -1,7 +1,7 @@
 import { RotateCcw } from "lucide-react";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Time, UntrustedText } from "../../parts/show";
+import { NOTHING, Time, UntrustedText } from "../../parts/show";
 import { reasonInWords } from "../../parts/steps";
 import type { Column } from "../../parts/table";
 import { type Message, MessageState } from "./message";
@@ -17,7 +17,7 @@ export function columns(mayAct: boolean): Column<Message>[] {
       name: texts.agent,
       width: "minmax(72px, 1fr)",
       wide: true,
-      show: (one) => (one.agent ? <UntrustedText text={one.agent} /> : <span className="muted">–</span>),
+      show: (one) => (one.agent ? <UntrustedText text={one.agent} /> : NOTHING),
     },
     { name: texts.person, width: "minmax(72px, 1fr)", wide: true, show: (one) => <From message={one} /> },
     { name: texts.when, width: "116px", wide: true, show: (one) => <Time at={one.createdAt} /> },
@@ -52,12 +52,11 @@ function Retry({ message }: { message: Message }) {
   const retry = useSend("POST /api/messages/{message}/retry", { done: texts.retried });
   return (
     <Button
+      label={texts.retry}
       kind="quiet"
-      icon={<RotateCcw aria-hidden />}
+      icon={RotateCcw}
       busy={retry.isPending}
       onClick={() => retry.mutate({ path: { message: message.id } })}
-    >
-      {texts.retry}
-    </Button>
+    />
   );
 }

@@ -79,9 +79,7 @@ function Approve() {
         spellCheck={false}
         onChange={(event) => setCode(event.target.value)}
       />
-      <Button type="submit" kind="primary" busy={approve.isPending}>
-        {texts.approve}
-      </Button>
+      <Button label={texts.approve} type="submit" kind="primary" busy={approve.isPending} />
       {approve.error && <Failure error={approve.error} />}
     </form>
   );

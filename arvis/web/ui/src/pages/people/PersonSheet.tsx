@@ -85,9 +85,11 @@ function Rights({ person }: { person: Detail }) {
       />
       {person.role === "member" && (
         <div>
-          <Button busy={change.isPending} onClick={() => make({ paired: !person.paired })}>
-            {person.paired ? texts.unpair : texts.pair}
-          </Button>
+          <Button
+            label={person.paired ? texts.unpair : texts.pair}
+            busy={change.isPending}
+            onClick={() => make({ paired: !person.paired })}
+          />
         </div>
       )}
     </>

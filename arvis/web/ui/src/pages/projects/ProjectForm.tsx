@@ -48,12 +48,12 @@ export function ProjectForm({ known, onSaved, onRemoved }: Props) {
       buttons={
         known && (
           <>
-            <Button busy={undo.isPending} onClick={() => undo.mutate({ path: { project: known.id } })}>
-              {common.undo}
-            </Button>
-            <Button kind="danger" busy={remove.isPending} onClick={() => drop(known.id)}>
-              {common.remove}
-            </Button>
+            <Button
+              label={common.undo}
+              busy={undo.isPending}
+              onClick={() => undo.mutate({ path: { project: known.id } })}
+            />
+            <Button label={common.remove} kind="danger" busy={remove.isPending} onClick={() => drop(known.id)} />
           </>
         )
       }

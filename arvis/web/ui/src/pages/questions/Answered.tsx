@@ -27,7 +27,7 @@ export function Answered({ query, openId, onOpen }: Props) {
       idOf={(wait) => wait.id}
       openId={openId}
       onOpen={(wait) => onOpen(wait.id)}
-      empty={<Empty title={texts.emptyAnswered}>{texts.emptyAnsweredWords}</Empty>}
+      empty={<Empty why={texts.emptyAnsweredWords} title={texts.emptyAnswered} />}
     />
   );
 }

@@ -38,39 +38,33 @@ export function Decide({ wait, keys = false, onAnswered }: { wait: Wait; keys?: 
           {approval && (
             <>
               <Button
+                label={texts.approve}
                 kind="primary"
-                icon={<Check aria-hidden />}
+                icon={Check}
                 aria-keyshortcuts={keys ? "a" : undefined}
                 busy={send.isPending}
                 onClick={approve}
-              >
-                {texts.approve}
-              </Button>
+              />
               {wait.workflowId !== null && (
-                <Button icon={<MessageSquareReply aria-hidden />} onClick={() => setWords("approve")}>
-                  {texts.approveNoted}
-                </Button>
+                <Button label={texts.approveNoted} icon={MessageSquareReply} onClick={() => setWords("approve")} />
               )}
-              <Button icon={<X aria-hidden />} onClick={() => setWords("reject")}>
-                {texts.reject}
-              </Button>
+              <Button label={texts.reject} icon={X} onClick={() => setWords("reject")} />
             </>
           )}
           {isTool(wait) && (
             <>
-              <Button icon={<Pencil aria-hidden />} onClick={() => setWords("edit")}>
-                {texts.edit}
-              </Button>
-              <Button icon={<MessageSquareReply aria-hidden />} onClick={() => setWords("feedback")}>
-                {texts.feedback}
-              </Button>
+              <Button label={texts.edit} icon={Pencil} onClick={() => setWords("edit")} />
+              <Button label={texts.feedback} icon={MessageSquareReply} onClick={() => setWords("feedback")} />
             </>
           )}
           {!approval &&
             wait.choices.map((choice) => (
-              <Button key={choice} busy={send.isPending} onClick={() => answer({ decision: "answer", text: choice })}>
-                {reveal(choice)}
-              </Button>
+              <Button
+                label={reveal(choice)}
+                key={choice}
+                busy={send.isPending}
+                onClick={() => answer({ decision: "answer", text: choice })}
+              />
             ))}
         </div>
       )}

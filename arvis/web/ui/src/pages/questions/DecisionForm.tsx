@@ -43,14 +43,13 @@ export function DecisionForm({ words, wait, busy, onSend, onCancel }: Props) {
       </Field>
       <FormButtons>
         <Button
+          label={texts.send[words]}
           type="submit"
           kind={words === "reject" ? "danger" : "primary"}
           busy={busy}
           disabled={empty || problem !== null}
-        >
-          {texts.send[words]}
-        </Button>
-        {onCancel && <Button onClick={onCancel}>{common.cancel}</Button>}
+        />
+        {onCancel && <Button label={common.cancel} onClick={onCancel} />}
       </FormButtons>
     </Form>
   );

@@ -36,13 +36,13 @@ export function QuestionCard({ wait, open, answered, onOpen, row }: Props) {
         <h2>{headline(wait)}</h2>
         <div className={styles.ways}>
           {wait.workflowId !== null && (
-            <ButtonLink kind="quiet" href={`/workflows/${wait.workflowId}/runs/${wait.executionId}`}>
-              {texts.toRun}
-            </ButtonLink>
+            <ButtonLink
+              label={texts.toRun}
+              kind="quiet"
+              href={`/workflows/${wait.workflowId}/runs/${wait.executionId}`}
+            />
           )}
-          <ButtonLink kind="quiet" href={`/questions/${wait.id}`}>
-            {texts.details}
-          </ButtonLink>
+          <ButtonLink label={texts.details} kind="quiet" href={`/questions/${wait.id}`} />
         </div>
       </header>
       {answered && <p className="muted">{texts.isAnswered}</p>}

@@ -1,9 +1,7 @@
-import type { ReactNode } from "react";
-import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
 import { Raw } from "../../parts/raw";
 import { ResourceSheet } from "../../parts/resource";
-import { Code, Facts, UntrustedText } from "../../parts/show";
+import { Code, Facts, linkTo, UntrustedText } from "../../parts/show";
 import { Summary } from "../../parts/timeline";
 import { Decide } from "./Decide";
 import { What } from "./QuestionCard";
@@ -32,15 +30,8 @@ export function QuestionSheet({ id, onClose }: { id: string; onClose: () => void
 
 /** The text of the answer, if it has one. */
 function Given({ wait }: { wait: Wait }) {
-  const {
-    note,
-    text,
-    arguments: changed,
-  } = (wait.answer ?? {}) as {
-    note?: string | null;
-    text?: string | null;
-    arguments?: unknown;
-  };
+  const answer = (wait.answer ?? {}) as { note?: string | null; text?: string | null; arguments?: unknown };
+  const { note, text, arguments: changed } = answer;
   return (
     <>
       {(note || text) && (
@@ -54,18 +45,15 @@ function Given({ wait }: { wait: Wait }) {
 }
 
 function Ways({ wait }: { wait: Wait }) {
-  const ways: [string, string, string | null][] = [
-    [texts.message, "/messages", wait.messageId],
-    [texts.run, wait.workflowId === null ? "/executions" : `/workflows/${wait.workflowId}/runs`, wait.executionId],
-    [texts.conversation, "/conversations", wait.conversationId],
-  ];
-  const facts: [string, ReactNode][] = ways.map(([name, page, id]) => [
-    name,
-    id && (
-      <Link href={`${page}/${id}`}>
-        <UntrustedText text={id} />
-      </Link>
-    ),
-  ]);
-  return <Facts of={[...facts, [texts.hash, wait.change && <code>{wait.change.hash}</code>]]} />;
+  const runs = wait.workflowId === null ? "/executions" : `/workflows/${wait.workflowId}/runs`;
+  return (
+    <Facts
+      of={[
+        [texts.message, linkTo("/messages", wait.messageId)],
+        [texts.run, linkTo(runs, wait.executionId)],
+        [texts.conversation, linkTo("/conversations", wait.conversationId)],
+        [texts.hash, wait.change && <code>{wait.change.hash}</code>],
+      ]}
+    />
+  );
 }

@@ -61,14 +61,14 @@ function Open({ query, openId, filtered, onOpen }: OpenProps) {
   if (places.length > 0) {
     return (
       <Cards places={places} onHover={hover} openId={openId} onOpen={onOpen}>
-        {waits.more !== null && <Button onClick={waits.more}>{common.more}</Button>}
+        {waits.more !== null && <Button label={common.more} onClick={waits.more} />}
       </Cards>
     );
   }
   if (waits.error !== null) return <Failure error={waits.error} retry={waits.retry} />;
   if (waits.loading) return <Skeleton />;
-  if (filtered) return <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>;
-  return <Empty title={texts.empty}>{texts.emptyWhy}</Empty>;
+  if (filtered) return <Empty why={texts.noMatchWhy} title={texts.noMatch} />;
+  return <Empty why={texts.emptyWhy} title={texts.empty} />;
 }
 
 type CardsProps = {

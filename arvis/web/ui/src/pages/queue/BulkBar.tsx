@@ -52,22 +52,17 @@ export function BulkBar({ chosen, choose, filter, more }: Props) {
         <strong>{all ? texts.everything : texts.selected(count(chosen.size))}</strong>
         {VERBS.map((verb) => (
           <Button
+            label={texts.verbs[verb]}
             key={verb}
             kind={verb === "delete" ? "danger" : "plain"}
             busy={busy !== null}
             onClick={() => void act(verb)}
-          >
-            {texts.verbs[verb]}
-          </Button>
+          />
         ))}
         {filter !== null && more && !everything && (
-          <Button kind="quiet" onClick={() => setEverything(true)}>
-            {texts.all}
-          </Button>
+          <Button label={texts.all} kind="quiet" onClick={() => setEverything(true)} />
         )}
-        <Button kind="quiet" onClick={() => choose(new Set())}>
-          {texts.none}
-        </Button>
+        <Button label={texts.none} kind="quiet" onClick={() => choose(new Set())} />
         {busy !== null && busy > 0 && <span className="muted">{texts.busy(count(busy))}</span>}
       </div>
       {outcome && outcome.refused.length > 0 && <Refused outcome={outcome} />}

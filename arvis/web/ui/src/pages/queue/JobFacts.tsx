@@ -1,9 +1,8 @@
-import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
 import type { Answer } from "../../api/types";
-import { Facts, Money, Time, UntrustedText } from "../../parts/show";
-import { count, sentences } from "../../words/format";
+import { Facts, linkTo, Money, Time, UntrustedText } from "../../parts/show";
+import { count, reveal, sentences } from "../../words/format";
 import { conversationOf, JobState, waitsForTime } from "./job";
 import { texts } from "./texts";
 
@@ -15,19 +14,19 @@ const LOOK = 200;
 /** The most important facts of a job, with links to related pages. */
 export function JobHead({ job }: { job: Job }) {
   return (
-    <Rows
+    <Facts
       of={[
         [texts.status, <JobState key="status" status={job.status} />],
         [texts.next, waitsForTime(job) && <Time at={job.runAt} />],
         [texts.behind, job.status === "pending" && <PlaceInLane job={job} />],
-        [texts.agent, job.agent && <To href={`/agents/${job.agent}`} words={job.agent} />],
+        [texts.agent, linkTo("/agents", job.agent)],
         [texts.from, job.person && <UntrustedText text={job.person} />],
         [
           texts.place,
           job.platform && <UntrustedText text={[job.platform, job.connector, job.channelId].join(" · ")} />,
         ],
-        [texts.message, job.messageId && <To href={`/messages/${job.messageId}`} words={job.messageId} />],
-        [texts.mergedInto, job.mergedInto && <To href={`/queue/${job.mergedInto}`} words={job.mergedInto} />],
+        [texts.message, linkTo("/messages", job.messageId)],
+        [texts.mergedInto, linkTo("/queue", job.mergedInto)],
       ]}
     />
   );
@@ -35,14 +34,18 @@ export function JobHead({ job }: { job: Job }) {
 
 /** All other facts of a job. */
 export function JobFacts({ job, story }: { job: Job; story: Story | null }) {
-  const conversation = conversationOf(job);
   return (
-    <Rows
+    <Facts
       of={[
         [texts.kind, texts.kinds[job.kind]],
-        [texts.run, job.executionId && <To href={`/executions/${job.executionId}`} words={job.executionId} />],
-        [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],
-        [texts.lane, <To key="lane" href={`/queue?lane=${encodeURIComponent(job.lane)}`} words={job.lane} />],
+        [texts.run, linkTo("/executions", job.executionId)],
+        [texts.conversation, linkTo("/conversations", conversationOf(job))],
+        [
+          texts.lane,
+          <Link key="lane" href={`/queue?lane=${encodeURIComponent(job.lane)}`}>
+            {reveal(job.lane)}
+          </Link>,
+        ],
         [texts.priority, texts.priorityOf(count(job.priority))],
         [texts.attempts, count(job.attempts)],
         [texts.crashes, job.crashes > 0 && count(job.crashes)],
@@ -56,21 +59,8 @@ export function JobFacts({ job, story }: { job: Job; story: Story | null }) {
   );
 }
 
-/** Facts without those that do not apply. */
-function Rows({ of }: { of: [string, ReactNode][] }) {
-  return <Facts of={of.map(([name, value]) => [name, value === false ? null : value])} />;
-}
-
 function tokensOf(story: Story): string {
   return texts.tokensOf(count(story.inputTokens), count(story.outputTokens));
-}
-
-function To({ href, words }: { href: string; words: string }) {
-  return (
-    <Link href={href}>
-      <UntrustedText text={words} />
-    </Link>
-  );
 }
 
 /** The number of jobs ahead of this job in its lane; the jobs of a lane run one after the other. */

@@ -72,23 +72,18 @@ function Actions({ job, onEdit, onGone }: { job: Detail; onEdit: () => void; onG
     <>
       {mayRetry(job) && (
         <Button
+          label={texts.retry}
           kind="primary"
-          icon={<RotateCcw aria-hidden />}
+          icon={RotateCcw}
           aria-keyshortcuts="r"
           busy={retry.isPending}
           onClick={again}
-        >
-          {texts.retry}
-        </Button>
+        />
       )}
-      {mayEdit(job) && (
-        <Button icon={<Pencil aria-hidden />} onClick={onEdit}>
-          {texts.edit}
-        </Button>
-      )}
+      {mayEdit(job) && <Button label={texts.edit} icon={Pencil} onClick={onEdit} />}
       {mayCancel(job) && (
         <AskButton
-          icon={<X aria-hidden />}
+          icon={X}
           busy={cancel.isPending}
           label={texts.cancel}
           title={texts.askCancel}
@@ -99,7 +94,7 @@ function Actions({ job, onEdit, onGone }: { job: Detail; onEdit: () => void; onG
       {mayRemove(job) && (
         <AskButton
           kind="danger"
-          icon={<Trash2 aria-hidden />}
+          icon={Trash2}
           busy={remove.isPending}
           label={texts.remove}
           title={texts.askRemove}

@@ -43,14 +43,12 @@ export default function QueuePage() {
           <FilterChoice label={texts.kind} name="kind" all={texts.everyKind} options={KINDS} />
           <AgentFilter />
           {lane && (
-            <Button onClick={() => setLane("")} title={texts.allLanes}>
-              {texts.oneLane(reveal(lane))} ×
-            </Button>
+            <Button label={`${texts.oneLane(reveal(lane))} ×`} title={texts.allLanes} onClick={() => setLane("")} />
           )}
         </>
       }
       filtered={filtered}
-      action={<ButtonLink href="/chat">{texts.emptyAction}</ButtonLink>}
+      action={<ButtonLink label={texts.emptyAction} href="/chat" />}
       selection={mayAct ? { chosen, choose } : undefined}
       sheet={(id, opening) => <JobSheet id={id} {...opening} />}
     >

@@ -1,7 +1,7 @@
 import { RotateCcw } from "lucide-react";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Time, UntrustedText } from "../../parts/show";
+import { NOTHING, Time, UntrustedText } from "../../parts/show";
 import { reasonInWords } from "../../parts/steps";
 import type { Column } from "../../parts/table";
 import { type Job, JobState, mayRetry, waitsForTime } from "./job";
@@ -18,7 +18,7 @@ export function columns(mayAct: boolean): Column<Job>[] {
       name: texts.agent,
       width: "minmax(72px, 1fr)",
       wide: true,
-      show: (job) => (job.agent ? <UntrustedText text={job.agent} /> : <span className="muted">–</span>),
+      show: (job) => (job.agent ? <UntrustedText text={job.agent} /> : NOTHING),
     },
     {
       name: texts.from,
@@ -60,12 +60,11 @@ function Retry({ job }: { job: Job }) {
   const retry = useSend("POST /api/jobs/{job}/retry", { done: texts.retried });
   return (
     <Button
+      label={texts.retry}
       kind="quiet"
-      icon={<RotateCcw aria-hidden />}
+      icon={RotateCcw}
       busy={retry.isPending}
       onClick={() => retry.mutate({ path: { job: job.id }, body: {} })}
-    >
-      {texts.retry}
-    </Button>
+    />
   );
 }

@@ -34,11 +34,7 @@ export function History({ id }: { id: string }) {
           </li>
         ))}
       </ul>
-      {pages.more && (
-        <Button kind="quiet" onClick={pages.more}>
-          {texts.older}
-        </Button>
-      )}
+      {pages.more && <Button label={texts.older} kind="quiet" onClick={pages.more} />}
     </>
   );
 }

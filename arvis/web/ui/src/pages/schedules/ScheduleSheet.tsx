@@ -57,21 +57,21 @@ function Actions({ of: one, onEdit, onRemoved }: { of: ScheduleDetail; onEdit: (
     );
   return (
     <>
-      <Button kind="primary" icon={<Play aria-hidden />} busy={run.isPending} onClick={() => run.mutate({ path })}>
-        {texts.runNow}
-      </Button>
-      <Button icon={<Pencil aria-hidden />} onClick={onEdit}>
-        {common.edit}
-      </Button>
-      <Button busy={change.isPending} onClick={() => change.mutate({ path, body: { enabled: !one.enabled } })}>
-        {one.enabled ? texts.pause : texts.resume}
-      </Button>
-      <Button busy={undo.isPending} onClick={() => void undoLast()}>
-        {texts.undoLast}
-      </Button>
-      <Button kind="danger" busy={remove.isPending} onClick={() => void drop()}>
-        {common.remove}
-      </Button>
+      <Button
+        label={texts.runNow}
+        kind="primary"
+        icon={Play}
+        busy={run.isPending}
+        onClick={() => run.mutate({ path })}
+      />
+      <Button label={common.edit} icon={Pencil} onClick={onEdit} />
+      <Button
+        label={one.enabled ? texts.pause : texts.resume}
+        busy={change.isPending}
+        onClick={() => change.mutate({ path, body: { enabled: !one.enabled } })}
+      />
+      <Button label={texts.undoLast} busy={undo.isPending} onClick={() => void undoLast()} />
+      <Button label={common.remove} kind="danger" busy={remove.isPending} onClick={() => void drop()} />
     </>
   );
 }

@@ -34,5 +34,5 @@ function FirstRun() {
   const owns = useMay("owner");
   const setup = useApi("GET /api/setup", owns ? {} : null);
   if (setup.data?.done !== false) return null;
-  return <ButtonLink href="/welcome">{texts.finish}</ButtonLink>;
+  return <ButtonLink label={texts.finish} href="/welcome" />;
 }

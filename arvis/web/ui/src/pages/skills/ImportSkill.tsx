@@ -72,10 +72,8 @@ export function ImportSkill({ onClose, onMade }: { onClose: () => void; onMade: 
           <SkillFacts skill={found.skill} />
           {make.error && <Failure error={make.error} />}
           <FormButtons>
-            <Button kind="primary" busy={make.isPending} onClick={send}>
-              {texts.importIt}
-            </Button>
-            <Button onClick={back}>{texts.back}</Button>
+            <Button label={texts.importIt} kind="primary" busy={make.isPending} onClick={send} />
+            <Button label={texts.back} onClick={back} />
           </FormButtons>
         </>
       )}

@@ -83,17 +83,13 @@ function Actions({ skill, onEdit, onGone }: { skill: SkillDetail; onEdit: () => 
   };
   return (
     <>
-      <Button icon={<Pencil aria-hidden />} onClick={onEdit}>
-        {common.edit}
-      </Button>
+      <Button label={common.edit} icon={Pencil} onClick={onEdit} />
       {skill.source === "imported" && (
         <>
-          <Button icon={<Undo2 aria-hidden />} busy={undo.isPending} onClick={back}>
-            {texts.undoText}
-          </Button>
+          <Button label={texts.undoText} icon={Undo2} busy={undo.isPending} onClick={back} />
           <AskButton
             kind="danger"
-            icon={<Trash2 aria-hidden />}
+            icon={Trash2}
             busy={remove.isPending}
             label={common.remove}
             words={texts.removeWhy(reveal(skill.name))}

@@ -47,7 +47,7 @@ export function Groups({ usage }: { usage: Usage }) {
           show: (group) => (group.averageMs === null ? "–" : duration(group.averageMs)),
         },
       ]}
-      empty={<Empty title={texts.empty}>{texts.emptyWhy}</Empty>}
+      empty={<Empty why={texts.emptyWhy} title={texts.empty} />}
     />
   );
 }

@@ -49,7 +49,7 @@ export default function UsagePage() {
       <Loaded of={perDay}>
         {(usage) =>
           usage.total.calls === 0 ? (
-            <Empty title={texts.empty}>{texts.emptyWhy}</Empty>
+            <Empty why={texts.emptyWhy} title={texts.empty} />
           ) : (
             <>
               <Sums total={usage.total} />

@@ -26,7 +26,7 @@ export function AddKey({ onClose }: { onClose: () => void }) {
           <Once title={texts.keyOnce} why={texts.keyOnceWhy} value={make.data.key} />
           <h3>{texts.example}</h3>
           <Code value={example(make.data.key, role)} label={texts.example} />
-          <Button onClick={onClose}>{texts.done}</Button>
+          <Button label={texts.done} onClick={onClose} />
         </>
       ) : (
         <Form label={texts.addKey} onSend={send} by={[make]} save={texts.make}>

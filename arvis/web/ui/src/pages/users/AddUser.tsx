@@ -18,7 +18,7 @@ export function AddUser({ onClose }: { onClose: () => void }) {
       {add.data ? (
         <>
           <Once title={texts.link} why={texts.linkWhy} value={add.data.link.url} />
-          <Button onClick={onClose}>{texts.done}</Button>
+          <Button label={texts.done} onClick={onClose} />
         </>
       ) : (
         <Form label={texts.addUser} onSend={send} by={[add]} save={texts.add}>

@@ -32,11 +32,7 @@ export function Keys({ pages, openId, onOpen, action }: Props) {
         { name: texts.madeBy, width: "112px", show: (key) => <bdi>{key.createdBy}</bdi> },
         { name: texts.used, width: "132px", show: (key) => <Time at={key.lastUsedAt} /> },
       ]}
-      empty={
-        <Empty title={texts.noKeys} action={action}>
-          {texts.noKeysWhy}
-        </Empty>
-      }
+      empty={<Empty why={texts.noKeysWhy} title={texts.noKeys} action={action} />}
     />
   );
 }

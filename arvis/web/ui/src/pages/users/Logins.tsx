@@ -29,11 +29,10 @@ export function Logins({ pages }: { pages: Pages<Login> }) {
               <Status tone="good">{texts.thisOne}</Status>
             ) : (
               <Button
+                label={texts.end}
                 aria-label={texts.endOf(reveal(login.device))}
                 onClick={() => end.mutate({ path: { session: login.id } })}
-              >
-                {texts.end}
-              </Button>
+              />
             ),
         },
       ]}

@@ -55,9 +55,7 @@ function Entry({ user, onGone }: { user: User; onGone: () => void }) {
   return (
     <>
       <FormButtons>
-        <Button busy={link.isPending} onClick={() => link.mutate({ path })}>
-          {texts.newLink}
-        </Button>
+        <Button label={texts.newLink} busy={link.isPending} onClick={() => link.mutate({ path })} />
         {user.id !== FIRST_USER && (
           <AskButton
             kind="danger"

@@ -60,11 +60,7 @@ function UsersTab({ adding }: { adding: boolean }) {
     <Page
       title={texts.title}
       about={texts.about}
-      actions={
-        <ButtonLink href={ADD_USER} kind="primary" icon={<UserPlus aria-hidden />}>
-          {texts.addUser}
-        </ButtonLink>
-      }
+      actions={<ButtonLink label={texts.addUser} href={ADD_USER} kind="primary" icon={UserPlus} />}
       sheet={sheet}
     >
       <Tabs label={texts.parts} tabs={TABS} current={ALL} />
@@ -77,11 +73,7 @@ function KeysTab({ adding }: { adding: boolean }) {
   const pages = useList("GET /api/keys", {});
   const { id, open, close } = useDetail(KEYS);
   const [, navigate] = useLocation();
-  const add = (
-    <ButtonLink href={ADD_KEY} kind="primary" icon={<KeyRound aria-hidden />}>
-      {texts.addKey}
-    </ButtonLink>
-  );
+  const add = <ButtonLink label={texts.addKey} href={ADD_KEY} kind="primary" icon={KeyRound} />;
   const sheet = adding ? (
     <AddKey onClose={() => navigate(KEYS)} />
   ) : (

@@ -21,7 +21,7 @@ export function Secret({ hook, onSeen }: { hook: Webhook; onSeen: () => void }) 
       </p>
       <p>{texts.try}</p>
       <Code value={exampleOf(hook, window.location.origin)} label={texts.try} />
-      <Button onClick={onSeen}>{texts.understood}</Button>
+      <Button label={texts.understood} onClick={onSeen} />
     </section>
   );
 }

@@ -48,11 +48,9 @@ function Actions({ hook, onEdit, onFresh, onRemoved }: ActionsProps) {
   const remove = useSend("DELETE /api/webhooks/{webhook}", { done: texts.removed });
   return (
     <>
-      <Button icon={<Pencil aria-hidden />} onClick={onEdit}>
-        {common.edit}
-      </Button>
+      <Button label={common.edit} icon={Pencil} onClick={onEdit} />
       <AskButton
-        icon={<KeyRound aria-hidden />}
+        icon={KeyRound}
         busy={rotate.isPending}
         label={texts.rotate}
         title={texts.rotateTitle}

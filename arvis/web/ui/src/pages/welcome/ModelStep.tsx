@@ -68,9 +68,7 @@ function Key({ provider, onDone }: { provider: Provider; onDone: StepProps["onDo
       {attempt.isPending && <p role="status">{texts.model.testing}</p>}
       {attempt.data && !attempt.isPending && <TrialResult trial={attempt.data} free={free} />}
       <FormButtons>
-        <Button type="submit" kind="primary" busy={attempt.isPending || add.isPending}>
-          {texts.model.keep}
-        </Button>
+        <Button label={texts.model.keep} type="submit" kind="primary" busy={attempt.isPending || add.isPending} />
       </FormButtons>
     </Form>
   );

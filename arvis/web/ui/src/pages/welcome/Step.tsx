@@ -51,9 +51,7 @@ export function Step({ number, title, about, state, note, onResume, arrives, chi
         {state === "skipped" && (
           <>
             <p className="muted">{texts.skipped}</p>
-            <Button kind="quiet" aria-label={`${texts.doNow}: ${title}`} onClick={onResume}>
-              {texts.doNow}
-            </Button>
+            <Button label={texts.doNow} kind="quiet" aria-label={`${texts.doNow}: ${title}`} onClick={onResume} />
           </>
         )}
       </div>
@@ -69,9 +67,5 @@ export function Step({ number, title, about, state, note, onResume, arrives, chi
 
 /** The button that skips a step. */
 export function Skip({ onSkip, words = texts.skip }: { onSkip: () => void; words?: string }) {
-  return (
-    <Button kind="quiet" onClick={onSkip}>
-      {words}
-    </Button>
-  );
+  return <Button label={words} kind="quiet" onClick={onSkip} />;
 }

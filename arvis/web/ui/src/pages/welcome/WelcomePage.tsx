@@ -48,10 +48,8 @@ export default function WelcomePage() {
       actions={
         current && (
           <>
-            <ButtonLink href="/chat">{texts.later}</ButtonLink>
-            <Button kind="quiet" busy={dismiss.isPending} onClick={leave}>
-              {texts.putAway}
-            </Button>
+            <ButtonLink label={texts.later} href="/chat" />
+            <Button label={texts.putAway} kind="quiet" busy={dismiss.isPending} onClick={leave} />
           </>
         )
       }
@@ -133,9 +131,7 @@ function Finished({ busy, onFinish }: { busy: boolean; onFinish: () => void }) {
       </ul>
       <p className="muted">{texts.guides}</p>
       <FormButtons>
-        <Button kind="primary" busy={busy} onClick={onFinish}>
-          {texts.finish}
-        </Button>
+        <Button label={texts.finish} kind="primary" busy={busy} onClick={onFinish} />
       </FormButtons>
     </Section>
   );

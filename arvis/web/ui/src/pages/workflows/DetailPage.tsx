@@ -57,9 +57,7 @@ export function DetailPage({ id, tab, version = null }: { id: string; tab: strin
 export function Gone() {
   return (
     <Page title={texts.title}>
-      <Empty title={texts.gone} action={<ButtonLink href={HOME}>{texts.all}</ButtonLink>}>
-        {texts.goneWhy}
-      </Empty>
+      <Empty why={texts.goneWhy} title={texts.gone} action={<ButtonLink label={texts.all} href={HOME} />} />
     </Page>
   );
 }
@@ -82,12 +80,8 @@ function Actions({ workflow }: { workflow: WorkflowDetail }) {
             <Enabled of={workflow} />
             <span aria-hidden>{workflow.enabled ? texts.on : texts.off}</span>
           </span>
-          <ButtonLink href={addressOf(workflow.id, "edit")} icon={<Pencil aria-hidden />}>
-            {texts.edit}
-          </ButtonLink>
-          <Button kind="primary" icon={<Play aria-hidden />} onClick={() => setOpen(true)}>
-            {texts.run}
-          </Button>
+          <ButtonLink label={texts.edit} href={addressOf(workflow.id, "edit")} icon={Pencil} />
+          <Button label={texts.run} kind="primary" icon={Play} onClick={() => setOpen(true)} />
           {open && <RunDialog workflow={workflow} onClose={close} />}
         </>
       )}

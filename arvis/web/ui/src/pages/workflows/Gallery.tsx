@@ -44,11 +44,7 @@ export function Gallery() {
 }
 
 export function Back() {
-  return (
-    <ButtonLink kind="quiet" href={HOME} icon={<ArrowLeft aria-hidden />}>
-      {texts.all}
-    </ButtonLink>
-  );
+  return <ButtonLink label={texts.all} kind="quiet" href={HOME} icon={ArrowLeft} />;
 }
 
 function Blank() {
@@ -56,9 +52,7 @@ function Blank() {
   if (!operates) return null;
   return (
     <div>
-      <ButtonLink kind="primary" href={`${HOME}/new`} icon={<Plus aria-hidden />}>
-        {texts.add}
-      </ButtonLink>
+      <ButtonLink label={texts.add} kind="primary" href={`${HOME}/new`} icon={Plus} />
     </div>
   );
 }
@@ -87,9 +81,12 @@ function Card({ of: one }: { of: Example }) {
       <p className="muted">{texts.nodes(documentOf(one).nodes.length)}</p>
       {operates && (
         <div>
-          <Button busy={make.isPending} aria-label={texts.gallery.takeOf(reveal(name))} onClick={take}>
-            {texts.gallery.take}
-          </Button>
+          <Button
+            label={texts.gallery.take}
+            busy={make.isPending}
+            aria-label={texts.gallery.takeOf(reveal(name))}
+            onClick={take}
+          />
         </div>
       )}
     </li>

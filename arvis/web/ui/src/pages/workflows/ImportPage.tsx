@@ -44,9 +44,7 @@ export function ImportPage() {
           {bring.error?.status === REFUSED && problems.length > 0 && (
             <div className={styles.anyway}>
               <p className="muted">{says.anywayWhy}</p>
-              <Button busy={bring.isPending} onClick={() => send(true)}>
-                {says.anyway}
-              </Button>
+              <Button label={says.anyway} busy={bring.isPending} onClick={() => send(true)} />
             </div>
           )}
           <Field label={says.file} hint={says.fileHint} error={tooLarge ? says.tooLarge : null}>
@@ -70,9 +68,13 @@ export function ImportPage() {
             <input value={name} onChange={(event) => setName(event.target.value)} />
           </Field>
           <FormButtons>
-            <Button type="submit" kind="primary" busy={bring.isPending} disabled={text.trim() === ""}>
-              {says.check}
-            </Button>
+            <Button
+              label={says.check}
+              type="submit"
+              kind="primary"
+              busy={bring.isPending}
+              disabled={text.trim() === ""}
+            />
           </FormButtons>
         </Form>
       </div>

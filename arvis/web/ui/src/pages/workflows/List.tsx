@@ -5,8 +5,8 @@ import { useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
 import { Chips, Page, SearchField, useFilter } from "../../parts/page";
-import { Status, Time, UntrustedText } from "../../parts/show";
-import { Empty } from "../../parts/states";
+import { NOTHING, Status, Time, UntrustedText } from "../../parts/show";
+import { EmptyList } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count, reveal } from "../../words/format";
 import { RowActions } from "./RowActions";
@@ -51,16 +51,11 @@ export function List() {
         idOf={(one) => one.id}
         onOpen={(one) => navigate(addressOf(one.id))}
         empty={
-          state || q ? (
-            <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>
-          ) : (
-            <Empty
-              title={texts.empty}
-              action={operates && <ButtonLink href={`${HOME}/examples`}>{texts.examples}</ButtonLink>}
-            >
-              {texts.emptyWhy}
-            </Empty>
-          )
+          <EmptyList
+            texts={texts}
+            filtered={Boolean(state || q)}
+            action={operates && <ButtonLink label={texts.examples} href={`${HOME}/examples`} />}
+          />
         }
       />
       {running && <RunDialog workflow={running} onClose={() => setRunning(null)} />}
@@ -71,15 +66,9 @@ export function List() {
 function Beginnings() {
   return (
     <>
-      <ButtonLink href={`${HOME}/import`} icon={<FileInput aria-hidden />}>
-        {texts.bringIn}
-      </ButtonLink>
-      <ButtonLink href={`${HOME}/examples`} icon={<LayoutTemplate aria-hidden />}>
-        {texts.examples}
-      </ButtonLink>
-      <ButtonLink kind="primary" href={`${HOME}/new`} icon={<Plus aria-hidden />}>
-        {texts.add}
-      </ButtonLink>
+      <ButtonLink label={texts.bringIn} href={`${HOME}/import`} icon={FileInput} />
+      <ButtonLink label={texts.examples} href={`${HOME}/examples`} icon={LayoutTemplate} />
+      <ButtonLink label={texts.add} kind="primary" href={`${HOME}/new`} icon={Plus} />
     </>
   );
 }
@@ -112,7 +101,7 @@ function columnsFor(operates: boolean, onRun: (one: Workflow) => void): Column<W
     {
       name: texts.live,
       width: "60px",
-      show: (one) => (one.liveRuns > 0 ? count(one.liveRuns) : <span className="muted">–</span>),
+      show: (one) => (one.liveRuns > 0 ? count(one.liveRuns) : NOTHING),
     },
   ];
   const actions: Column<Workflow> = {

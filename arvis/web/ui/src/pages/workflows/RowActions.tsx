@@ -22,9 +22,7 @@ export function RowActions({ of: one, onRun }: Props) {
     <span className={styles.rowActions}>
       {operates && (
         <>
-          <IconButton label={texts.runOf(name)} onClick={onRun}>
-            <Play aria-hidden />
-          </IconButton>
+          <IconButton icon={Play} label={texts.runOf(name)} onClick={onRun} />
           <EditLink of={one} />
         </>
       )}
@@ -49,9 +47,7 @@ export function More({ of: one }: { of: Pick<Workflow, "id" | "name"> }) {
   const file = `/api/workflows/${encodeURIComponent(one.id)}/export?form=`;
   return (
     <>
-      <IconButton label={texts.moreOf(reveal(one.name))} popoverTarget={id}>
-        <Ellipsis aria-hidden />
-      </IconButton>
+      <IconButton icon={Ellipsis} label={texts.moreOf(reveal(one.name))} popoverTarget={id} />
       <div id={id} popover="auto" className={styles.menu}>
         <a href={`${file}json`} download>
           {texts.exportJson}

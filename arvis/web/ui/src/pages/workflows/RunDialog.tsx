@@ -32,9 +32,7 @@ function RunForm({ of: known }: { of: WorkflowDetail }) {
       <>
         <p>{texts.cannotRun}</p>
         <FormButtons>
-          <ButtonLink kind="primary" href={addressOf(known.id, "edit")}>
-            {texts.edit}
-          </ButtonLink>
+          <ButtonLink label={texts.edit} kind="primary" href={addressOf(known.id, "edit")} />
         </FormButtons>
       </>
     );
@@ -63,9 +61,7 @@ function RunForm({ of: known }: { of: WorkflowDetail }) {
         </Field>
       )}
       <FormButtons>
-        <Button type="submit" kind="primary" busy={begin.isPending}>
-          {texts.begin}
-        </Button>
+        <Button label={texts.begin} type="submit" kind="primary" busy={begin.isPending} />
       </FormButtons>
     </Form>
   );

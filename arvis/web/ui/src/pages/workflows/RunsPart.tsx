@@ -1,8 +1,8 @@
 import { useLocation } from "wouter";
 import { useList } from "../../api/hooks";
 import { Chips, useFilter } from "../../parts/page";
-import { Money, Time, UntrustedText } from "../../parts/show";
-import { Empty } from "../../parts/states";
+import { Money, NOTHING, Time, UntrustedText } from "../../parts/show";
+import { EmptyList } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count } from "../../words/format";
 import { texts } from "./texts";
@@ -14,11 +14,11 @@ const COLUMNS: Column<Run>[] = [
   { name: texts.began, width: "130px", show: (run) => <Time at={run.startedAt} /> },
   { name: texts.source, width: "minmax(100px, 1fr)", show: (run) => <Source source={run.source} /> },
   { name: texts.version, width: "70px", show: (run) => count(run.version) },
-  { name: texts.took, width: "90px", show: (run) => took(run) ?? <span className="muted">–</span> },
+  { name: texts.took, width: "90px", show: (run) => took(run) ?? NOTHING },
   {
     name: texts.cost,
     width: "80px",
-    show: (run) => (run.costUsd > 0 ? <Money usd={run.costUsd} /> : <span className="muted">–</span>),
+    show: (run) => (run.costUsd > 0 ? <Money usd={run.costUsd} /> : NOTHING),
   },
   { name: texts.note, width: "minmax(100px, 2fr)", show: (run) => run.error && <UntrustedText text={run.error} /> },
 ];
@@ -38,13 +38,7 @@ export function RunsPart({ workflow }: { workflow: WorkflowDetail }) {
         pages={pages}
         idOf={(run) => run.id}
         onOpen={(run) => navigate(addressOf(workflow.id, "runs", run.id))}
-        empty={
-          status === "" ? (
-            <Empty title={texts.noRuns}>{texts.noRunsWhy}</Empty>
-          ) : (
-            <Empty title={texts.noRunsMatch}>{texts.noRunsMatchWhy}</Empty>
-          )
-        }
+        empty={<EmptyList texts={texts.runList} filtered={status !== ""} />}
       />
     </>
   );

@@ -51,11 +51,7 @@ export function VersionView({ workflow, number, all }: Props) {
         number === workflow.version ? (
           <span className="muted">{texts.sameVersion}</span>
         ) : (
-          operates && (
-            <Button icon={<Undo2 aria-hidden />} busy={restore.isPending} onClick={bringBack}>
-              {texts.restore}
-            </Button>
-          )
+          operates && <Button label={texts.restore} icon={Undo2} busy={restore.isPending} onClick={bringBack} />
         )
       }
     >

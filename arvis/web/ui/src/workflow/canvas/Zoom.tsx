@@ -18,16 +18,10 @@ export function Zoom() {
   return (
     <Panel position="bottom-left" className={styles.zoom}>
       <div role="group" aria-label={texts.view}>
-        <IconButton label={texts.zoomOut} disabled={zoom <= LEAST_ZOOM * 100} onClick={() => step(-1)}>
-          <Minus aria-hidden />
-        </IconButton>
+        <IconButton icon={Minus} label={texts.zoomOut} disabled={zoom <= LEAST_ZOOM * 100} onClick={() => step(-1)} />
         <span>{texts.percent(zoom)}</span>
-        <IconButton label={texts.zoomIn} disabled={zoom >= MOST_ZOOM * 100} onClick={() => step(1)}>
-          <Plus aria-hidden />
-        </IconButton>
-        <IconButton label={texts.fit} onClick={() => void fitView({ maxZoom: 1, padding: 0.08 })}>
-          <Maximize aria-hidden />
-        </IconButton>
+        <IconButton icon={Plus} label={texts.zoomIn} disabled={zoom >= MOST_ZOOM * 100} onClick={() => step(1)} />
+        <IconButton icon={Maximize} label={texts.fit} onClick={() => void fitView({ maxZoom: 1, padding: 0.08 })} />
       </div>
     </Panel>
   );

@@ -62,9 +62,7 @@ export function ConnectDialog({ document, node, onConnect, onClose }: Props) {
               </Field>
             )}
             <FormButtons>
-              <Button type="submit" kind="primary" disabled={target === undefined}>
-                {texts.connect.yes}
-              </Button>
+              <Button label={texts.connect.yes} type="submit" kind="primary" disabled={target === undefined} />
             </FormButtons>
           </Form>
         )}

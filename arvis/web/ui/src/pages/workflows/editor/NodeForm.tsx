@@ -113,22 +113,23 @@ function Doings({ editor, node }: { editor: Editor; node: WorkflowNode }) {
     <div className={styles.doings}>
       {leads && (
         <Button
-          icon={folded ? <ChevronsUpDown aria-hidden /> : <ChevronsDownUp aria-hidden />}
+          label={texts.panel.fold}
+          icon={folded ? ChevronsUpDown : ChevronsDownUp}
           aria-pressed={folded}
           onClick={() => dispatch({ do: "fold", id: node.id })}
-        >
-          {texts.panel.fold}
-        </Button>
+        />
       )}
       <Button
-        icon={<Copy aria-hidden />}
+        label={texts.panel.duplicate}
+        icon={Copy}
         onClick={() => dispatch({ do: "paste", clip: clipOf(document, new Set([node.id])) })}
-      >
-        {texts.panel.duplicate}
-      </Button>
-      <Button kind="danger" icon={<Trash2 aria-hidden />} onClick={() => dispatch({ do: "remove", nodes: [node.id] })}>
-        {texts.panel.remove}
-      </Button>
+      />
+      <Button
+        label={texts.panel.remove}
+        kind="danger"
+        icon={Trash2}
+        onClick={() => dispatch({ do: "remove", nodes: [node.id] })}
+      />
     </div>
   );
 }

@@ -46,11 +46,7 @@ export function SidePanel(props: Props) {
     >
       <header>
         <h2>{title}</h2>
-        {closes && (
-          <IconButton label={texts.panel.close} onClick={onClose}>
-            <X aria-hidden />
-          </IconButton>
-        )}
+        {closes && <IconButton icon={X} label={texts.panel.close} onClick={onClose} />}
       </header>
       <div ref={box} className={styles.panelBody}>
         {body}
@@ -89,12 +85,11 @@ function contentOf({ editor, view, disabled, onShow, onLook }: Props) {
       <p>{texts.panel.lineAbout(one, how, other)}</p>
       {!disabled && (
         <Button
+          label={texts.panel.disconnect}
           kind="danger"
-          icon={<Trash2 aria-hidden />}
+          icon={Trash2}
           onClick={() => dispatch({ do: "remove", lines: [...lines] })}
-        >
-          {texts.panel.disconnect}
-        </Button>
+        />
       )}
     </>
   );

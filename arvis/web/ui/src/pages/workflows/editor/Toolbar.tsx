@@ -30,17 +30,13 @@ export function Toolbar(props: Props) {
   const state = id === null ? "new" : dirty ? "dirty" : "clean";
   return (
     <header className={styles.toolbar}>
-      <IconButton label={id === null ? texts.back : texts.backToIt} onClick={onBack}>
-        <ArrowLeft aria-hidden />
-      </IconButton>
+      <IconButton icon={ArrowLeft} label={id === null ? texts.back : texts.backToIt} onClick={onBack} />
       <h1>{reveal(document.name || texts.newTitle)}</h1>
       {editable && <span className="muted">{texts.state[state]}</span>}
       <button type="button" className={styles.health} onClick={onProblems}>
         <Health editor={editor} />
       </button>
-      <IconButton label={texts.settings} onClick={onSettings}>
-        <Settings2 aria-hidden />
-      </IconButton>
+      <IconButton icon={Settings2} label={texts.settings} onClick={onSettings} />
       {editable && <Doings {...props} />}
     </header>
   );
@@ -68,32 +64,21 @@ function Doings({ editor, draft, busy, onArrange, onKeys, onSave, onRun }: Props
   const runs = isRunnable(problems);
   return (
     <div className={styles.tools} role="group" aria-label={texts.toolbar}>
-      <IconButton label={texts.undo} disabled={state.past.length === 0} onClick={() => undo(editor)}>
-        <Undo2 aria-hidden />
-      </IconButton>
-      <IconButton label={texts.redo} disabled={state.future.length === 0} onClick={() => redo(editor)}>
-        <Redo2 aria-hidden />
-      </IconButton>
-      <IconButton label={texts.arrange} onClick={onArrange}>
-        <Network aria-hidden />
-      </IconButton>
-      <IconButton label={texts.keys} onClick={onKeys}>
-        <Keyboard aria-hidden />
-      </IconButton>
-      <Button icon={<Save aria-hidden />} busy={busy} onClick={onSave}>
-        {draft ? texts.saveDraft : texts.save}
-      </Button>
+      <IconButton icon={Undo2} label={texts.undo} disabled={state.past.length === 0} onClick={() => undo(editor)} />
+      <IconButton icon={Redo2} label={texts.redo} disabled={state.future.length === 0} onClick={() => redo(editor)} />
+      <IconButton icon={Network} label={texts.arrange} onClick={onArrange} />
+      <IconButton icon={Keyboard} label={texts.keys} onClick={onKeys} />
+      <Button label={draft ? texts.saveDraft : texts.save} icon={Save} busy={busy} onClick={onSave} />
       <Button
+        label={texts.run}
         kind="primary"
-        icon={<Play aria-hidden />}
+        icon={Play}
         disabled={busy}
         className={runs ? "" : styles.refused}
         aria-disabled={!runs || undefined}
         title={runs ? undefined : texts.running.refused}
         onClick={onRun}
-      >
-        {texts.run}
-      </Button>
+      />
     </div>
   );
 }

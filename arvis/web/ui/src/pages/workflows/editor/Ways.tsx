@@ -73,11 +73,10 @@ function Way({ document, node, way, dispatch, disabled, onShow }: Props & { way:
             </button>
             {!disabled && (
               <IconButton
+                icon={X}
                 label={texts.ways.remove(name(one))}
                 onClick={() => dispatch({ do: "remove", lines: [one.id] })}
-              >
-                <X aria-hidden />
-              </IconButton>
+              />
             )}
           </li>
         ))}

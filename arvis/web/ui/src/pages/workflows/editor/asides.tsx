@@ -32,10 +32,8 @@ export function KeptChanges({ base, editor }: { base: Base; editor: Editor }) {
   return (
     <div className={styles.note} role="alert">
       <p>{texts.kept.words(clock(kept.at))}</p>
-      <Button onClick={take}>{texts.kept.take}</Button>
-      <Button kind="quiet" onClick={drop}>
-        {texts.kept.drop}
-      </Button>
+      <Button label={texts.kept.take} onClick={take} />
+      <Button label={texts.kept.drop} kind="quiet" onClick={drop} />
     </div>
   );
 }
@@ -51,18 +49,19 @@ export function Conflict({ newer, saving, onReload }: Props) {
     <Dialog title={texts.conflict.title} onClose={saving.settle}>
       <p>{texts.conflict.words}</p>
       <FormButtons>
-        <Button kind="primary" onClick={() => saving.save("copy", (made) => navigate(addressOf(made.id, "edit")))}>
-          {texts.conflict.copy}
-        </Button>
         <Button
+          label={texts.conflict.copy}
+          kind="primary"
+          onClick={() => saving.save("copy", (made) => navigate(addressOf(made.id, "edit")))}
+        />
+        <Button
+          label={texts.conflict.reload}
           kind="danger"
           onClick={() => {
             forget(newer.id);
             onReload(newer);
           }}
-        >
-          {texts.conflict.reload}
-        </Button>
+        />
       </FormButtons>
     </Dialog>
   );

@@ -1,7 +1,6 @@
 import { RotateCcw, X } from "lucide-react";
-import type { ReactNode } from "react";
 import { Button, IconButton } from "../../../parts/button";
-import { Code, Facts, Status, Time, type Tone, UntrustedText } from "../../../parts/show";
+import { Code, type Fact, Facts, Status, Time, type Tone, UntrustedText } from "../../../parts/show";
 import { count, duration, reveal } from "../../../words/format";
 import { nameOf } from "../../../workflow/canvas/look";
 import type { NodeState, NodeStatus } from "../../../workflow/canvas/shapes";
@@ -37,7 +36,7 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
   const nodeState = run.nodes[node.id];
   const took = tookAt(node.id, lines);
   const given = inputsOf(run, document, node);
-  const facts: [string, ReactNode][] = [
+  const facts: Fact[] = [
     [
       texts.state,
       <Status key="state" tone={TONES[status.state]}>
@@ -68,11 +67,9 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
           <UntrustedText text={nameOf(node)} />
         </h2>
         <span className="muted">{kindInWords(node.type)}</span>
-        <IconButton label={texts.close} onClick={onClose}>
-          <X aria-hidden />
-        </IconButton>
+        <IconButton icon={X} label={texts.close} onClick={onClose} />
       </header>
-      <Facts of={facts.map(([name, value]) => [name, value === false ? null : value])} />
+      <Facts of={facts} />
       {given.length > 0 && (
         <>
           <h3>{texts.inputs}</h3>
@@ -94,9 +91,7 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
       )}
       {onAgain !== null && !isLive(run) && nodeState !== undefined && nodeState.state !== "skipped" && (
         <div>
-          <Button icon={<RotateCcw aria-hidden />} onClick={onAgain}>
-            {texts.againFrom}
-          </Button>
+          <Button label={texts.againFrom} icon={RotateCcw} onClick={onAgain} />
         </div>
       )}
     </section>

@@ -34,24 +34,14 @@ export function RunActions({ run, newest }: { run: RunDetail; newest: boolean })
   };
   return (
     <>
-      <ButtonLink kind="quiet" href={addressOf(run.workflow.id, "runs")} icon={<ArrowLeft aria-hidden />}>
-        {texts.back}
-      </ButtonLink>
+      <ButtonLink label={texts.back} kind="quiet" href={addressOf(run.workflow.id, "runs")} icon={ArrowLeft} />
       {operates && isLive(run) && (
-        <Button kind="danger" icon={<X aria-hidden />} busy={cancel.isPending} onClick={() => void end()}>
-          {texts.cancel}
-        </Button>
+        <Button label={texts.cancel} kind="danger" icon={X} busy={cancel.isPending} onClick={() => void end()} />
       )}
       {operates && !isLive(run) && (
         <>
-          {newest && (
-            <Button busy={busy} onClick={() => again(undefined, true)}>
-              {texts.newest}
-            </Button>
-          )}
-          <Button kind="primary" icon={<RotateCcw aria-hidden />} busy={busy} onClick={() => again()}>
-            {texts.again}
-          </Button>
+          {newest && <Button label={texts.newest} busy={busy} onClick={() => again(undefined, true)} />}
+          <Button label={texts.again} kind="primary" icon={RotateCcw} busy={busy} onClick={() => again()} />
         </>
       )}
     </>

@@ -83,9 +83,7 @@ export function RunLog({ log, calls: { all, roots }, began, nameOf, wayOf, node,
   return (
     <>
       {hidden > 0 && (
-        <Button kind="quiet" onClick={() => setFrom(from + SHOWN)}>
-          {texts.more(count(Math.min(hidden, SHOWN)))}
-        </Button>
+        <Button label={texts.more(count(Math.min(hidden, SHOWN)))} kind="quiet" onClick={() => setFrom(from + SHOWN)} />
       )}
       <ol className={styles.log}>
         {lines.slice(hidden).map((line) => (

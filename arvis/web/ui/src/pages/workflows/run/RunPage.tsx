@@ -1,11 +1,11 @@
-import { type ReactNode, useMemo } from "react";
+import { useMemo } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../../api/hooks";
 import { useMay } from "../../../api/session";
 import { Markdown } from "../../../parts/markdown";
 import { Page, Section, useFilter } from "../../../parts/page";
 import { Raw } from "../../../parts/raw";
-import { Code, Facts, Money, Time, UntrustedText } from "../../../parts/show";
+import { Code, type Fact, Facts, linkTo, Money, Time, UntrustedText } from "../../../parts/show";
 import { Empty, Loaded } from "../../../parts/states";
 import { Summary } from "../../../parts/timeline";
 import { count, reveal } from "../../../words/format";
@@ -39,7 +39,7 @@ export function RunPage({ id }: { id: string }) {
   if (run.error?.status === NOT_FOUND) {
     return (
       <Page title={texts.title}>
-        <Empty title={texts.gone}>{texts.goneWhy}</Empty>
+        <Empty why={texts.goneWhy} title={texts.gone} />
       </Page>
     );
   }
@@ -171,29 +171,15 @@ function Result({ run }: { run: RunDetail }) {
 
 function About({ run }: { run: RunDetail }) {
   const { input } = run;
-  const facts: [string, ReactNode][] = [
+  const facts: Fact[] = [
     [texts.input, input === null || input === undefined || input === "" ? null : <Input key="input" value={input} />],
     [texts.source, <Source key="source" source={run.source} />],
     [texts.began, <Time key="began" at={run.startedAt} />],
-    [texts.ended, run.endedAt === null ? null : <Time key="ended" at={run.endedAt} />],
+    [texts.ended, run.endedAt !== null && <Time key="ended" at={run.endedAt} />],
     [texts.took, took(run)],
-    [texts.cost, run.costUsd > 0 ? <Money key="cost" usd={run.costUsd} /> : null],
-    [
-      texts.rerunOf,
-      run.rerunOf && (
-        <Link key="again" href={addressOf(run.workflow.id, "runs", run.rerunOf)}>
-          {texts.earlierRun}
-        </Link>
-      ),
-    ],
-    [
-      texts.message,
-      run.messageId && (
-        <Link key="message" href={`/messages/${run.messageId}`}>
-          <code>{run.messageId}</code>
-        </Link>
-      ),
-    ],
+    [texts.cost, run.costUsd > 0 && <Money key="cost" usd={run.costUsd} />],
+    [texts.rerunOf, linkTo(addressOf(run.workflow.id, "runs"), run.rerunOf, texts.earlierRun)],
+    [texts.message, linkTo("/messages", run.messageId, <code>{run.messageId}</code>)],
   ];
   return <Facts of={facts} />;
 }

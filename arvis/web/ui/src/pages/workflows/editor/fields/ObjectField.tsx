@@ -28,9 +28,7 @@ export function ObjectField(props: FieldProps) {
       )}
       {error && <p className={styles.error}>{error}</p>}
       {plain && (
-        <Button kind="quiet" onClick={() => setJson(!json)}>
-          {json ? texts.fields.asRows : texts.fields.asJson}
-        </Button>
+        <Button label={json ? texts.fields.asRows : texts.fields.asJson} kind="quiet" onClick={() => setJson(!json)} />
       )}
     </fieldset>
   );
@@ -104,19 +102,14 @@ function AsRows({ given, onChange, onRest, disabled }: FieldProps & { given: Rec
           />
           {!disabled && (
             <IconButton
+              icon={Trash2}
               label={texts.fields.removeEntry(reveal(name) || String(place + 1))}
               onClick={() => write(shown.toSpliced(place, 1))}
-            >
-              <Trash2 aria-hidden />
-            </IconButton>
+            />
           )}
         </div>
       ))}
-      {!disabled && (
-        <Button icon={<Plus aria-hidden />} onClick={() => setRows([...shown, ["", ""]])}>
-          {texts.fields.addEntry}
-        </Button>
-      )}
+      {!disabled && <Button label={texts.fields.addEntry} icon={Plus} onClick={() => setRows([...shown, ["", ""]])} />}
     </>
   );
 }

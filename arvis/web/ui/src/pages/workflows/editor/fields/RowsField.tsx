@@ -38,9 +38,7 @@ export function RowsField({ field, value, onRow, errorOf, ...rest }: Props) {
       ))}
       {error && <p className={styles.error}>{error}</p>}
       {!rest.disabled && rows.length < (field.most ?? Infinity) && (
-        <Button icon={<Plus aria-hidden />} onClick={() => onRow({ do: "add", row: emptyRow(field) })}>
-          {texts.fields.addRow}
-        </Button>
+        <Button label={texts.fields.addRow} icon={Plus} onClick={() => onRow({ do: "add", row: emptyRow(field) })} />
       )}
     </fieldset>
   );
@@ -65,22 +63,22 @@ function Row({ field, row, place, last, onRow, errorOf, ...rest }: RowProps) {
       {!rest.disabled && (
         <div className={styles.rowTools}>
           <IconButton
+            icon={ArrowUp}
             label={texts.fields.up(number)}
             disabled={place === 0}
             onClick={() => onRow({ do: "move", row: place, to: place - 1 })}
-          >
-            <ArrowUp aria-hidden />
-          </IconButton>
+          />
           <IconButton
+            icon={ArrowDown}
             label={texts.fields.down(number)}
             disabled={last}
             onClick={() => onRow({ do: "move", row: place, to: place + 1 })}
-          >
-            <ArrowDown aria-hidden />
-          </IconButton>
-          <IconButton label={texts.fields.removeRow(number)} onClick={() => onRow({ do: "remove", row: place })}>
-            <Trash2 aria-hidden />
-          </IconButton>
+          />
+          <IconButton
+            icon={Trash2}
+            label={texts.fields.removeRow(number)}
+            onClick={() => onRow({ do: "remove", row: place })}
+          />
         </div>
       )}
     </div>
