@@ -71,6 +71,7 @@ type ChoiceProps<T extends string> = {
   options: Options<T>;
   onChange: (value: T) => void;
   id?: string;
+  className?: string;
   disabled?: boolean;
   "aria-label"?: string;
   "aria-describedby"?: string;

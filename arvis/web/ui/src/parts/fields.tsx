@@ -1,21 +1,17 @@
 /** Fields with labels, and the draft that they change. The chat and the login need only `field.tsx`, a separate module. */
 
-import { type InputHTMLAttributes, type TextareaHTMLAttributes, useState } from "react";
+import { type ComponentProps, useState } from "react";
 import { Choice, Field, type Options } from "./field";
 import styles from "./field.module.css";
 
 type Labelled = { label: string; hint?: string; error?: string | null };
-type Written = { value: string; onChange: (text: string) => void };
+type Written = { value?: string; onChange: (text: string) => void };
 type Others<Attributes> = Omit<Attributes, "value" | "onChange">;
 
+type InputProps = Labelled & Written & Others<ComponentProps<"input">>;
+
 /** A text or number with its label. The browser suggests no earlier input unless `autoComplete` says so. */
-export function TextField({
-  label,
-  hint,
-  error,
-  onChange,
-  ...input
-}: Labelled & Written & Others<InputHTMLAttributes<HTMLInputElement>>) {
+export function TextField({ label, hint, error, onChange, ...input }: InputProps) {
   return (
     <Field label={label} hint={hint} error={error}>
       <input autoComplete="off" {...input} onChange={(event) => onChange(event.target.value)} />
@@ -23,14 +19,10 @@ export function TextField({
   );
 }
 
+type AreaProps = Labelled & Written & Others<ComponentProps<"textarea">>;
+
 /** A text of several lines with its label. */
-export function TextArea({
-  label,
-  hint,
-  error,
-  onChange,
-  ...area
-}: Labelled & Written & Others<TextareaHTMLAttributes<HTMLTextAreaElement>>) {
+export function TextArea({ label, hint, error, onChange, ...area }: AreaProps) {
   return (
     <Field label={label} hint={hint} error={error}>
       <textarea {...area} onChange={(event) => onChange(event.target.value)} />
@@ -38,23 +30,26 @@ export function TextArea({
   );
 }
 
+type ChoiceProps<T extends string> = Labelled & {
+  value: T;
+  options: Options<T>;
+  onChange: (value: T) => void;
+  disabled?: boolean;
+};
+
 /** A choice of one value with its label. */
-export function ChoiceField<T extends string>({
-  label,
-  hint,
-  ...choice
-}: Omit<Labelled, "error"> & { value: T; options: Options<T>; onChange: (value: T) => void; disabled?: boolean }) {
+export function ChoiceField<T extends string>({ label, hint, error, ...choice }: ChoiceProps<T>) {
   return (
-    <Field label={label} hint={hint}>
+    <Field label={label} hint={hint} error={error}>
       <Choice {...choice} />
     </Field>
   );
 }
 
-type Props = { on: boolean; busy: boolean; label: string; onChange: (on: boolean) => void };
+type SwitchProps = { on: boolean; busy: boolean; label: string; onChange: (on: boolean) => void };
 
 /** A checkbox in a row of a list, named by its effect: `Turn NAME on`. Until the list is reloaded, it shows the user's choice. */
-export function Switch({ on, busy, label, onChange }: Props) {
+export function Switch({ on, busy, label, onChange }: SwitchProps) {
   return (
     <input
       type="checkbox"

@@ -16,9 +16,14 @@ export function FilterChoice({ label, name, all, options }: Props) {
   return <Choice aria-label={label} value={value} options={[["", all], ...others]} onChange={set} />;
 }
 
+/** The agents by name, as choices; also the `chosen` one, even if it was removed. */
+export function useAgentOptions(chosen = ""): Options {
+  const agents = useApi("GET /api/agents", {});
+  const all = (agents.data?.items ?? []).map((one) => [one.slug, reveal(one.name)] as const);
+  return chosen === "" || all.some(([slug]) => slug === chosen) ? all : [[chosen, reveal(chosen)], ...all];
+}
+
 /** A choice of one agent. */
 export function AgentFilter() {
-  const agents = useApi("GET /api/agents", {});
-  const options = (agents.data?.items ?? []).map((one) => [one.slug, reveal(one.name)] as const);
-  return <FilterChoice label={texts.agent} name="agent" all={texts.everyAgent} options={options} />;
+  return <FilterChoice label={texts.agent} name="agent" all={texts.everyAgent} options={useAgentOptions()} />;
 }

@@ -3,7 +3,8 @@
 import { useId } from "react";
 import { useApi } from "../api/hooks";
 import { reveal } from "../words/format";
-import { Choice, Field } from "./field";
+import { ChoiceField, TextField } from "./fields";
+import { useAgentOptions } from "./filters";
 import { texts } from "./place.texts";
 
 export type Place = { platform: string; connector: string; channelId: string; thread: string };
@@ -18,13 +19,12 @@ export function PlaceFields({ value, onChange }: { value: Place; onChange: (plac
     <>
       <PlatformField value={value.platform} onChange={(platform) => onChange({ ...NOWHERE, platform })} />
       {(named.length > 1 || value.connector !== "") && (
-        <Field label={texts.bot}>
-          <Choice
-            value={value.connector}
-            options={[["", texts.onlyBot], ...named.map((name) => [name, reveal(name)] as const)]}
-            onChange={(connector) => onChange({ ...value, connector })}
-          />
-        </Field>
+        <ChoiceField
+          label={texts.bot}
+          value={value.connector}
+          options={[["", texts.onlyBot], ...named.map((name) => [name, reveal(name)] as const)]}
+          onChange={(connector) => onChange({ ...value, connector })}
+        />
       )}
       <ChannelField
         platform={value.platform}
@@ -32,13 +32,12 @@ export function PlaceFields({ value, onChange }: { value: Place; onChange: (plac
         onChange={(channelId) => onChange({ ...value, channelId })}
       />
       {value.platform !== "web" && (
-        <Field label={texts.thread} hint={texts.threadHint}>
-          <input
-            value={value.thread}
-            autoComplete="off"
-            onChange={(event) => onChange({ ...value, thread: event.target.value })}
-          />
-        </Field>
+        <TextField
+          label={texts.thread}
+          hint={texts.threadHint}
+          value={value.thread}
+          onChange={(thread) => onChange({ ...value, thread })}
+        />
       )}
     </>
   );
@@ -49,9 +48,12 @@ export function PlatformField({ value, onChange }: { value: string; onChange: (p
   const bots = useApi("GET /api/bots", {});
   const all = [...new Set(["web", value, ...(bots.data?.items ?? []).map((bot) => bot.platform)])];
   return (
-    <Field label={texts.platform}>
-      <Choice value={value} options={all.map((name) => [name, reveal(name)] as const)} onChange={onChange} />
-    </Field>
+    <ChoiceField
+      label={texts.platform}
+      value={value}
+      options={all.map((name) => [name, reveal(name)] as const)}
+      onChange={onChange}
+    />
   );
 }
 
@@ -64,15 +66,14 @@ export function ChannelField({ platform, value, onChange }: Props) {
   const channels = [...new Set((talks.data?.items ?? []).map((talk) => talk.channelId))];
   return (
     <>
-      <Field label={texts.channel} hint={texts.channelHint}>
-        <input
-          value={value}
-          required
-          list={list}
-          autoComplete="off"
-          onChange={(event) => onChange(event.target.value)}
-        />
-      </Field>
+      <TextField
+        label={texts.channel}
+        hint={texts.channelHint}
+        required
+        list={list}
+        value={value}
+        onChange={onChange}
+      />
       <datalist id={list}>
         {channels.map((channel) => (
           <option key={channel} value={channel} />
@@ -82,14 +83,11 @@ export function ChannelField({ platform, value, onChange }: Props) {
   );
 }
 
-/** A choice of an agent. The form of a new item starts with the first agent. */
-export function AgentField({ value, onChange }: { value: string; onChange: (agent: string) => void }) {
-  const agents = useApi("GET /api/agents", {});
-  const all = (agents.data?.items ?? []).map((one) => [one.slug, reveal(one.name)] as const);
-  const shown = value === "" || all.some(([slug]) => slug === value) ? all : [[value, reveal(value)] as const, ...all];
-  return (
-    <Field label={texts.agent}>
-      <Choice value={value} options={value === "" ? [["", "–"], ...shown] : shown} onChange={onChange} />
-    </Field>
-  );
+type AgentProps = { label?: string; hint?: string; none?: string; value: string; onChange: (agent: string) => void };
+
+/** A choice of an agent. `none`: the words for no agent; without it, the form of a new item starts with the first agent. */
+export function AgentField({ label = texts.agent, hint, none, value, onChange }: AgentProps) {
+  const all = useAgentOptions(value);
+  const options = none === undefined && value !== "" ? all : [["", none ?? "–"] as const, ...all];
+  return <ChoiceField label={label} hint={hint} value={value} options={options} onChange={onChange} />;
 }

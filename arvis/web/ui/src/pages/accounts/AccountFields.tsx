@@ -1,6 +1,7 @@
 import { useId } from "react";
 import { useApi } from "../../api/hooks";
 import { Field } from "../../parts/field";
+import { TextField } from "../../parts/fields";
 import { Secret } from "../../parts/secret";
 import type { Draft, Provider } from "./accounts";
 import styles from "./accounts.module.css";
@@ -25,14 +26,14 @@ export function AccountFields({
   folded = false,
 }: AccountFieldsProps) {
   const address = provider.baseUrl !== "none" && (
-    <Field label={texts.baseUrl} hint={provider.baseUrl === "required" ? texts.baseUrlRequired : texts.baseUrlOptional}>
-      <input
-        type="url"
-        value={draft.baseUrl}
-        required={provider.baseUrl === "required"}
-        onChange={(event) => onChange({ ...draft, baseUrl: event.target.value })}
-      />
-    </Field>
+    <TextField
+      label={texts.baseUrl}
+      hint={provider.baseUrl === "required" ? texts.baseUrlRequired : texts.baseUrlOptional}
+      type="url"
+      value={draft.baseUrl}
+      required={provider.baseUrl === "required"}
+      onChange={(baseUrl) => onChange({ ...draft, baseUrl })}
+    />
   );
   const model = <ModelField provider={provider} draft={draft} onChange={onChange} />;
   const addressFirst = provider.baseUrl === "required" && address;
@@ -79,18 +80,14 @@ function ModelField({ provider, draft, onChange }: ModelFieldProps) {
   const models = (known.data?.items ?? []).filter((one) => one.provider === provider.name);
   return (
     <>
-      <Field
+      <TextField
         label={texts.model}
         hint={provider.defaultModel === null ? texts.modelHint : texts.modelDefault(provider.defaultModel)}
-      >
-        <input
-          value={draft.model}
-          list={id}
-          autoComplete="off"
-          required={provider.defaultModel === null}
-          onChange={(event) => onChange({ ...draft, model: event.target.value })}
-        />
-      </Field>
+        value={draft.model}
+        list={id}
+        required={provider.defaultModel === null}
+        onChange={(model) => onChange({ ...draft, model })}
+      />
       <datalist id={id}>
         {models.map((one) => (
           <option key={one.name} value={one.model} />

@@ -1,7 +1,7 @@
-import { useApi } from "../../api/hooks";
-import { Check, Choice, Field } from "../../parts/field";
+import { Check, Field } from "../../parts/field";
+import { ChoiceField, TextField } from "../../parts/fields";
+import { AgentField } from "../../parts/place";
 import { Secret } from "../../parts/secret";
-import { reveal } from "../../words/format";
 import type { BotField, Draft, Platform } from "./bots";
 import styles from "./bots.module.css";
 import { texts } from "./texts";
@@ -65,7 +65,17 @@ export function BotFields({ platform, draft, onChange, onPasted, settings = {}, 
 function Setting({ field, value, onChange }: { field: BotField; value: unknown; onChange: (value: unknown) => void }) {
   const shown = asText(value);
   const usual = asText(field.default);
-  if (field.name === "agent") return <AgentChoice field={field} value={shown} onChange={onChange} />;
+  if (field.name === "agent") {
+    return (
+      <AgentField
+        label={field.label}
+        hint={field.help}
+        none={texts.anyAgent}
+        value={shown}
+        onChange={(to) => onChange(to || null)}
+      />
+    );
+  }
   if (field.kind === "boolean") {
     return (
       <Check label={field.label} hint={field.help} checked={Boolean(value ?? field.default)} onChange={onChange} />
@@ -75,9 +85,13 @@ function Setting({ field, value, onChange }: { field: BotField; value: unknown; 
     const nothing = usual === "" ? texts.asDaemon : texts.defaultChoice(usual);
     const options = [["", nothing] as const, ...field.choices.map((one) => [one, one] as const)];
     return (
-      <Field label={field.label} hint={field.help}>
-        <Choice value={shown} options={options} onChange={(to) => onChange(to || null)} />
-      </Field>
+      <ChoiceField
+        label={field.label}
+        hint={field.help}
+        value={shown}
+        options={options}
+        onChange={(to) => onChange(to || null)}
+      />
     );
   }
   const hints = { list: texts.listHint, duration: texts.durationHint } as Record<string, string>;
@@ -87,29 +101,15 @@ function Setting({ field, value, onChange }: { field: BotField; value: unknown; 
     return field.kind === "integer" ? Number(text) : text.trim();
   };
   return (
-    <Field label={field.label} hint={`${field.help} ${hints[field.kind] ?? ""}`.trim()}>
-      <input
-        type={field.kind === "integer" ? "number" : "text"}
-        defaultValue={shown}
-        placeholder={usual}
-        required={field.required}
-        autoComplete="off"
-        onChange={(event) => onChange(parsed(event.target.value))}
-      />
-    </Field>
-  );
-}
-
-type AgentChoiceProps = { field: BotField; value: string; onChange: (value: unknown) => void };
-
-function AgentChoice({ field, value, onChange }: AgentChoiceProps) {
-  const agents = useApi("GET /api/agents", {});
-  const known = (agents.data?.items ?? []).map((one) => [one.slug, reveal(one.name)] as const);
-  const all = value === "" || known.some(([slug]) => slug === value) ? known : [[value, value] as const, ...known];
-  return (
-    <Field label={field.label} hint={field.help}>
-      <Choice value={value} options={[["", texts.anyAgent], ...all]} onChange={(to) => onChange(to || null)} />
-    </Field>
+    <TextField
+      label={field.label}
+      hint={`${field.help} ${hints[field.kind] ?? ""}`.trim()}
+      type={field.kind === "integer" ? "number" : "text"}
+      defaultValue={shown}
+      placeholder={usual}
+      required={field.required}
+      onChange={(text) => onChange(parsed(text))}
+    />
   );
 }
 

@@ -1,7 +1,8 @@
 import { useState } from "react";
 import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
-import { Check, Choice, Field } from "../../parts/field";
+import { Check } from "../../parts/field";
+import { ChoiceField, TextField } from "../../parts/fields";
 import { Status, UntrustedText } from "../../parts/show";
 import { sentences } from "../../words/format";
 import styles from "./configuration.module.css";
@@ -69,13 +70,12 @@ function Control({ row, change, onChange }: Props) {
   }
   if (row.kind === "choice") {
     return (
-      <Field label={row.key}>
-        <Choice
-          value={String(change ?? row.value ?? "")}
-          options={row.choices.map((one) => [one, one] as const)}
-          onChange={(value) => onChange(value === row.value ? undefined : value)}
-        />
-      </Field>
+      <ChoiceField
+        label={row.key}
+        value={String(change ?? row.value ?? "")}
+        options={row.choices.map((one) => [one, one] as const)}
+        onChange={(value) => onChange(value === row.value ? undefined : value)}
+      />
     );
   }
   const typed = (value: string) => {
@@ -85,18 +85,15 @@ function Control({ row, change, onChange }: Props) {
   const numeric = row.kind === "integer" || row.kind === "number";
   const bounds = [row.minimum !== null && texts.least(row.minimum), row.maximum !== null && texts.most(row.maximum)];
   return (
-    <Field
+    <TextField
       label={row.key}
       hint={sentences(...bounds.map((one) => one || null), row.nullable ? texts.emptyIsNone : null)}
-    >
-      <input
-        type={numeric ? "number" : "text"}
-        step={row.kind === "number" ? "any" : undefined}
-        value={text}
-        placeholder={row.nullable ? texts.none : undefined}
-        onChange={(event) => typed(event.target.value)}
-      />
-    </Field>
+      type={numeric ? "number" : "text"}
+      step={row.kind === "number" ? "any" : undefined}
+      value={text}
+      placeholder={row.nullable ? texts.none : undefined}
+      onChange={typed}
+    />
   );
 }
 

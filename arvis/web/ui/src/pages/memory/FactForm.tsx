@@ -1,6 +1,7 @@
-import { useApi, useSend } from "../../api/hooks";
+import { useSend } from "../../api/hooks";
 import type { Answer } from "../../api/types";
 import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
+import { useAgentOptions } from "../../parts/filters";
 import { Form } from "../../parts/form";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
@@ -14,7 +15,7 @@ const OTHER = "*";
 
 /** Add a fact for an agent to remember. */
 export function FactForm({ agent: chosen, onKept }: { agent: string; onKept: (id: string) => void }) {
-  const agents = useApi("GET /api/agents", {});
+  const agents = useAgentOptions();
   const people = usePeople();
   const { tell } = useToast();
   const { draft, of } = useDraft({
@@ -26,8 +27,7 @@ export function FactForm({ agent: chosen, onKept }: { agent: string; onKept: (id
   });
   const { content, category, whose, place } = draft;
   const keep = useSend("POST /api/memory", { quiet: true });
-  const known = agents.data?.items ?? [];
-  const agent = draft.agent || (known[0]?.slug ?? "");
+  const agent = draft.agent || (agents[0]?.[0] ?? "");
   const send = () => {
     const body = { agent, content, category, scope: whose === OTHER ? place.trim() : whose };
     const kept = (fact: Answer<"POST /api/memory">) => {
@@ -39,13 +39,7 @@ export function FactForm({ agent: chosen, onKept }: { agent: string; onKept: (id
   return (
     <Form label={texts.add} onSend={send} by={[keep]}>
       <TextArea label={texts.content} hint={texts.contentHint} required rows={4} maxLength={2000} {...of("content")} />
-      <ChoiceField
-        label={texts.agent}
-        hint={texts.agentHint}
-        options={known.map((one) => [one.slug, reveal(one.name)] as const)}
-        {...of("agent")}
-        value={agent}
-      />
+      <ChoiceField label={texts.agent} hint={texts.agentHint} options={agents} {...of("agent")} value={agent} />
       <ChoiceField label={texts.category} options={CATEGORIES} {...of("category")} />
       <ChoiceField
         label={texts.whose}

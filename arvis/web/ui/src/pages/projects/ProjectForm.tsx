@@ -1,8 +1,9 @@
-import { useApi, useSend } from "../../api/hooks";
+import { useSend } from "../../api/hooks";
 import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
+import { AgentField } from "../../parts/place";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import { texts } from "./texts";
@@ -15,7 +16,6 @@ type Props = { known?: Project; onSaved: (id: string) => void; onRemoved: () => 
 
 /** Create a project, or change a `known` one. */
 export function ProjectForm({ known, onSaved, onRemoved }: Props) {
-  const agents = useApi("GET /api/agents", {});
   const { draft, of } = useDraft({
     title: known?.title ?? "",
     goal: known?.goal ?? "",
@@ -60,12 +60,7 @@ export function ProjectForm({ known, onSaved, onRemoved }: Props) {
     >
       <TextField label={texts.name} required {...of("title")} />
       <TextArea label={texts.goal} hint={texts.goalHint} {...of("goal")} />
-      <ChoiceField
-        label={texts.agent}
-        hint={texts.agentHint}
-        options={[["", texts.anybody], ...(agents.data?.items ?? []).map((one) => [one.slug, one.name] as const)]}
-        {...of("agent")}
-      />
+      <AgentField label={texts.agent} hint={texts.agentHint} none={texts.anybody} {...of("agent")} />
       <ChoiceField label={texts.status} options={STATUSES} {...of("status")} />
       <TextArea label={texts.notes} hint={texts.notesHint} rows={8} {...of("notes")} />
     </Form>

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { Body } from "../../api/types";
 import { Button } from "../../parts/button";
-import { Field } from "../../parts/field";
+import { TextArea } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
 import { texts as common } from "../../parts/texts";
 import { texts } from "./texts";
@@ -31,16 +31,16 @@ export function DecisionForm({ words, wait, busy, onSend, onCancel }: Props) {
   const empty = text.trim() === "" && !mayBeEmpty;
   return (
     <Form label={texts.send[words]} onSend={send}>
-      <Field label={LABELS[words]} hint={mayBeEmpty ? texts.noteHint : undefined} error={problem}>
-        <textarea
-          value={text}
-          rows={words === "edit" ? 8 : 3}
-          spellCheck={words !== "edit"}
-          // biome-ignore lint/a11y/noAutofocus: it opens at a press of a button that asks for words
-          autoFocus={words !== "answer"}
-          onChange={(event) => setText(event.target.value)}
-        />
-      </Field>
+      <TextArea
+        label={LABELS[words]}
+        hint={mayBeEmpty ? texts.noteHint : undefined}
+        error={problem}
+        value={text}
+        rows={words === "edit" ? 8 : 3}
+        spellCheck={words !== "edit"}
+        autoFocus={words !== "answer"}
+        onChange={setText}
+      />
       <FormButtons>
         <Button
           label={texts.send[words]}

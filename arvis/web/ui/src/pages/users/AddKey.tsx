@@ -1,12 +1,12 @@
 import { useState } from "react";
-import { useApi, useSend } from "../../api/hooks";
+import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
 import { Check } from "../../parts/field";
 import { TextField } from "../../parts/fields";
+import { useAgentOptions } from "../../parts/filters";
 import { Form } from "../../parts/form";
 import { Sheet } from "../../parts/page";
 import { Code } from "../../parts/show";
-import { reveal } from "../../words/format";
 import { Once } from "./Once";
 import { type Role, RoleChoice } from "./RoleChoice";
 import { texts } from "./texts";
@@ -40,16 +40,16 @@ export function AddKey({ onClose }: { onClose: () => void }) {
 }
 
 function Agents({ chosen, choose }: { chosen: readonly string[]; choose: (slugs: readonly string[]) => void }) {
-  const agents = useApi("GET /api/agents", {});
+  const agents = useAgentOptions();
   return (
     <fieldset className={styles.roles}>
       <legend>{texts.agents}</legend>
       <p className="muted">{texts.agentsWhy}</p>
       <div className={styles.agents}>
-        {(agents.data?.items ?? []).map(({ slug, name }) => (
+        {agents.map(([slug, name]) => (
           <Check
             key={slug}
-            label={reveal(name)}
+            label={name}
             checked={chosen.includes(slug)}
             onChange={(on) => choose(on ? [...chosen, slug] : chosen.filter((one) => one !== slug))}
           />

@@ -3,6 +3,7 @@ import { useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
 import { Field } from "../../parts/field";
+import { TextArea, TextField } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
 import { Page } from "../../parts/page";
 import { Failure } from "../../parts/states";
@@ -54,19 +55,16 @@ export function ImportPage() {
               onChange={(event) => void take(event.target.files?.[0])}
             />
           </Field>
-          <Field label={says.text}>
-            <textarea
-              value={text}
-              rows={14}
-              required
-              spellCheck={false}
-              className={styles.source}
-              onChange={(event) => setText(event.target.value)}
-            />
-          </Field>
-          <Field label={says.name} hint={says.nameHint}>
-            <input value={name} onChange={(event) => setName(event.target.value)} />
-          </Field>
+          <TextArea
+            label={says.text}
+            rows={14}
+            required
+            spellCheck={false}
+            className={styles.source}
+            value={text}
+            onChange={setText}
+          />
+          <TextField label={says.name} hint={says.nameHint} value={name} onChange={setName} />
           <FormButtons>
             <Button
               label={says.check}

@@ -4,6 +4,7 @@ import { Link, useLocation } from "wouter";
 import { useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
+import { Switch } from "../../parts/fields";
 import { Chips, Page, SearchField, useFilter } from "../../parts/page";
 import { NOTHING, Status, Time, UntrustedText } from "../../parts/show";
 import { EmptyList } from "../../parts/states";
@@ -133,13 +134,11 @@ export function Enabled({ of: one }: { of: Pick<Workflow, "id" | "name" | "enabl
   const change = useSend("PATCH /api/workflows/{workflow}");
   const name = reveal(one.name);
   return (
-    <input
-      type="checkbox"
-      className={styles.switch}
-      aria-label={one.enabled ? texts.turnOff(name) : texts.turnOn(name)}
-      checked={change.isPending ? !one.enabled : one.enabled}
-      disabled={change.isPending}
-      onChange={() => change.mutate({ path: { workflow: one.id }, body: { enabled: !one.enabled } })}
+    <Switch
+      on={one.enabled}
+      busy={change.isPending}
+      label={one.enabled ? texts.turnOff(name) : texts.turnOn(name)}
+      onChange={(enabled) => change.mutate({ path: { workflow: one.id }, body: { enabled } })}
     />
   );
 }

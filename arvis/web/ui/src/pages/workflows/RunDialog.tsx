@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
-import { Button, ButtonLink } from "../../parts/button";
+import { ButtonLink } from "../../parts/button";
 import { Dialog } from "../../parts/dialog";
-import { Choice, Field } from "../../parts/field";
+import { ChoiceField, TextArea } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
-import { Failure, Loaded } from "../../parts/states";
+import { Loaded } from "../../parts/states";
 import { count, reveal } from "../../words/format";
 import { nameOf } from "../../workflow/canvas/look";
 import { texts } from "./texts";
@@ -48,27 +48,25 @@ function RunForm({ of: known }: { of: WorkflowDetail }) {
   const options = entries.map((node) => [node.id, reveal(nameOf(node))] as const);
   const first = entries.find((node) => node.type === "start") ?? entries[0];
   return (
-    <Form onSend={send}>
-      {begin.error && <Failure error={begin.error} />}
+    <Form onSend={send} by={[begin]} save={texts.begin}>
       {known.runnable !== known.version && <p className="muted">{texts.draftNote(count(known.runnable))}</p>}
-      <Field label={texts.input} hint={read.broken ? texts.notJson : texts.inputHint}>
-        {/* biome-ignore lint/a11y/noAutofocus: it opens at a press of a button that asks for the input */}
-        <textarea value={input} rows={5} autoFocus onChange={(event) => setInput(event.target.value)} />
-      </Field>
+      <TextArea
+        label={texts.input}
+        hint={read.broken ? texts.notJson : texts.inputHint}
+        rows={5}
+        autoFocus
+        value={input}
+        onChange={setInput}
+      />
       {options.length > 1 && (
-        <Field label={texts.entry}>
-          <Choice value={entry || (first?.id ?? "")} options={options} onChange={setEntry} />
-        </Field>
+        <ChoiceField label={texts.entry} value={entry || (first?.id ?? "")} options={options} onChange={setEntry} />
       )}
-      <FormButtons>
-        <Button label={texts.begin} type="submit" kind="primary" busy={begin.isPending} />
-      </FormButtons>
     </Form>
   );
 }
 
 /** The typed input: nothing, JSON if it is valid JSON, else text. */
-export function readInput(written: string): { value: unknown; broken: boolean } {
+function readInput(written: string): { value: unknown; broken: boolean } {
   const text = written.trim();
   if (text === "") return { value: undefined, broken: false };
   if (!/^[[{]/u.test(text)) return { value: written, broken: false };

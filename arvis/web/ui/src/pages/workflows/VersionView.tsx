@@ -4,7 +4,7 @@ import { useLocation } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
-import { Choice, Field } from "../../parts/field";
+import { ChoiceField } from "../../parts/fields";
 import { Section } from "../../parts/page";
 import { UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
@@ -61,18 +61,17 @@ export function VersionView({ workflow, number, all }: Props) {
             {known.problems.length > 0 && <Problems of={known.problems} />}
             <Drawn document={documentOf(known)} label={title} troubles={troublesOf(known.problems)} />
             <div className={styles.compare}>
-              <Field label={texts.compare}>
-                <Choice
-                  value={other === null ? "" : String(other)}
-                  disabled={other === null}
-                  options={
-                    other === null
-                      ? [["", texts.noOther]]
-                      : others.map((one) => [String(one), texts.versionOf(count(one))] as const)
-                  }
-                  onChange={(value) => setChosen(Number(value))}
-                />
-              </Field>
+              <ChoiceField
+                label={texts.compare}
+                value={other === null ? "" : String(other)}
+                disabled={other === null}
+                options={
+                  other === null
+                    ? [["", texts.noOther]]
+                    : others.map((one) => [String(one), texts.versionOf(count(one))] as const)
+                }
+                onChange={(value) => setChosen(Number(value))}
+              />
               {other !== null && <Differences workflow={workflow.id} from={other} to={known} />}
             </div>
           </>

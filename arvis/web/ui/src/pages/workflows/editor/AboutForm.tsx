@@ -1,4 +1,4 @@
-import { Field as Labelled } from "../../../parts/field";
+import { TextArea, TextField } from "../../../parts/fields";
 import { SETTINGS } from "../../../workflow/kinds";
 import { FieldOf } from "./fields/FieldOf";
 import { texts } from "./texts";
@@ -19,33 +19,29 @@ export function AboutForm({ editor, disabled }: { editor: Editor; disabled: bool
   };
   return (
     <>
-      <Labelled label={texts.about.name}>
-        <input
-          value={document.name ?? ""}
-          maxLength={NAME_LENGTH}
-          autoComplete="off"
-          disabled={disabled}
-          onBlur={rest}
-          onChange={(event) => dispatch({ do: "about", field: "name", value: event.target.value })}
-        />
-      </Labelled>
-      <Labelled label={texts.about.description}>
-        <textarea
-          value={document.description ?? ""}
-          disabled={disabled}
-          onBlur={rest}
-          onChange={(event) => dispatch({ do: "about", field: "description", value: event.target.value })}
-        />
-      </Labelled>
-      <Labelled label={texts.about.slug} hint={texts.about.slugHint}>
-        <input
-          value={slug}
-          maxLength={SLUG_LENGTH}
-          autoComplete="off"
-          disabled={disabled}
-          onChange={(event) => setSlug(event.target.value)}
-        />
-      </Labelled>
+      <TextField
+        label={texts.about.name}
+        value={document.name ?? ""}
+        maxLength={NAME_LENGTH}
+        disabled={disabled}
+        onBlur={rest}
+        onChange={(value) => dispatch({ do: "about", field: "name", value })}
+      />
+      <TextArea
+        label={texts.about.description}
+        value={document.description ?? ""}
+        disabled={disabled}
+        onBlur={rest}
+        onChange={(value) => dispatch({ do: "about", field: "description", value })}
+      />
+      <TextField
+        label={texts.about.slug}
+        hint={texts.about.slugHint}
+        value={slug}
+        maxLength={SLUG_LENGTH}
+        disabled={disabled}
+        onChange={setSlug}
+      />
       {SETTINGS.map((field) => (
         <FieldOf
           key={field.name}

@@ -1,8 +1,7 @@
 import { useEffect, useRef, useState } from "react";
-import { Button } from "../../../parts/button";
 import { Dialog } from "../../../parts/dialog";
-import { Choice, Field } from "../../../parts/field";
-import { Form, FormButtons } from "../../../parts/form";
+import { ChoiceField } from "../../../parts/fields";
+import { Form } from "../../../parts/form";
 import { reveal } from "../../../words/format";
 import { nameOf } from "../../../workflow/canvas/look";
 import { handlesOf } from "../../../workflow/node";
@@ -40,30 +39,30 @@ export function ConnectDialog({ document, node, onConnect, onClose }: Props) {
         {sources.length === 0 ? (
           <p className="muted">{texts.connect.none}</p>
         ) : (
-          <Form onSend={() => target && onConnect(target[2], target[1])}>
+          <Form
+            onSend={() => target && onConnect(target[2], target[1])}
+            by={[]}
+            save={texts.connect.yes}
+            disabled={target === undefined}
+          >
             {sources.length > 1 && (
-              <Field label={texts.connect.way}>
-                <Choice
-                  value={way}
-                  options={sources.map((one) => [one.id, reveal(one.name)] as const)}
-                  onChange={setWay}
-                />
-              </Field>
+              <ChoiceField
+                label={texts.connect.way}
+                value={way}
+                options={sources.map((one) => [one.id, reveal(one.name)] as const)}
+                onChange={setWay}
+              />
             )}
             {target === undefined ? (
               <p className="muted">{texts.connect.none}</p>
             ) : (
-              <Field label={texts.connect.target}>
-                <Choice
-                  value={target[0]}
-                  options={targets.map(([key, words]) => [key, words] as const)}
-                  onChange={setChosen}
-                />
-              </Field>
+              <ChoiceField
+                label={texts.connect.target}
+                value={target[0]}
+                options={targets.map(([key, words]) => [key, words] as const)}
+                onChange={setChosen}
+              />
             )}
-            <FormButtons>
-              <Button label={texts.connect.yes} type="submit" kind="primary" disabled={target === undefined} />
-            </FormButtons>
           </Form>
         )}
       </div>

@@ -1,6 +1,6 @@
 import { ChevronsDownUp, ChevronsUpDown, Copy, Trash2 } from "lucide-react";
 import { Button } from "../../../parts/button";
-import { Field as Labelled } from "../../../parts/field";
+import { TextField } from "../../../parts/fields";
 import { reveal } from "../../../words/format";
 import { nameOf } from "../../../workflow/canvas/look";
 import type { Field } from "../../../workflow/kinds";
@@ -39,17 +39,17 @@ export function NodeForm({ editor, node, disabled, onShow }: Props) {
     <>
       <p className="muted">{kind?.help ?? texts.panel.unknown}</p>
       <General of={mine} fields={fields} />
-      <Labelled label={texts.panel.label} hint={texts.panel.labelHint} error={errorAt(mine, "label")}>
-        <input
-          value={node.label ?? ""}
-          placeholder={reveal(nameOf(node))}
-          maxLength={LABEL_LENGTH}
-          autoComplete="off"
-          disabled={disabled}
-          onBlur={rest}
-          onChange={(event) => dispatch({ do: "label", id: node.id, label: event.target.value })}
-        />
-      </Labelled>
+      <TextField
+        label={texts.panel.label}
+        hint={texts.panel.labelHint}
+        error={errorAt(mine, "label")}
+        value={node.label ?? ""}
+        placeholder={reveal(nameOf(node))}
+        maxLength={LABEL_LENGTH}
+        disabled={disabled}
+        onBlur={rest}
+        onChange={(label) => dispatch({ do: "label", id: node.id, label })}
+      />
       {fields.map((field) => (
         <OneField key={`${node.id} ${field.name}`} {...{ editor, node, field, disabled, mine, rest }} />
       ))}

@@ -1,4 +1,5 @@
-import { Check, Choice, Field as Labelled } from "../../../../parts/field";
+import { Check } from "../../../../parts/field";
+import { ChoiceField, TextField } from "../../../../parts/fields";
 import { reveal } from "../../../../words/format";
 import type { Field } from "../../../../workflow/kinds";
 import type { Json } from "../../../../workflow/types";
@@ -7,17 +8,17 @@ import { ListField } from "./ListField";
 import { ObjectField } from "./ObjectField";
 import { OfferedField } from "./OfferedField";
 import type { FieldProps } from "./props";
-import { TextField } from "./TextField";
+import { TemplateField } from "./TemplateField";
 
 /** One field as described in `kinds.py`; row fields have their own component. */
 export function FieldOf(props: FieldProps) {
   const { field, value, onChange, onRest, error, disabled } = props;
-  const hint = field.help || undefined;
+  const labels = { label: field.label, hint: field.help || undefined, error };
   const text = typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
   const write = (written: string) => onChange(written === "" && !field.required ? undefined : written);
   switch (field.form) {
     case "text":
-      return <TextField {...props} />;
+      return <TemplateField {...props} />;
     case "list":
       return <ListField {...props} />;
     case "object":
@@ -27,8 +28,8 @@ export function FieldOf(props: FieldProps) {
     case "switch":
       return (
         <Check
-          label={field.label}
-          hint={hint}
+          label={labels.label}
+          hint={labels.hint}
           checked={(value ?? field.default) === true}
           disabled={disabled}
           onChange={(on) => onChange(on === (field.default === true) ? undefined : on)}
@@ -36,44 +37,40 @@ export function FieldOf(props: FieldProps) {
       );
     case "choice":
       return (
-        <Labelled label={field.label} hint={hint} error={error}>
-          <Choice
-            value={text || String(field.default ?? "")}
-            options={choicesOf(field, text)}
-            disabled={disabled}
-            onChange={(chosen) => onChange(chosen === "" ? undefined : chosen)}
-          />
-        </Labelled>
+        <ChoiceField
+          {...labels}
+          value={text || String(field.default ?? "")}
+          options={choicesOf(field, text)}
+          disabled={disabled}
+          onChange={(chosen) => onChange(chosen === "" ? undefined : chosen)}
+        />
       );
     case "number":
       return (
-        <Labelled label={field.label} hint={hint} error={error}>
-          <input
-            type="number"
-            step="any"
-            value={text}
-            min={field.least ?? undefined}
-            max={field.most ?? undefined}
-            placeholder={field.default === null ? undefined : String(field.default)}
-            disabled={disabled}
-            onBlur={onRest}
-            onChange={(event) => onChange(event.target.value === "" ? undefined : Number(event.target.value))}
-          />
-        </Labelled>
+        <TextField
+          {...labels}
+          type="number"
+          step="any"
+          value={text}
+          min={field.least ?? undefined}
+          max={field.most ?? undefined}
+          placeholder={field.default === null ? undefined : String(field.default)}
+          disabled={disabled}
+          onBlur={onRest}
+          onChange={(written) => onChange(written === "" ? undefined : Number(written))}
+        />
       );
     default:
       if (field.offers !== "") return <OfferedField {...props} />;
       return (
-        <Labelled label={field.label} hint={hint} error={error}>
-          <input
-            value={text}
-            maxLength={field.most ?? undefined}
-            autoComplete="off"
-            disabled={disabled}
-            onBlur={onRest}
-            onChange={(event) => write(event.target.value)}
-          />
-        </Labelled>
+        <TextField
+          {...labels}
+          value={text}
+          maxLength={field.most ?? undefined}
+          disabled={disabled}
+          onBlur={onRest}
+          onChange={write}
+        />
       );
   }
 }

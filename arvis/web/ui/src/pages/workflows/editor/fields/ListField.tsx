@@ -1,5 +1,6 @@
 import { useState } from "react";
-import { Field as Labelled } from "../../../../parts/field";
+import { Choice } from "../../../../parts/field";
+import { TextArea } from "../../../../parts/fields";
 import { texts } from "../texts";
 import styles from "./fields.module.css";
 import { useOffers } from "./offers";
@@ -18,35 +19,30 @@ export function ListField({ field, value, onChange, onRest, error, disabled }: F
   const left = offers.filter(([one]) => !entries.includes(one));
   return (
     <div className={styles.text}>
-      <Labelled label={field.label} hint={[field.help, texts.fields.listHint].filter(Boolean).join(" ")} error={error}>
-        <textarea
-          value={typed ?? entries.join("\n")}
-          rows={Math.min(8, Math.max(2, entries.length + 1))}
-          disabled={disabled}
-          onBlur={() => {
-            setTyped(null);
-            onRest();
-          }}
-          onChange={(event) => {
-            setTyped(event.target.value);
-            write(event.target.value.split("\n"));
-          }}
-        />
-      </Labelled>
+      <TextArea
+        label={field.label}
+        hint={[field.help, texts.fields.listHint].filter(Boolean).join(" ")}
+        error={error}
+        value={typed ?? entries.join("\n")}
+        rows={Math.min(8, Math.max(2, entries.length + 1))}
+        disabled={disabled}
+        onBlur={() => {
+          setTyped(null);
+          onRest();
+        }}
+        onChange={(text) => {
+          setTyped(text);
+          write(text.split("\n"));
+        }}
+      />
       {left.length > 0 && !disabled && (
-        <select
+        <Choice
           className={styles.insert}
           aria-label={`${field.label}: ${texts.fields.addEntry}`}
           value=""
-          onChange={(event) => write([...entries, event.target.value])}
-        >
-          <option value="">{texts.fields.addEntry}</option>
-          {left.map(([one, words]) => (
-            <option key={one} value={one}>
-              {words}
-            </option>
-          ))}
-        </select>
+          onChange={(one) => write([...entries, one])}
+          options={[["", texts.fields.addEntry], ...left]}
+        />
       )}
     </div>
   );

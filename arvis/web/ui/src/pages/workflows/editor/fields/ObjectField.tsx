@@ -1,7 +1,7 @@
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { Button, IconButton } from "../../../../parts/button";
-import { Field as Labelled } from "../../../../parts/field";
+import { TextArea } from "../../../../parts/fields";
 import { reveal } from "../../../../words/format";
 import type { Json, JsonObject } from "../../../../workflow/types";
 import { texts } from "../texts";
@@ -38,25 +38,25 @@ function AsJson({ field, given, onChange, onRest, disabled }: FieldProps & { giv
   const [typed, setTyped] = useState<string | null>(null);
   const broken = typed !== null && read(typed) === null;
   return (
-    <Labelled label={texts.fields.asJson} error={broken ? texts.fields.notJson : null}>
-      <textarea
-        className={styles.code}
-        value={typed ?? JSON.stringify(given, null, 2)}
-        rows={6}
-        spellCheck={false}
-        disabled={disabled}
-        aria-label={`${field.label} ${texts.fields.asJson}`}
-        onBlur={() => {
-          if (!broken) setTyped(null);
-          onRest();
-        }}
-        onChange={(event) => {
-          setTyped(event.target.value);
-          const next = read(event.target.value);
-          if (next !== null) onChange(Object.keys(next).length === 0 ? undefined : next);
-        }}
-      />
-    </Labelled>
+    <TextArea
+      label={texts.fields.asJson}
+      error={broken ? texts.fields.notJson : null}
+      className={styles.code}
+      value={typed ?? JSON.stringify(given, null, 2)}
+      rows={6}
+      spellCheck={false}
+      disabled={disabled}
+      aria-label={`${field.label} ${texts.fields.asJson}`}
+      onBlur={() => {
+        if (!broken) setTyped(null);
+        onRest();
+      }}
+      onChange={(text) => {
+        setTyped(text);
+        const next = read(text);
+        if (next !== null) onChange(Object.keys(next).length === 0 ? undefined : next);
+      }}
+    />
   );
 }
 

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Choice, Field as Labelled } from "../../../../parts/field";
+import { ChoiceField, TextField } from "../../../../parts/fields";
 import { reveal } from "../../../../words/format";
 import { texts } from "../texts";
 import { useOffers } from "./offers";
@@ -15,32 +15,32 @@ export function OfferedField({ field, value, onChange, onRest, error, disabled }
   const known = text === "" || offers.some(([one]) => one === text);
   return (
     <>
-      <Labelled label={field.label} hint={field.help || undefined} error={typed ? null : error}>
-        <Choice
-          value={typed ? OTHER : text}
-          disabled={disabled}
-          options={[
-            ["", field.required ? texts.fields.choose : texts.fields.unset],
-            ...(known ? [] : [[text, reveal(text)] as const]),
-            ...offers,
-            [OTHER, texts.fields.other],
-          ]}
-          onChange={(chosen) => {
-            setTyped(chosen === OTHER);
-            if (chosen !== OTHER) onChange(chosen === "" ? undefined : chosen);
-          }}
-        />
-      </Labelled>
+      <ChoiceField
+        label={field.label}
+        hint={field.help || undefined}
+        error={typed ? null : error}
+        value={typed ? OTHER : text}
+        disabled={disabled}
+        options={[
+          ["", field.required ? texts.fields.choose : texts.fields.unset],
+          ...(known ? [] : [[text, reveal(text)] as const]),
+          ...offers,
+          [OTHER, texts.fields.other],
+        ]}
+        onChange={(chosen) => {
+          setTyped(chosen === OTHER);
+          if (chosen !== OTHER) onChange(chosen === "" ? undefined : chosen);
+        }}
+      />
       {typed && (
-        <Labelled label={texts.fields.otherName} error={error}>
-          <input
-            value={text}
-            maxLength={field.most ?? undefined}
-            autoComplete="off"
-            onBlur={onRest}
-            onChange={(event) => onChange(event.target.value === "" ? undefined : event.target.value)}
-          />
-        </Labelled>
+        <TextField
+          label={texts.fields.otherName}
+          error={error}
+          value={text}
+          maxLength={field.most ?? undefined}
+          onBlur={onRest}
+          onChange={(written) => onChange(written === "" ? undefined : written)}
+        />
       )}
     </>
   );

@@ -1,5 +1,6 @@
 import { useRef } from "react";
-import { Field as Labelled } from "../../../../parts/field";
+import { Choice } from "../../../../parts/field";
+import { TextArea } from "../../../../parts/fields";
 import { reveal } from "../../../../words/format";
 import { texts } from "../texts";
 import styles from "./fields.module.css";
@@ -8,7 +9,7 @@ import type { FieldProps } from "./props";
 const LONG = 200;
 
 /** A long text. If it is a template, a list inserts values at the cursor. */
-export function TextField({ field, value, onChange, onRest, error, disabled, names }: FieldProps) {
+export function TemplateField({ field, value, onChange, onRest, error, disabled, names }: FieldProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const text = typeof value === "string" ? value : "";
   const write = (written: string) => onChange(written === "" ? undefined : written);
@@ -24,33 +25,31 @@ export function TextField({ field, value, onChange, onRest, error, disabled, nam
   };
   return (
     <div className={styles.text}>
-      <Labelled label={field.label} hint={field.help || undefined} error={error}>
-        <textarea
-          ref={area}
-          value={text}
-          rows={text.length > LONG ? 8 : 3}
-          maxLength={field.most ?? undefined}
-          disabled={disabled}
-          onBlur={onRest}
-          onChange={(event) => write(event.target.value)}
-        />
-      </Labelled>
+      <TextArea
+        label={field.label}
+        hint={field.help || undefined}
+        error={error}
+        ref={area}
+        value={text}
+        rows={text.length > LONG ? 8 : 3}
+        maxLength={field.most ?? undefined}
+        disabled={disabled}
+        onBlur={onRest}
+        onChange={write}
+      />
       {field.help.includes("{{") && !disabled && (
-        <select
+        <Choice
           className={styles.insert}
           aria-label={`${field.label}: ${texts.fields.insert}`}
           value=""
-          onChange={(event) => insert(event.target.value)}
-        >
-          <option value="">{texts.fields.insert}</option>
-          <option value="{{PREVIOUS_OUTPUT}}">{texts.fields.previous}</option>
-          <option value="{{trigger}}">{texts.fields.trigger}</option>
-          {names.map((name) => (
-            <option key={name} value={`{{${name}}}`}>
-              {texts.fields.output(reveal(name))}
-            </option>
-          ))}
-        </select>
+          onChange={insert}
+          options={[
+            ["", texts.fields.insert],
+            ["{{PREVIOUS_OUTPUT}}", texts.fields.previous],
+            ["{{trigger}}", texts.fields.trigger],
+            ...names.map((name) => [`{{${name}}}`, texts.fields.output(reveal(name))] as const),
+          ]}
+        />
       )}
     </div>
   );
