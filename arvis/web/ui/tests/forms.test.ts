@@ -5,11 +5,12 @@ import * as accounts from "../src/pages/accounts/accounts";
 import * as bots from "../src/pages/bots/bots";
 import { scopeInWords, scopeOf } from "../src/pages/memory/people";
 import { exampleOf } from "../src/pages/webhooks/webhook";
+import { unusedName } from "../src/words/format";
 
 test("a new account or bot gets the first free name", () => {
-  expect(accounts.freeName("openai", [])).toBe("openai");
-  expect(accounts.freeName("openai", ["openai", "openai-2", "openai-4"])).toBe("openai-3");
-  expect(bots.freeName(["main"])).toBe("main-2");
+  expect(unusedName("openai", [])).toBe("openai");
+  expect(unusedName("openai", ["openai", "openai-2", "openai-4"])).toBe("openai-3");
+  expect(unusedName("main", ["main"])).toBe("main-2");
 });
 
 test("an account is complete if it has what its vendor requires", () => {

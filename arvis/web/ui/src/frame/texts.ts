@@ -43,7 +43,6 @@ export const texts = words({
     theme: { auto: "Theme: same as the system", light: "Theme: light", dark: "Theme: dark" },
     account: "You",
     logOut: "Log out",
-    connecting: "Connecting",
     offline: "No connection to Arvis. This browser keeps your messages and sends them when the connection is back.",
     retryNow: "Try now",
     help: "Keyboard shortcuts",

@@ -3,6 +3,7 @@
 import { type ComponentProps, useState } from "react";
 import { Choice, Field, type Options } from "./field";
 import styles from "./field.module.css";
+import { texts } from "./texts";
 
 type Labelled = { label: string; hint?: string; error?: string | null };
 type Written = { value?: string; onChange: (text: string) => void };
@@ -46,15 +47,15 @@ export function ChoiceField<T extends string>({ label, hint, error, ...choice }:
   );
 }
 
-type SwitchProps = { on: boolean; busy: boolean; label: string; onChange: (on: boolean) => void };
+type SwitchProps = { name: string; on: boolean; busy: boolean; onChange: (on: boolean) => void };
 
 /** A checkbox in a row of a list, named by its effect: `Turn NAME on`. Until the list is reloaded, it shows the user's choice. */
-export function Switch({ on, busy, label, onChange }: SwitchProps) {
+export function Switch({ name, on, busy, onChange }: SwitchProps) {
   return (
     <input
       type="checkbox"
       className={styles.switch}
-      aria-label={label}
+      aria-label={on ? texts.turnOff(name) : texts.turnOn(name)}
       checked={busy ? !on : on}
       disabled={busy}
       onChange={() => onChange(!on)}

@@ -105,6 +105,12 @@ type ChipsProps = {
   all?: string;
 };
 
+/** The values of several filters of the address, by name. */
+export function useFilters<Name extends string>(...names: Name[]): Record<Name, string> {
+  const [search] = useSearchParams();
+  return Object.fromEntries(names.map((name) => [name, search.get(name) ?? ""])) as Record<Name, string>;
+}
+
 /** Chips that choose a value of a filter: `<Chips label="Status" name="status" options={[["failed", "Failed"]]} />`. */
 export function Chips({ label, name, options, all = texts.all }: ChipsProps) {
   const [value, set] = useFilter(name);

@@ -3,7 +3,6 @@ import { words } from "../words/words";
 export const texts = words({
   en: {
     platform: "Platform",
-    web: "web",
     bot: "Bot",
     onlyBot: "The only bot of this platform",
     channel: "Channel",

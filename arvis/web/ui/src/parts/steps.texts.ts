@@ -163,7 +163,6 @@ export const stepTexts = words({
       restored: "The database was restored from a backup while this work was running.",
     },
     platformRefused: "The platform refused the reply.",
-    agent: (agent: string) => `Agent ${agent}.`,
     platform: (platform: string) => `On ${platform}.`,
     begunBy: (source: string) => `Started by ${source}.`,
     tokens: (input: string, output: string) => `${input} tokens in, ${output} out.`,
@@ -176,6 +175,5 @@ export const stepTexts = words({
     crashes: (count: string) => `The process crashed ${count} times on this job.`,
     savedTokens: (messages: string, tokens: string) => `${messages} messages summarized, ${tokens} tokens saved.`,
     part: (part: string) => `Part ${part}.`,
-    person: (name: string) => `By ${name}.`,
   },
 });

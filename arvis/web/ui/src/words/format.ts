@@ -14,6 +14,14 @@ export function reveal(text: string): string {
   return text.replace(/\r\n?/gu, "\n").replace(HIDDEN, (character) => `[U+${number(character)}]`);
 }
 
+/** The first unused name: `main`, `main-2`, `main-3` … */
+export function unusedName(base: string, taken: readonly string[]): string {
+  for (let number = 2, name = base; ; number += 1) {
+    if (!taken.includes(name)) return name;
+    name = `${base}-${number}`;
+  }
+}
+
 /** Join sentences, and add missing full stops. Empty sentences are left out. */
 export function sentences(...parts: (string | null | undefined)[]): string {
   return parts

@@ -6,8 +6,9 @@ import { ChoiceField, TextField } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { Failure } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
+import { unusedName } from "../../words/format";
 import { AccountFields } from "./AccountFields";
-import { type Account, bodyOf, type Draft, EMPTY, freeName, isComplete, type Provider } from "./accounts";
+import { type Account, bodyOf, type Draft, EMPTY, isComplete, type Provider } from "./accounts";
 import { TrialResult } from "./TrialResult";
 import { texts } from "./texts";
 
@@ -24,7 +25,7 @@ export function NewAccount({ providers, accounts }: { providers: readonly Provid
   const attempt = useSend("POST /api/accounts/test", { quiet: true });
   const add = useSend("POST /api/accounts", { quiet: true, done: common.saved });
   if (provider === undefined) return null;
-  const suggested = freeName(
+  const suggested = unusedName(
     vendor,
     accounts.map((one) => one.name),
   );

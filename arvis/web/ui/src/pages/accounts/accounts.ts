@@ -11,14 +11,6 @@ export type Draft = { apiKey: string; baseUrl: string; model: string };
 
 export const EMPTY: Draft = { apiKey: "", baseUrl: "", model: "" };
 
-/** `openai`, or `openai-2` if the name is taken. */
-export function freeName(base: string, taken: readonly string[]): string {
-  for (let number = 1; ; number += 1) {
-    const name = number === 1 ? base : `${base}-${number}`;
-    if (!taken.includes(name)) return name;
-  }
-}
-
 /** The fields of a new account without empty ones. */
 export function bodyOf(provider: string, draft: Draft): Body<"POST /api/accounts/test"> {
   return {

@@ -29,7 +29,6 @@ export const texts = words({
     working: "Working",
     idle: "Idle",
     cost: "Cost in 7 days",
-    agent: "Agent",
     noDescription: "No description.",
     fields: {
       name: "Name",

@@ -4,8 +4,9 @@ import { Button } from "../../parts/button";
 import { TextField } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { Failure } from "../../parts/states";
+import { unusedName } from "../../words/format";
 import { BotFields } from "./BotFields";
-import { type Bot, type Draft, EMPTY, freeName, given, isComplete, type Platform } from "./bots";
+import { type Bot, type Draft, EMPTY, given, isComplete, type Platform } from "./bots";
 import styles from "./bots.module.css";
 import { Findings } from "./Findings";
 import { Guide } from "./Guide";
@@ -29,7 +30,7 @@ export function BotSetup({ platform, taken, agent, onStarted }: Props) {
   const [pressed, setPressed] = useState(false);
   const check = useSend("POST /api/bots/test", { quiet: true });
   const add = useSend("POST /api/bots", { quiet: true });
-  const name = named ?? freeName(taken);
+  const name = named ?? unusedName("main", taken);
   const look = (at: Draft, asked: boolean) => {
     setPressed(asked);
     if (isComplete(platform, at)) check.mutate({ body: { platform: platform.name, name, ...given(at) } });

@@ -26,14 +26,6 @@ export const TONES: Record<Bot["state"], Tone> = {
   error: "trouble",
 };
 
-/** `main`, or `main-2` if the name is taken. */
-export function freeName(taken: readonly string[]): string {
-  for (let number = 1; ; number += 1) {
-    const name = number === 1 ? "main" : `main-${number}`;
-    if (!taken.includes(name)) return name;
-  }
-}
-
 /** True if every secret that the platform requires is set. */
 export function isComplete(platform: Platform, draft: Draft): boolean {
   return platform.fields.every((one) => !(one.secret && one.required) || Boolean(draft.secrets[one.name]));

@@ -45,8 +45,6 @@ export const texts = words({
     lines: "Entries",
     noLines: "No entries in this month.",
     older: "Show more",
-    line: "Entry",
-    when: "When",
     types: { payment: "Payment", subscription: "Subscription", adjustment: "Adjustment", task: "Task" },
     lineStatuses: { pending: "Open", approved: "Approved", paid: "Paid", disputed: "Disputed" },
     statusOf: (line: string) => `Status of ${line}`,

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
-import { Chips, Page, SearchField, Section, useFilter } from "../../parts/page";
+import { Chips, Page, SearchField, Section, useFilters } from "../../parts/page";
 import { Empty, Failure, Loaded } from "../../parts/states";
 import { useUnsaved } from "../../parts/unsaved";
 import styles from "./configuration.module.css";
@@ -12,8 +12,7 @@ import { texts } from "./texts";
 /** Every setting with its value and source. Changes are collected and sent together. */
 export default function ConfigurationPage() {
   const settings = useApi("GET /api/settings", {});
-  const [q] = useFilter("q");
-  const [show] = useFilter("show");
+  const { q, show } = useFilters("q", "show");
   const owns = useMay("owner");
   const [changes, setChanges] = useState<Record<string, unknown>>({});
   const save = useSend("PATCH /api/settings", { quiet: true, done: texts.saved });

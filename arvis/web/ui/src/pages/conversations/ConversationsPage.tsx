@@ -3,7 +3,7 @@ import { useList } from "../../api/hooks";
 import type { Item } from "../../api/types";
 import { Button, ButtonLink } from "../../parts/button";
 import { AgentFilter, FilterChoice } from "../../parts/filters";
-import { SearchField, useFilter } from "../../parts/page";
+import { SearchField, useFilter, useFilters } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { Status, Time, UntrustedText } from "../../parts/show";
 import { type Column, usePhone } from "../../parts/table";
@@ -45,8 +45,7 @@ const ON_PHONE = COLUMNS.filter((column) => !column.wide);
 
 /** All conversations, the last used one first. */
 export default function ConversationsPage() {
-  const [agent] = useFilter("agent");
-  const [platform] = useFilter("platform");
+  const { agent, platform } = useFilters("agent", "platform");
   const [channel, setChannel] = useFilter("channel");
   const [q] = useFilter("q");
   return (

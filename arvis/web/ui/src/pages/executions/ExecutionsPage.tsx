@@ -1,7 +1,7 @@
 import { useList } from "../../api/hooks";
 import { ButtonLink } from "../../parts/button";
 import { FilterChoice } from "../../parts/filters";
-import { Chips, useFilter } from "../../parts/page";
+import { Chips, useFilters } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { Money, NOTHING, Time, UntrustedText } from "../../parts/show";
 import type { Column } from "../../parts/table";
@@ -45,8 +45,7 @@ const COLUMNS: Column<Execution>[] = [
 
 /** Passes through graphs, with their steps. */
 export default function ExecutionsPage() {
-  const [status] = useFilter("status");
-  const [graph] = useFilter("graph");
+  const { status, graph } = useFilters("status", "graph");
   return (
     <ResourcePage
       home="/executions"

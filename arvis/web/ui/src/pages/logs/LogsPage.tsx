@@ -5,7 +5,7 @@ import { useApi, useList } from "../../api/hooks";
 import type { Item, Query } from "../../api/types";
 import { Button } from "../../parts/button";
 import { Choice } from "../../parts/field";
-import { Page, SearchField, Sheet, useFilter } from "../../parts/page";
+import { Page, SearchField, Sheet, useFilter, useFilters } from "../../parts/page";
 import { Code, Facts, Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
@@ -28,8 +28,7 @@ const LEVELS = Object.entries(texts.levels) as [Level, string][];
 /** The daemon's log lines, newest first. Secrets were removed when the lines were written. */
 export default function LogsPage() {
   const [level, setLevel] = useFilter("level");
-  const [q] = useFilter("q");
-  const [logger] = useFilter("logger");
+  const { q, logger } = useFilters("q", "logger");
   const [open, setOpen] = useState<Line | null>(null);
   const chosen = LEVELS.find(([one]) => one === level)?.[0];
   const pages = useList("GET /api/logs", { level: chosen, q: q || undefined, logger: logger || undefined });

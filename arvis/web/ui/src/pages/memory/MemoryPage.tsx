@@ -4,7 +4,7 @@ import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
 import { NEW, useDetail } from "../../parts/detail";
 import { AgentFilter, FilterChoice } from "../../parts/filters";
-import { Chips, Page, SearchField, Sheet, useFilter } from "../../parts/page";
+import { Chips, Page, SearchField, Sheet, useFilters } from "../../parts/page";
 import { FactForm } from "./FactForm";
 import { FactSheet } from "./FactSheet";
 import { type Fact, FactTable } from "./FactTable";
@@ -32,11 +32,7 @@ function Facts() {
   const { id, open, close } = useDetail(HOME);
   const looksAfter = useMay("viewer");
   const mayAdd = useMay("operator");
-  const [status] = useFilter("status");
-  const [category] = useFilter("category");
-  const [agent] = useFilter("agent");
-  const [scope] = useFilter("scope");
-  const [q] = useFilter("q");
+  const { status, category, agent, scope, q } = useFilters("status", "category", "agent", "scope", "q");
   const add = mayAdd && (
     <ButtonLink label={texts.add} kind="primary" href={`${HOME}/${NEW}${location.search}`} icon={Plus} />
   );

@@ -4,7 +4,7 @@ import { useMay, useSession } from "../../api/session";
 import type { Item } from "../../api/types";
 import { AskButton } from "../../parts/askButton";
 import { AgentFilter } from "../../parts/filters";
-import { Page, Sheet, useFilter } from "../../parts/page";
+import { Page, Sheet, useFilter, useFilters } from "../../parts/page";
 import { Code, Facts, Time, UntrustedText } from "../../parts/show";
 import { EmptyList } from "../../parts/states";
 import { Table } from "../../parts/table";
@@ -21,8 +21,7 @@ const idOf = (state: State): string => `${state.agent}/${state.scope}/${state.ke
 /** Values that agents store under keys. */
 export function States() {
   const looksAfter = useMay("viewer");
-  const [agent] = useFilter("agent");
-  const [scope] = useFilter("scope");
+  const { agent, scope } = useFilters("agent", "scope");
   const [openId, open] = useFilter("open");
   const pages = useList("GET /api/memory/states", { agent, scope });
   const chosen = pages.rows.find((state) => idOf(state) === openId);

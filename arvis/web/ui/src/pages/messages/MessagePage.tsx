@@ -2,7 +2,7 @@ import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
 import { AgentFilter, FilterChoice } from "../../parts/filters";
-import { Chips, SearchField, useFilter } from "../../parts/page";
+import { Chips, SearchField, useFilters } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { columns } from "./columns";
 import { MessageSheet } from "./MessageSheet";
@@ -11,10 +11,7 @@ import { texts } from "./texts";
 
 /** Messages of people, with their outcomes. */
 export default function MessagePage() {
-  const [status] = useFilter("status");
-  const [agent] = useFilter("agent");
-  const [platform] = useFilter("platform");
-  const [q] = useFilter("q");
+  const { status, agent, platform, q } = useFilters("status", "agent", "platform", "q");
   return (
     <ResourcePage
       home="/messages"

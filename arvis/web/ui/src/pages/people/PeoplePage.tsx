@@ -1,6 +1,6 @@
 import { useList } from "../../api/hooks";
 import { FilterChoice } from "../../parts/filters";
-import { Chips, SearchField, useFilter } from "../../parts/page";
+import { Chips, SearchField, useFilters } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { Status, Time, UntrustedText } from "../../parts/show";
 import type { Column } from "../../parts/table";
@@ -38,10 +38,7 @@ const COLUMNS: Column<Person>[] = [
 
 /** The people whose messages Arvis has accepted, and pairing requests. */
 export default function PeoplePage() {
-  const [platform] = useFilter("platform");
-  const [role] = useFilter("role");
-  const [paired] = useFilter("paired");
-  const [q] = useFilter("q");
+  const { platform, role, paired, q } = useFilters("platform", "role", "paired", "q");
   const pages = useList("GET /api/people", {
     ...{ platform, role: role as Role, q },
     paired: paired === "" ? undefined : paired === "true",

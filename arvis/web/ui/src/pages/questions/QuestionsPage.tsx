@@ -5,7 +5,7 @@ import { Button } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { AgentFilter, FilterChoice } from "../../parts/filters";
 import { useListKeys } from "../../parts/keys";
-import { Chips, Page, useFilter } from "../../parts/page";
+import { Chips, Page, useFilters } from "../../parts/page";
 import { Empty, Failure, Skeleton } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { Answered } from "./Answered";
@@ -21,9 +21,7 @@ const ANSWERED = "answered";
 
 /** Open questions, and answered ones. */
 export default function QuestionsPage() {
-  const [state] = useFilter("state");
-  const [kind] = useFilter("kind");
-  const [agent] = useFilter("agent");
+  const { state, kind, agent } = useFilters("state", "kind", "agent");
   const { id, open, close } = useDetail("/questions");
   const query = { kind: kind as Wait["kind"], agent };
   return (

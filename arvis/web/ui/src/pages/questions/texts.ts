@@ -12,7 +12,6 @@ export const texts = words({
     kinds: { approval: "Approval", review: "Review", user: "Question" },
     table: "Answered questions",
     what: "Question",
-    agent: "Agent",
     decision: "Decision",
     by: "By",
     when: "When",
@@ -51,7 +50,6 @@ export const texts = words({
       money: "The tool spends money.",
     },
     arguments: "Exact arguments",
-    change: "Exact change",
     hash: "Fingerprint",
     mayNot: (whom: string) => `You cannot answer this question. It waits for: ${whom}.`,
     approve: "Approve",
@@ -87,7 +85,5 @@ export const texts = words({
     run: "Execution",
     conversation: "Conversation",
     raw: "Raw data",
-    answerWas: "The answer",
-    answeredAt: "Answered at",
   },
 });

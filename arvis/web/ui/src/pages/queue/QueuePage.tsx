@@ -3,7 +3,7 @@ import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button, ButtonLink } from "../../parts/button";
 import { AgentFilter, FilterChoice } from "../../parts/filters";
-import { Chips, useFilter } from "../../parts/page";
+import { Chips, useFilter, useFilters } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { reveal } from "../../words/format";
 import { BulkBar } from "./BulkBar";
@@ -16,9 +16,7 @@ const KINDS = Object.entries(texts.kinds) as [Job["kind"], string][];
 
 /** All jobs, with their actions. */
 export default function QueuePage() {
-  const [status] = useFilter("status");
-  const [kind] = useFilter("kind");
-  const [agent] = useFilter("agent");
+  const { status, kind, agent } = useFilters("status", "kind", "agent");
   const [lane, setLane] = useFilter("lane");
   const filter = { status, kind: kind as Job["kind"], agent, lane };
   const pages = useList("GET /api/jobs", filter);

@@ -74,7 +74,6 @@ export const texts = words({
     newWords: "New text of the message",
     newWordsHint: "The agent will answer this text. The old text stays in the timeline.",
     send: "Ask again",
-    dismiss: "Dismiss",
   },
 });
 

@@ -1,7 +1,7 @@
 import { useList, useSend } from "../../api/hooks";
 import { Switch } from "../../parts/fields";
 import { AgentFilter } from "../../parts/filters";
-import { Chips, useFilter } from "../../parts/page";
+import { Chips, useFilters } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { Time, UntrustedText } from "../../parts/show";
 import type { Column } from "../../parts/table";
@@ -40,8 +40,7 @@ function Worker({ of: one }: { of: Schedule }) {
 
 /** Tasks of agents at given times. */
 export default function SchedulesPage() {
-  const [kind] = useFilter("kind");
-  const [agent] = useFilter("agent");
+  const { kind, agent } = useFilters("kind", "agent");
   return (
     <ResourcePage
       home="/schedules"
@@ -76,7 +75,7 @@ function Enabled({ of: one }: { of: Schedule }) {
     <Switch
       on={one.enabled}
       busy={change.isPending}
-      label={one.enabled ? texts.turnOff(nameOf(one)) : texts.turnOn(nameOf(one))}
+      name={nameOf(one)}
       onChange={(enabled) => change.mutate({ path: { schedule: one.id }, body: { enabled } })}
     />
   );

@@ -24,8 +24,6 @@ export const texts = words({
     failedTimes: (count: number) => (count === 1 ? "Failed" : `Failed ${count} times`),
     on: "Active",
     off: "Paused",
-    turnOn: (name: string) => `Resume ${name}`,
-    turnOff: (name: string) => `Pause ${name}`,
     everyKind: "All kinds",
     empty: "No schedules here",
     emptyWhy:
@@ -104,7 +102,6 @@ export const texts = words({
     resumed: "The schedule is resumed.",
     undoLast: "Undo the last change",
     removed: "The schedule was removed.",
-    posts: "Posted text",
     history: "History",
     noHistory: "This schedule has not run yet.",
     older: "Show older",

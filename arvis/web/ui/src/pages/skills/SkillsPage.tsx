@@ -1,7 +1,7 @@
 import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { NEW } from "../../parts/detail";
-import { Chips, SearchField, useFilter } from "../../parts/page";
+import { Chips, SearchField, useFilters } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { Status, UntrustedText } from "../../parts/show";
 import { asPages, type Column } from "../../parts/table";
@@ -18,8 +18,7 @@ const SOURCES = Object.entries(texts.sources) as [Skill["source"], string][];
 export default function SkillsPage() {
   const owns = useMay("owner");
   const skills = useApi("GET /api/skills", {});
-  const [source] = useFilter("source");
-  const [q] = useFilter("q");
+  const { source, q } = useFilters("source", "q");
   const shown = (skills.data?.items ?? []).filter((skill) => matches(skill, source, q));
   return (
     <ResourcePage

@@ -32,7 +32,6 @@ export const texts = words({
     version: "Version",
     keywords: "Keywords",
     patterns: "Patterns",
-    hash: "Fingerprint",
     warnings: "Warnings",
     body: "Instructions",
     raw: "Complete file",

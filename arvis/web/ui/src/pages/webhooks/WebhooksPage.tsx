@@ -63,12 +63,11 @@ export default function WebhooksPage() {
 /** Turn a web hook on or off from its row. */
 function Enabled({ hook }: { hook: Webhook }) {
   const change = useSend("PATCH /api/webhooks/{webhook}");
-  const path = reveal(hook.path);
   return (
     <Switch
       on={hook.enabled}
       busy={change.isPending}
-      label={hook.enabled ? texts.turnOff(path) : texts.turnOn(path)}
+      name={reveal(hook.path)}
       onChange={(enabled) => change.mutate({ path: { webhook: hook.id }, body: { enabled } })}
     />
   );

@@ -18,8 +18,6 @@ export const texts = words({
     last: "Last call",
     on: "On",
     off: "Off",
-    turnOn: (path: string) => `Turn ${path} on`,
-    turnOff: (path: string) => `Turn ${path} off`,
     empty: "No web hooks yet",
     emptyWhy: "Let another program call Arvis, for example when a build fails or a payment arrives.",
     preset: "Caller",

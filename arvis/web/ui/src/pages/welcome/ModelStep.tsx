@@ -3,8 +3,9 @@ import { useApi, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
 import { Form, FormButtons } from "../../parts/form";
 import { Failure, Loaded } from "../../parts/states";
+import { unusedName } from "../../words/format";
 import { AccountFields } from "../accounts/AccountFields";
-import { bodyOf, type Draft, EMPTY, freeName, isComplete, type Provider } from "../accounts/accounts";
+import { bodyOf, type Draft, EMPTY, isComplete, type Provider } from "../accounts/accounts";
 import { TrialResult, trialWords } from "../accounts/TrialResult";
 import { Choices } from "./Choices";
 import { Skip, type StepProps } from "./Step";
@@ -54,7 +55,7 @@ function Key({ provider, onDone }: { provider: Provider; onDone: StepProps["onDo
       {
         onSuccess: (trial) => {
           if (!trial.ok) return;
-          const account = { ...body, name: freeName(provider.name, taken) };
+          const account = { ...body, name: unusedName(provider.name, taken) };
           add.mutate({ body: account }, { onSuccess: () => onDone(trialWords(trial, free)) });
         },
       },

@@ -1,5 +1,6 @@
 /** Prompts for a first agent. None needs a tool, so that unpaired people may use it, too. */
 
+import { unusedName } from "../../words/format";
 import { words } from "../../words/words";
 
 export const prompts = words({
@@ -57,10 +58,7 @@ export function slugOf(name: string, taken: readonly string[]): string {
     .replace(/^-+|-+$/g, "")
     .slice(0, 40);
   const base = plain === "" || RESERVED.includes(plain) ? "agent" : plain;
-  for (let number = 1; ; number += 1) {
-    const slug = number === 1 ? base : `${base}-${number}`;
-    if (!taken.includes(slug)) return slug;
-  }
+  return unusedName(base, taken);
 }
 
 const RESERVED = ["drop", "all", "channel", "everyone", "here"];

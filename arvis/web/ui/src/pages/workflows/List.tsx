@@ -5,7 +5,7 @@ import { useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
 import { Switch } from "../../parts/fields";
-import { Chips, Page, SearchField, useFilter } from "../../parts/page";
+import { Chips, Page, SearchField, useFilters } from "../../parts/page";
 import { NOTHING, Status, Time, UntrustedText } from "../../parts/show";
 import { EmptyList } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
@@ -21,8 +21,7 @@ const SWITCHED: Record<string, boolean> = { on: true, off: false };
 /** All workflows, and the ways to create one. */
 export function List() {
   const [, navigate] = useLocation();
-  const [state] = useFilter("state");
-  const [q] = useFilter("q");
+  const { state, q } = useFilters("state", "q");
   const [running, setRunning] = useState<Workflow | null>(null);
   const operates = useMay("operator");
   const pages = useList("GET /api/workflows", { q: q || undefined, enabled: SWITCHED[state] });
@@ -132,12 +131,11 @@ function LastRun({ of: { id, lastRun } }: { of: Workflow }) {
 /** Turn the triggers of a workflow on or off from its row. */
 export function Enabled({ of: one }: { of: Pick<Workflow, "id" | "name" | "enabled"> }) {
   const change = useSend("PATCH /api/workflows/{workflow}");
-  const name = reveal(one.name);
   return (
     <Switch
       on={one.enabled}
       busy={change.isPending}
-      label={one.enabled ? texts.turnOff(name) : texts.turnOn(name)}
+      name={reveal(one.name)}
       onChange={(enabled) => change.mutate({ path: { workflow: one.id }, body: { enabled } })}
     />
   );

@@ -3,12 +3,11 @@ import { Link } from "wouter";
 import { Section } from "../../parts/page";
 import { Facts, Time, UntrustedText } from "../../parts/show";
 import { count, reveal, sentences } from "../../words/format";
-import type { Trouble } from "../../workflow/canvas/shapes";
 import { SETTINGS } from "../../workflow/kinds";
 import { Drawn } from "./Drawn";
 import { Problems } from "./Problems";
 import { texts } from "./texts";
-import { addressOf, documentOf, type Problem, RunState, VersionMark, type WorkflowDetail } from "./workflow";
+import { addressOf, documentOf, RunState, troublesOf, VersionMark, type WorkflowDetail } from "./workflow";
 import styles from "./workflows.module.css";
 
 /** The diagram, the state, and the triggers. */
@@ -101,14 +100,3 @@ function settingsOf(set: Record<string, unknown>): [string, ReactNode][] {
 }
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== "";
-
-export function troublesOf(problems: readonly Problem[]): Map<string, Trouble> {
-  const found = new Map<string, Trouble>();
-  for (const { node, severity } of problems) {
-    if (node === null) continue;
-    const { errors, warnings } = found.get(node) ?? { errors: 0, warnings: 0 };
-    const wrong = severity === "error";
-    found.set(node, { errors: errors + (wrong ? 1 : 0), warnings: warnings + (wrong ? 0 : 1) });
-  }
-  return found;
-}

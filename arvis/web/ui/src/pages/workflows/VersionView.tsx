@@ -14,10 +14,9 @@ import { nameOf } from "../../workflow/canvas/look";
 import type { WorkflowNode } from "../../workflow/types";
 import { type Change, compare } from "./compare";
 import { Drawn } from "./Drawn";
-import { troublesOf } from "./Overview";
 import { Problems } from "./Problems";
 import { texts } from "./texts";
-import { addressOf, documentOf, type WorkflowDetail } from "./workflow";
+import { addressOf, documentOf, troublesOf, type WorkflowDetail } from "./workflow";
 import styles from "./workflows.module.css";
 
 type Props = { workflow: WorkflowDetail; number: number; all: readonly number[] };

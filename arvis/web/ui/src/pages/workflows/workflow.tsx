@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import type { Answer, Item } from "../../api/types";
 import { Status, type Tone, UntrustedText } from "../../parts/show";
 import { count, duration, reveal } from "../../words/format";
+import type { Trouble } from "../../workflow/canvas/shapes";
 import { KINDS } from "../../workflow/kinds";
 import { kindOf } from "../../workflow/node";
 import type { WorkflowDocument, WorkflowNode } from "../../workflow/types";
@@ -15,6 +16,18 @@ export type Problem = WorkflowDetail["problems"][number];
 /** True if a document with these problems can run: hints do not prevent a run. */
 export const isRunnable = (problems: readonly Problem[]): boolean =>
   problems.every(({ severity }) => severity !== "error");
+/** The numbers of errors and hints of each step. */
+export function troublesOf(problems: readonly Problem[]): Map<string, Trouble> {
+  const found = new Map<string, Trouble>();
+  for (const { node, severity } of problems) {
+    if (node === null) continue;
+    const { errors, warnings } = found.get(node) ?? { errors: 0, warnings: 0 };
+    const wrong = severity === "error";
+    found.set(node, { errors: errors + (wrong ? 1 : 0), warnings: warnings + (wrong ? 0 : 1) });
+  }
+  return found;
+}
+
 export type Version = Item<"GET /api/workflows/{workflow}/versions">;
 export type Run = Item<"GET /api/workflows/{workflow}/runs">;
 export type RunDetail = Answer<"GET /api/runs/{run}">;

@@ -76,7 +76,7 @@ function Doings({ editor, draft, busy, onArrange, onKeys, onSave, onRun }: Props
         disabled={busy}
         className={runs ? "" : styles.refused}
         aria-disabled={!runs || undefined}
-        title={runs ? undefined : texts.running.refused}
+        title={runs ? undefined : texts.refused}
         onClick={onRun}
       />
     </div>

@@ -36,7 +36,6 @@ export const texts = words({
       },
     },
     panel: {
-      step: "Step",
       close: "Close",
       many: (count: number) => `${count} steps selected`,
       manyHint: "Drag or use the arrow keys to move them together.",
@@ -44,7 +43,6 @@ export const texts = words({
       lineAbout: (from: string, way: string, to: string) => (way ? `${from} (${way}) → ${to}` : `${from} → ${to}`),
       label: "Name",
       labelHint: "Templates of later steps refer to the step by this name.",
-      more: "More",
       duplicate: "Duplicate",
       remove: "Remove",
       disconnect: "Remove connection",
@@ -59,7 +57,6 @@ export const texts = words({
       choose: "Choose a step …",
       remove: (name: string) => `Remove the connection to ${name}`,
       loopBack: (name: string) => `${name} (next repetition)`,
-      helper: "As a subagent",
     },
     fields: {
       insert: "Insert a value …",
@@ -114,11 +111,7 @@ export const texts = words({
       none: "There is no other step to connect to.",
       yes: "Connect",
     },
-    running: {
-      title: "Run",
-      refused: "The workflow cannot run yet:",
-      look: "Show the problems",
-    },
+    refused: "The workflow cannot run yet:",
     kept: {
       words: (when: string) => `This browser has unsaved changes from ${when}.`,
       take: "Restore them",

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useReducer, useRef, useState } from "react";
 import type { Trouble } from "../../../workflow/canvas/shapes";
 import type { WorkflowDocument } from "../../../workflow/types";
-import type { Problem } from "../workflow";
+import { troublesOf } from "../workflow";
 import { type Base, NEW } from "./base";
 import { type Action, begun, type Editing, editing } from "./editing";
 import { forget, keep } from "./keeping";
@@ -45,15 +45,4 @@ function useKeeping({ id: saved, version }: Base, document: WorkflowDocument, sl
       keep(id, { document, slug, version, at: Date.now() });
     } else if (touched.current) forget(id); // changes of an earlier session stay until the user decides
   }, [id, version, document, slug, dirty]);
-}
-
-function troublesOf(problems: readonly Problem[]): Map<string, Trouble> {
-  const troubles = new Map<string, Trouble>();
-  for (const { node, severity } of problems) {
-    if (node === null) continue;
-    const { errors, warnings } = troubles.get(node) ?? { errors: 0, warnings: 0 };
-    const bad = severity === "error" ? 1 : 0;
-    troubles.set(node, { errors: errors + bad, warnings: warnings + 1 - bad });
-  }
-  return troubles;
 }
