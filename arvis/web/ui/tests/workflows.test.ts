@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { ApiError } from "../src/api/client";
 import { compare } from "../src/pages/workflows/compare";
-import { forget, keep, readKept } from "../src/pages/workflows/editor/keeping";
+import { forget, keep, readKept } from "../src/pages/workflows/editor/base";
 import { problemsOf } from "../src/pages/workflows/refusal";
 import {
   isAtWork,

@@ -1,16 +1,15 @@
-import { CircleX, Command, Ellipsis, Moon, Pause, Play, Sun, SunMoon } from "lucide-react";
-import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
+import { CircleUser, CircleX, Command, Ellipsis, Moon, Pause, Play, Sun, SunMoon } from "lucide-react";
+import { lazy, type ReactNode, Suspense, useEffect, useId, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { useSend } from "../api/hooks";
 import { useLive } from "../api/live";
 import { useMay, useSession } from "../api/session";
-import { unsentPlaces } from "../pages/chat/outbox";
+import { clearOutboxes, unsentPlaces } from "../pages/chat/outbox";
 import { Button, IconButton } from "../parts/button";
 import { Dialog } from "../parts/dialog";
-import { money } from "../words/format";
-import { AccountMenu } from "./AccountMenu";
+import { money, reveal } from "../words/format";
 import styles from "./frame.module.css";
 import { Keys } from "./Keys";
-import { OfflineBanner } from "./OfflineBanner";
 import { type PageEntry, usePages } from "./pages";
 import { texts } from "./texts";
 import { useTheme } from "./theme";
@@ -205,5 +204,56 @@ function Help({ onClose }: { onClose: () => void }) {
       </dl>
       <Button label={texts.close} onClick={onClose} />
     </Dialog>
+  );
+}
+
+const PATIENCE_MS = 2_000;
+
+/** A banner about a lost connection. It appears after some time, because a short loss needs no banner. */
+function OfflineBanner() {
+  const { link, retry } = useLive();
+  const [lost, setLost] = useState(false);
+  const ready = link.name === "ready";
+  useEffect(() => {
+    if (ready) {
+      setLost(false);
+      return;
+    }
+    const timer = window.setTimeout(() => setLost(true), PATIENCE_MS);
+    return () => window.clearTimeout(timer);
+  }, [ready]);
+  return (
+    <div role="status" className={lost ? styles.offline : "hidden"} data-link={link.name}>
+      {lost && (
+        <>
+          <span>{texts.offline}</span>
+          <Button label={texts.retryNow} kind="quiet" onClick={retry} />
+        </>
+      )}
+    </div>
+  );
+}
+
+/** The name of the user, a link to their password and logins, and the logout button. */
+function AccountMenu() {
+  const { me, refresh } = useSession();
+  const logOut = useSend("POST /api/auth/logout");
+  const id = useId();
+  return (
+    <>
+      <button type="button" className={styles.me} popoverTarget={id} title={texts.account}>
+        <CircleUser aria-hidden />
+        <bdi>{reveal(me.name)}</bdi>
+      </button>
+      <div id={id} popover="auto" className={styles.menu}>
+        <p>
+          <bdi>{reveal(me.name)}</bdi> <span className="muted">{me.role}</span>
+        </p>
+        <Link href="/settings/users">{texts.pages.users}</Link>
+        <button type="button" onClick={() => logOut.mutate({}, { onSuccess: clearOutboxes, onSettled: refresh })}>
+          {texts.logOut}
+        </button>
+      </div>
+    </>
   );
 }

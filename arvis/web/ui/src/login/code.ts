@@ -20,3 +20,14 @@ export function useLoginCode(): [string | null, () => void] {
   }, []);
   return [code, useCallback(() => setCode(null), [])];
 }
+
+const KEY = "arvis.user";
+
+/** Return true if this is another user; then everything that the window stored for the previous one is deleted. */
+export function isSomebodyElse(userId: string): boolean {
+  const before = sessionStorage.getItem(KEY);
+  if (before === userId) return false;
+  if (before !== null) sessionStorage.clear();
+  sessionStorage.setItem(KEY, userId);
+  return before !== null;
+}

@@ -1,6 +1,6 @@
 /** Fields with labels, and the draft that they change. The chat and the login need only `field.tsx`, a separate module. */
 
-import { type ComponentProps, useState } from "react";
+import { type ComponentProps, type InputHTMLAttributes, useRef, useState } from "react";
 import { Choice, Field, type Options } from "./field";
 import styles from "./field.module.css";
 import { texts } from "./texts";
@@ -78,4 +78,33 @@ export function useDraft<D extends object>(start: D | (() => D)): DraftOf<D> & {
     onChange: (value: D[K]) => setDraft((before) => ({ ...before, [name]: value })),
   });
   return { draft, set, of };
+}
+
+/** If one change adds at least this number of letters, they were pasted, not typed. */
+const PASTED = 8;
+
+type Props = Omit<InputHTMLAttributes<HTMLInputElement>, "value" | "defaultValue" | "onChange" | "type"> & {
+  onText: (text: string) => void;
+  /** A whole key was pasted. */
+  onPasted?: (text: string) => void;
+};
+
+/** A field for a key or token. It sets no `value`, so the text never appears in the DOM as an attribute. */
+export function Secret({ onText, onPasted, ...rest }: Props) {
+  const before = useRef(0);
+  return (
+    <input
+      type="password"
+      autoComplete="off"
+      spellCheck={false}
+      onChange={(event) => {
+        const text = event.target.value.trim();
+        const pasted = text.length - before.current >= PASTED;
+        before.current = text.length;
+        onText(text);
+        if (pasted) onPasted?.(text);
+      }}
+      {...rest}
+    />
+  );
 }

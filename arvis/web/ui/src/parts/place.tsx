@@ -3,9 +3,23 @@
 import { useId } from "react";
 import { useApi } from "../api/hooks";
 import { reveal } from "../words/format";
+import { words } from "../words/words";
 import { ChoiceField, TextField } from "./fields";
 import { useAgentOptions } from "./filters";
-import { texts } from "./place.texts";
+
+const texts = words({
+  en: {
+    platform: "Platform",
+    bot: "Bot",
+    onlyBot: "The only bot of this platform",
+    channel: "Channel",
+    channelHint:
+      "The id of the channel on the platform, such as -1001234567890. For the platform web, enter the name of the channel, such as hall.",
+    thread: "Thread",
+    threadHint: "Empty: the channel itself.",
+    agent: "Agent",
+  },
+});
 
 export type Place = { platform: string; connector: string; channelId: string; thread: string };
 

@@ -4,9 +4,11 @@ import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { exactly } from "../words/format";
+import { words } from "../words/words";
 import { Button } from "./button";
 import styles from "./plot.module.css";
-import { plotTexts as texts } from "./plot.texts";
+
+const texts = words({ en: { csv: "CSV", time: "Time" } });
 
 /** If a line has fewer values than this, each value is also drawn as a dot, because a line through one point is invisible. */
 const FEW = 16;

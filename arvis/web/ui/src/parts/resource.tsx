@@ -2,12 +2,37 @@
 
 import { Plus } from "lucide-react";
 import { Fragment, type ReactNode, useState } from "react";
+import { useLocation, useRoute, useSearch } from "wouter";
 import type { Pages } from "../api/hooks";
 import { ButtonLink } from "./button";
-import { NEW, useDetail } from "./detail";
 import { Page, Sheet } from "./page";
 import { EmptyList, type Found, Loaded } from "./states";
 import { type Column, type Selection, Table } from "./table";
+
+/** The text in place of an id in the address while a new item is created. */
+export const NEW = "new";
+
+type Detail = {
+  id: string | null;
+  addressOf: (id: string) => string;
+  open: (id: string) => void;
+  close: () => void;
+};
+
+/** The id in the address of the detail that is open beside a list (`/queue/:id`). Opening and closing keep the list's filters. */
+export function useDetail(base: string): Detail {
+  const [, params] = useRoute<{ id: string }>(`${base}/:id`);
+  const [, navigate] = useLocation();
+  const search = useSearch();
+  const behind = search === "" ? "" : `?${search}`;
+  const addressOf = (id: string) => `${base}/${encodeURIComponent(id)}${behind}`;
+  return {
+    id: params?.id ?? null,
+    addressOf,
+    open: (id) => navigate(addressOf(id)),
+    close: () => navigate(`${base}${behind}`),
+  };
+}
 
 type ListTexts = {
   title: string;

@@ -7,14 +7,12 @@ import { Button } from "../../parts/button";
 import { TextField } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
 import { Section } from "../../parts/page";
-import { Facts, UntrustedText } from "../../parts/show";
+import { Facts, Status, type Tone, UntrustedText } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { clock, count, reveal } from "../../words/format";
-import { AccountFields } from "./AccountFields";
-import { AccountState } from "./AccountState";
+import { AccountFields, TrialResult } from "./AccountFields";
 import type { Account, Draft, Provider } from "./accounts";
-import { TrialResult } from "./TrialResult";
 import { texts } from "./texts";
 
 /** One account: its state, a test, and its settings. `provider` is unknown if its package was removed. */
@@ -149,4 +147,28 @@ function Edit({ account, provider }: { account: Account; provider: Provider }) {
       />
     </Form>
   );
+}
+
+const TONES: Record<keyof typeof texts.states, Tone> = {
+  active: "good",
+  disabled: "plain",
+  cooldown: "warn",
+  refused: "warn",
+  problem: "trouble",
+};
+
+/** The state of an account, in one word. */
+export function AccountState({ account }: { account: Account }) {
+  const cooling = account.health.some((one) => one.cooldownUntil !== null);
+  const state =
+    account.status === "disabled"
+      ? "disabled"
+      : account.problem !== null
+        ? "problem"
+        : cooling
+          ? "cooldown"
+          : account.health.length > 0
+            ? "refused"
+            : "active";
+  return <Status tone={TONES[state]}>{texts.states[state]}</Status>;
 }

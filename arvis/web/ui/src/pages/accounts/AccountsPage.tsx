@@ -1,14 +1,12 @@
 import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { NEW } from "../../parts/detail";
 import { Sheet } from "../../parts/page";
-import { ResourcePage } from "../../parts/resource";
+import { NEW, ResourcePage } from "../../parts/resource";
 import { UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
 import { asPages, type Column } from "../../parts/table";
 import { count } from "../../words/format";
-import { AccountSheet } from "./AccountSheet";
-import { AccountState } from "./AccountState";
+import { AccountSheet, AccountState } from "./AccountSheet";
 import type { Account } from "./accounts";
 import { NewAccount } from "./NewAccount";
 import { texts } from "./texts";

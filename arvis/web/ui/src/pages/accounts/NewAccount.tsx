@@ -7,9 +7,8 @@ import { Form } from "../../parts/form";
 import { Failure } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { unusedName } from "../../words/format";
-import { AccountFields } from "./AccountFields";
+import { AccountFields, TrialResult } from "./AccountFields";
 import { type Account, bodyOf, type Draft, EMPTY, isComplete, type Provider } from "./accounts";
-import { TrialResult } from "./TrialResult";
 import { texts } from "./texts";
 
 /** The vendors that an account can be created for. */

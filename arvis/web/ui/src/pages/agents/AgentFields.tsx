@@ -1,11 +1,14 @@
 import { useState } from "react";
+import { useApi } from "../../api/hooks";
+import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
-import { TextArea, TextField } from "../../parts/fields";
+import { ChoiceField, TextArea, TextField } from "../../parts/fields";
+import { useWorkflowOptions } from "../../parts/workflowGraph";
+import { money, reveal } from "../../words/format";
 import styles from "./agents.module.css";
+import { Checklist } from "./Checklist";
 import type { Change, Draft } from "./draft";
-import { ModelField } from "./ModelField";
-import { MoreFields } from "./MoreFields";
 import { prompts } from "./prompts";
 import { ToolPicker } from "./ToolPicker";
 import { texts } from "./texts";
@@ -69,4 +72,149 @@ function PromptField({ value, onChange }: { value: string; onChange: (prompt: st
       </div>
     </div>
   );
+}
+
+const COMPLETIONS = Object.entries(texts.completions) as [Draft["completion"], string][];
+const ON_NEW_MESSAGE = Object.entries(texts.onNewMessages) as [Draft["onNewMessage"], string][];
+
+const ALLOWED = Object.entries(texts.allowed) as ["everybody" | "listed", string][];
+
+/** The less common fields of an agent. */
+function MoreFields({ draft, change, self }: { draft: Draft; change: Change; self: string }) {
+  const agents = useApi("GET /api/agents", {});
+  const plugins = useApi("GET /api/plugins", {});
+  const helpers = (agents.data?.items ?? []).filter((agent) => agent.slug !== self);
+  return (
+    <div className={styles.moreFields}>
+      <GraphField value={draft.graph} onChange={(graph) => change({ graph })} />
+      <ChoiceField
+        label={texts.fields.completion}
+        hint={texts.completionHint}
+        value={draft.completion}
+        options={COMPLETIONS}
+        onChange={(completion) => change({ completion })}
+      />
+      <ChoiceField
+        label={texts.fields.onNewMessage}
+        value={draft.onNewMessage}
+        options={[["", texts.unset.onNewMessage], ...ON_NEW_MESSAGE]}
+        onChange={(onNewMessage) => change({ onNewMessage })}
+      />
+      <TextField
+        label={texts.fields.contextTokens}
+        hint={texts.contextTokensHint}
+        type="number"
+        step={1}
+        value={draft.contextTokens}
+        onChange={(contextTokens) => change({ contextTokens })}
+      />
+      <TextField
+        label={texts.fields.timezone}
+        hint={texts.timezoneHint}
+        value={draft.timezone}
+        onChange={(timezone) => change({ timezone })}
+      />
+      <TextArea
+        label={texts.fields.fallbacks}
+        hint={texts.fallbacksHint}
+        rows={2}
+        value={draft.fallbacks}
+        onChange={(fallbacks) => change({ fallbacks })}
+      />
+      <ChoiceField
+        label={texts.fields.allowUsers}
+        value={draft.everybody ? "everybody" : "listed"}
+        options={ALLOWED}
+        onChange={(allowed) => change({ everybody: allowed === "everybody" })}
+      />
+      {draft.everybody ? null : (
+        <TextArea
+          label={texts.allowUsersList}
+          hint={draft.allowUsers.trim() === "" ? texts.allowUsersNobody : texts.allowUsersHint}
+          rows={2}
+          value={draft.allowUsers}
+          onChange={(allowUsers) => change({ allowUsers })}
+        />
+      )}
+      <Checklist
+        label={texts.fields.plugins}
+        hint={`${texts.pluginsHint} ${texts.trustedOnly("plugins", plugins.data?.items ?? [])}`}
+        entries={(plugins.data?.items ?? []).map((one) => ({ value: one.name, words: one.description }))}
+        chosen={draft.plugins}
+        onChange={(chosen) => change({ plugins: chosen })}
+      />
+      <Checklist
+        label={texts.fields.helpers}
+        hint={texts.helpersHint}
+        entries={helpers.map((one) => ({ value: one.slug, name: one.name, words: one.description }))}
+        chosen={draft.helpers}
+        onChange={(chosen) => change({ helpers: chosen })}
+      />
+    </div>
+  );
+}
+
+/** The ways of working, with a description of the chosen one; a workflow can be chosen as well. */
+function GraphField({ value, onChange }: { value: string; onChange: (graph: string) => void }) {
+  const graphs = useApi("GET /api/graphs", {});
+  const items = graphs.data?.items ?? [];
+  const all = [
+    ...items.map(({ name }) => [name, texts.graphs[name] ?? reveal(name)] as const),
+    ...useWorkflowOptions(value),
+  ];
+  const known = all.some(([name]) => name === value);
+  return (
+    <ChoiceField
+      label={texts.fields.graph}
+      hint={items.find((graph) => graph.name === value)?.description}
+      value={value}
+      options={known ? all : [[value, texts.graphs[value] ?? reveal(value)], ...all]}
+      onChange={onChange}
+    />
+  );
+}
+
+type Model = Item<"GET /api/models">;
+
+const OTHER = "*";
+
+/** A model from the list, the account's default, or another one by name. */
+function ModelField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  const models = useApi("GET /api/models", {});
+  const [typed, setTyped] = useState(false);
+  const items = [...(models.data?.items ?? [])].sort(byAccount);
+  const known = value === "" || items.some((model) => model.name === value);
+  const options: [string, string][] = [
+    ["", texts.unset.model],
+    ...(known ? [] : [[value, reveal(value)] as [string, string]]),
+    ...items.map((model): [string, string] => [model.name, inWords(model)]),
+    [OTHER, texts.otherModel],
+  ];
+  return (
+    <>
+      <ChoiceField
+        label={texts.fields.model}
+        hint={texts.modelHint}
+        value={typed ? OTHER : value}
+        options={options}
+        onChange={(chosen) => {
+          setTyped(chosen === OTHER);
+          if (chosen !== OTHER) onChange(chosen);
+        }}
+      />
+      {typed && (
+        <TextField label={texts.otherModelName} hint={texts.otherModelHint} value={value} onChange={onChange} />
+      )}
+    </>
+  );
+}
+
+/** Models that an account can serve come first. */
+const byAccount = (one: Model, other: Model) =>
+  Number(other.accounts.length > 0) - Number(one.accounts.length > 0) || one.name.localeCompare(other.name);
+
+function inWords(model: Model): string {
+  const { inputUsd, outputUsd } = model;
+  const price = inputUsd === null || outputUsd === null ? "" : texts.price(money(inputUsd), money(outputUsd));
+  return [reveal(model.name), price, model.accounts.length === 0 ? texts.noAccount : ""].filter(Boolean).join(" · ");
 }

@@ -2,7 +2,7 @@ import { ArrowLeft, Pause, Play, Trash2, Undo2 } from "lucide-react";
 import type { ReactNode } from "react";
 import { useLocation } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
-import { useMay } from "../../api/session";
+import { useMay, useSession } from "../../api/session";
 import { AskButton } from "../../parts/askButton";
 import { Button, ButtonLink } from "../../parts/button";
 import { Page } from "../../parts/page";
@@ -11,14 +11,16 @@ import { Tabs } from "../../parts/tabs";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
-import { AgentMemory } from "./AgentMemory";
+import { useAgents } from "../chat/agents";
+import { Column } from "../chat/Column";
+import { addressOf, placeOf, useChats } from "../chat/chats";
+import { FactTable } from "../memory/FactTable";
 import styles from "./agents.module.css";
 import { Channels } from "./Channels";
 import { type Agent, CONDUCTOR } from "./draft";
 import { EditAgent } from "./EditAgent";
 import { History } from "./History";
 import { Overview } from "./Overview";
-import { TestChat } from "./TestChat";
 import { texts } from "./texts";
 
 const HOME = "/agents";
@@ -128,6 +130,50 @@ function Actions({ agent }: { agent: Agent }) {
           onYes={() => remove.mutate({ path }, { onSuccess: deleted })}
         />
       )}
+    </>
+  );
+}
+
+/** The facts of one agent; each opens on the Memory page. */
+function AgentMemory({ agent }: { agent: Agent }) {
+  const [, navigate] = useLocation();
+  const search = `?agent=${encodeURIComponent(agent.slug)}`;
+  return (
+    <>
+      <div className={styles.aside}>
+        <p className="muted">{texts.memoryAbout}</p>
+        <ButtonLink label={texts.openMemory} href={`/memory${search}`} />
+      </div>
+      <FactTable filter={{ agent: agent.slug }} onOpen={(fact) => navigate(`/memory/${fact.id}${search}`)} />
+    </>
+  );
+}
+
+/** A chat with the agent, beside its settings. */
+function TestChat({ agent }: { agent: Agent }) {
+  const { me } = useSession();
+  const mayWrite = useMay("operator");
+  const chats = useChats();
+  const { nameOf } = useAgents();
+  if (agent.status === "archived") return <Empty title={texts.cannotChat} />;
+  const place = placeOf(me, agent.slug);
+  return (
+    <>
+      <div className={styles.aside}>
+        <p className="muted">{texts.chatAbout}</p>
+        <ButtonLink label={texts.openChat} href={addressOf([agent.slug])} />
+      </div>
+      <div className={styles.chat}>
+        <Column
+          agent={{ ...agent, paused: agent.status === "paused" }}
+          chat={chats.at(place)}
+          drafts={chats.drafts(place.channel)}
+          chats={chats}
+          nameOf={nameOf}
+          mayWrite={mayWrite}
+          onClose={null}
+        />
+      </div>
     </>
   );
 }

@@ -9,9 +9,9 @@ import { texts as common } from "../../parts/texts";
 import { useKeptDraft } from "../../parts/unsaved";
 import { AgentFields } from "./AgentFields";
 import styles from "./agents.module.css";
-import { Changes } from "./Changes";
 import { differences } from "./diff";
 import { type Agent, CONDUCTOR, type Draft, differing, draftOf } from "./draft";
+import { Changes } from "./History";
 import { texts } from "./texts";
 
 /** Edit an agent: the changes are shown before they are saved, and only they are sent. */

@@ -5,11 +5,10 @@ import { Button } from "../../parts/button";
 import { Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
-import { count } from "../../words/format";
+import { count, reveal } from "../../words/format";
 import { Person } from "../memory/people";
 import styles from "./agents.module.css";
-import { Changes } from "./Changes";
-import { differences } from "./diff";
+import { type Difference, differences } from "./diff";
 import type { Agent, Version } from "./draft";
 import { texts } from "./texts";
 
@@ -63,5 +62,73 @@ function One({ version, before }: { version: Version; before: Version | undefine
       {before !== undefined && changed.length === 0 && <p className="muted">{texts.sameAsBefore}</p>}
       {changed.length > 0 && <Changes of={changed} />}
     </li>
+  );
+}
+
+/** The differences, field by field: removed lines with a minus, added lines with a plus. */
+export function Changes({ of }: { of: readonly Difference[] }) {
+  return (
+    <dl className={styles.changes}>
+      {of.map((one) => (
+        <div key={one.field}>
+          <dt>{texts.fields[one.field]}</dt>
+          <dd>
+            <ChangesOne difference={one} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function ChangesOne({ difference }: { difference: Difference }) {
+  if (difference.kind === "value")
+    return (
+      <>
+        <del>
+          <UntrustedText text={difference.before} />
+        </del>
+        {" → "}
+        <ins>
+          <UntrustedText text={difference.after} />
+        </ins>
+      </>
+    );
+  if (difference.kind === "list")
+    return (
+      <ul className={styles.entries}>
+        {difference.moved && <li>{texts.otherOrder}</li>}
+        {difference.gone.map((entry) => (
+          <li key={`-${entry}`}>
+            <del>
+              − <UntrustedText text={entry} />
+            </del>
+          </li>
+        ))}
+        {difference.come.map((entry) => (
+          <li key={`+${entry}`}>
+            <ins>
+              + <UntrustedText text={entry} />
+            </ins>
+          </li>
+        ))}
+      </ul>
+    );
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <div className={styles.lines} tabIndex={0}>
+      {difference.lines.map((line, index) => {
+        const words =
+          line.sign === "skipped" ? line.text : `${line.sign === "-" ? "−" : line.sign} ${reveal(line.text)}`;
+        const key = `${index} ${line.sign}`;
+        if (line.sign === "-") return <del key={key}>{words}</del>;
+        if (line.sign === "+") return <ins key={key}>{words}</ins>;
+        return (
+          <span key={key} className={line.sign === "skipped" ? "muted" : undefined}>
+            {words}
+          </span>
+        );
+      })}
+    </div>
   );
 }

@@ -1,7 +1,6 @@
 import { Check, Field } from "../../parts/field";
-import { ChoiceField, TextField } from "../../parts/fields";
+import { ChoiceField, Secret, TextField } from "../../parts/fields";
 import { AgentField } from "../../parts/place";
-import { Secret } from "../../parts/secret";
 import type { BotField, Draft, Platform } from "./bots";
 import styles from "./bots.module.css";
 import { texts } from "./texts";

@@ -3,13 +3,13 @@ import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
 import { TextField } from "../../parts/fields";
 import { Form } from "../../parts/form";
+import { Markdown } from "../../parts/markdown";
+import { Code, Status, type Tone } from "../../parts/show";
 import { Failure } from "../../parts/states";
-import { unusedName } from "../../words/format";
+import { reveal, sentences, unusedName } from "../../words/format";
 import { BotFields } from "./BotFields";
-import { type Bot, type Draft, EMPTY, given, isComplete, type Platform } from "./bots";
+import { type Bot, type Draft, EMPTY, type Finding, given, isComplete, type Platform } from "./bots";
 import styles from "./bots.module.css";
-import { Findings } from "./Findings";
-import { Guide } from "./Guide";
 import { texts } from "./texts";
 
 const UNUSABLE = 422;
@@ -66,6 +66,59 @@ export function BotSetup({ platform, taken, agent, onStarted }: Props) {
           {check.data && !check.isPending && !check.error && <Findings findings={check.data.findings} />}
         </Form>
       </div>
+    </div>
+  );
+}
+
+/** The steps to create a bot on this platform, and the permissions that it needs. */
+function Guide({ platform }: { platform: Platform }) {
+  return (
+    <div className={styles.guide}>
+      <h3>{texts.steps}</h3>
+      <ol>
+        {platform.steps.map((step) => (
+          <li key={step}>{reveal(step)}</li>
+        ))}
+      </ol>
+      {platform.manifest && (
+        <details>
+          <summary>{texts.manifest}</summary>
+          <Code value={platform.manifest} label={texts.manifest} />
+        </details>
+      )}
+      {platform.needs.length > 0 && (
+        <details>
+          <summary>{texts.needs}</summary>
+          <dl>
+            {platform.needs.map((need) => (
+              <div key={need.name}>
+                <dt>{reveal(need.name)}</dt>
+                <dd>{reveal(need.why)}</dd>
+              </div>
+            ))}
+          </dl>
+        </details>
+      )}
+    </div>
+  );
+}
+
+const TONES: Record<Finding["level"], Tone> = { ok: "good", warning: "warn", error: "trouble" };
+
+/** The platform's findings about a bot's setup, each with a fix. */
+export function Findings({ findings }: { findings: readonly Finding[] }) {
+  const trouble = findings.some((one) => one.level === "error");
+  return (
+    <div role={trouble ? "alert" : "status"}>
+      <ul className={styles.findings} aria-label={texts.checked}>
+        {findings.map((one) => (
+          <li key={one.text} className={styles.finding}>
+            <Status tone={TONES[one.level]}>{texts.levels[one.level]}</Status>
+            <p>{reveal(sentences(one.text))}</p>
+            {one.fix && <Markdown text={one.fix} />}
+          </li>
+        ))}
+      </ul>
     </div>
   );
 }

@@ -6,14 +6,13 @@ import { AskButton } from "../../parts/askButton";
 import { Button } from "../../parts/button";
 import { Form, FormButtons } from "../../parts/form";
 import { Section } from "../../parts/page";
-import { Code, Facts, Time, UntrustedText } from "../../parts/show";
+import { Code, Facts, Status, Time, UntrustedText } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { reveal } from "../../words/format";
 import { BotFields } from "./BotFields";
-import { BotState } from "./BotState";
-import { type Bot, type Draft, EMPTY, HOME, type Platform } from "./bots";
-import { Findings } from "./Findings";
+import { Findings } from "./BotSetup";
+import { type Bot, type Draft, EMPTY, HOME, type Platform, TONES } from "./bots";
 import { texts } from "./texts";
 
 /** One bot: its state, a setup check, and its settings. */
@@ -113,4 +112,10 @@ function Edit({ bot, platform }: { bot: Bot; platform: Platform }) {
       />
     </Form>
   );
+}
+
+/** The state of a bot, in one word. */
+export function BotState({ bot }: { bot: Bot }) {
+  if (!bot.enabled) return <Status tone="plain">{texts.off}</Status>;
+  return <Status tone={TONES[bot.state]}>{texts.states[bot.state]}</Status>;
 }

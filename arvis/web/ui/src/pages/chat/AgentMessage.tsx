@@ -10,10 +10,9 @@ import type { Chat } from "./chat";
 import type { AgentEntry, Choice } from "./conversation";
 import { Files } from "./Files";
 import styles from "./log.module.css";
-import { Moment } from "./Moment";
 import { Question } from "./Question";
 import { texts } from "./texts";
-import { Why } from "./UserMessage";
+import { Moment, Why } from "./UserMessage";
 import { isWaitButton, type Wait, waitOf } from "./waits";
 
 /** An agent's message, with its files, choices and questions. */

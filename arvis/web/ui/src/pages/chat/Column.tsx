@@ -1,16 +1,18 @@
-import { X } from "lucide-react";
+import { Square, X } from "lucide-react";
 import { useCallback, useEffect, useRef, useSyncExternalStore } from "react";
+import { useApi } from "../../api/hooks";
+import { useMay } from "../../api/session";
 import { Button, IconButton } from "../../parts/button";
 import { Status, UntrustedText } from "../../parts/show";
 import { reveal, sentences } from "../../words/format";
-import { Activity } from "./Activity";
 import type { Agent } from "./agents";
 import { Composer } from "./Composer";
-import type { Chat } from "./chat";
+import type { Chat, View } from "./chat";
 import styles from "./chat.module.css";
 import { ANYONE, type Chats } from "./chats";
-import type { UserEntry } from "./conversation";
+import { firstOpen, isStreaming, speaker, type UserEntry } from "./conversation";
 import type { DraftStore } from "./draftStore";
+import { Elapsed } from "./Elapsed";
 import { Log } from "./Log";
 import { texts } from "./texts";
 
@@ -78,4 +80,55 @@ export function Column({ agent, chat, drafts, chats, nameOf, mayWrite, onClose }
       )}
     </section>
   );
+}
+
+const SECONDS_AFTER_MS = 3_000;
+
+type ActivityProps = { chat: Chat; view: View; who: (slug: string | null) => string; mayStop: boolean };
+
+/** One line about the agent's current activity, in a fixed position so that nothing moves when it appears. */
+function Activity({ chat, view, who, mayStop }: ActivityProps) {
+  const open = firstOpen(view.talk);
+  const busy = open?.status === "working" || isStreaming(view.talk);
+  const stoppable = open !== undefined || isStreaming(view.talk);
+  return (
+    <div className={styles.activity} data-activity>
+      {busy && (
+        <>
+          <span className={styles.dots} aria-hidden>
+            <i />
+            <i />
+            <i />
+          </span>
+          <span>
+            {texts.working(who(speaker(view.talk)))}
+            {open && <Doing entry={open} chat={chat} streaming={isStreaming(view.talk)} />}
+            {open && <Elapsed since={open.at} after={SECONDS_AFTER_MS} words={(time) => ` · ${time}`} />}
+          </span>
+        </>
+      )}
+      {stoppable && mayStop && view.link.name === "ready" && (
+        <Button label={texts.stop} className={styles.stop} icon={Square} onClick={() => chat.stop()} />
+      )}
+    </div>
+  );
+}
+
+/** The current activity: the agent's own progress text, else the name of the last step. */
+function Doing({ entry, chat, streaming }: { entry: UserEntry; chat: Chat; streaming: boolean }) {
+  const operates = useMay("operator");
+  const activity = useApi("GET /api/activity", operates ? {} : null);
+  const id = entry.messageId;
+  const timeline = useApi("GET /api/messages/{message}", id === null || streaming ? null : { path: { message: id } });
+  const running = activity.data?.items.find((one) => one.platform === "web" && one.channelId === chat.place.channel);
+  const words = running?.statusNote ?? stepWords(timeline.data?.steps ?? []);
+  return words ? <> · {reveal(words)}</> : null;
+}
+
+function stepWords(steps: readonly { step: string; actor?: string | null; decision?: unknown }[]): string {
+  const last = steps.findLast((step) => step.step === "node" || step.step === "tool");
+  if (last === undefined) return "";
+  if (last.step === "tool") return last.actor ? texts.used(last.actor) : "";
+  const doing: Record<string, string> = texts.doing;
+  return doing[typeof last.decision === "string" ? last.decision : ""] ?? "";
 }

@@ -1,23 +1,24 @@
-import { Paperclip, SendHorizontal } from "lucide-react";
+import { AudioLines, Paperclip, SendHorizontal, X } from "lucide-react";
 import {
   type ClipboardEvent,
   type DragEvent,
   type RefObject,
+  useEffect,
   useLayoutEffect,
   useRef,
   useState,
   useSyncExternalStore,
 } from "react";
 import { Button, IconButton } from "../../parts/button";
-import { bytes } from "../../words/format";
+import { UntrustedText } from "../../parts/show";
+import { bytes, reveal } from "../../words/format";
+import { language } from "../../words/words";
 import type { Chat } from "./chat";
 import styles from "./composer.module.css";
-import { Dictate } from "./Dictate";
-import { DraftFiles } from "./DraftFiles";
-import type { DraftStore } from "./draftStore";
+import { recogniser } from "./dictation";
+import { type DraftStore, LIMITS, type Upload } from "./draftStore";
 import { Recorder } from "./Recorder";
 import { texts } from "./texts";
-import { LIMITS } from "./uploads";
 
 type Props = { ref: RefObject<HTMLTextAreaElement | null>; chat: Chat; drafts: DraftStore; name: string | null };
 
@@ -119,5 +120,57 @@ export function Composer({ ref, chat, drafts, name }: Props) {
         </div>
       </div>
     </form>
+  );
+}
+
+type DraftFilesProps = { drafts: DraftStore; files: readonly Upload[]; onRemoved: () => void };
+
+/** Files that will be sent with the message. */
+function DraftFiles({ drafts, files, onRemoved }: DraftFilesProps) {
+  if (files.length === 0) return null;
+  return (
+    <ul className={styles.files} aria-label={texts.filesToSend}>
+      {files.map((file, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: two files may have the same name
+        <li key={index}>
+          {file.url !== null && file.contentType.startsWith("image/") && <img src={file.url} alt="" />}
+          <span>
+            <UntrustedText text={file.name} /> <span className="muted">· {bytes(file.size)}</span>
+          </span>
+          <IconButton
+            icon={X}
+            label={texts.remove(reveal(file.name))}
+            onClick={() => {
+              drafts.remove(file);
+              onRemoved();
+            }}
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Dictation, in browsers that support speech recognition. */
+function Dictate({ chat: { dictation } }: { chat: Chat }) {
+  const heard = useSyncExternalStore(dictation.subscribe, () => dictation.heard);
+  useEffect(() => () => dictation.stop(), [dictation]);
+  const Kind = recogniser();
+  if (Kind === null) return null;
+  const toggle = () => (heard.listening ? dictation.stop() : dictation.start(Kind, language));
+  return (
+    <>
+      <Button
+        label={<span className={styles.words}>{heard.listening ? texts.dictating : texts.dictate}</span>}
+        kind="quiet"
+        icon={AudioLines}
+        aria-pressed={heard.listening}
+        onClick={toggle}
+      />
+      <span role="status" className={styles.heard}>
+        {heard.problem !== "" && texts.notHeard(reveal(heard.problem))}
+        {heard.problem === "" && heard.listening && (reveal(heard.words) || texts.listening)}
+      </span>
+    </>
   );
 }

@@ -1,13 +1,13 @@
 import { ArrowDown } from "lucide-react";
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { memo, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
+import { reveal } from "../../words/format";
 import { AgentMessage } from "./AgentMessage";
 import type { Chat, View } from "./chat";
-import type { UserEntry } from "./conversation";
+import type { Note, NoteEntry, UserEntry } from "./conversation";
 import styles from "./log.module.css";
-import { NoteLine } from "./NoteLine";
 import { Question } from "./Question";
 import { texts } from "./texts";
 import { UserMessage } from "./UserMessage";
@@ -162,4 +162,21 @@ function useScrolling({ talk: { entries } }: View) {
     if (shown !== null) held.current = shown.scrollHeight - shown.scrollTop;
   };
   return { scroller, content, behind, away, toEnd, hold };
+}
+
+/** A note between messages. */
+const NoteLine = memo(function NoteLine({ entry, who }: { entry: NoteEntry; who: (slug: string | null) => string }) {
+  return (
+    <p className={styles.note} data-kind="note">
+      {wordsOf(entry.note, who)}
+    </p>
+  );
+});
+
+function wordsOf(note: Note, who: (slug: string | null) => string): string {
+  if (note.about === "moved") return texts.noteMoved(who(note.from), who(note.to));
+  if (note.about === "clicked") return reveal(note.words);
+  const graphs: Record<string, string> = texts.graphs;
+  const hows: Record<string, string> = texts.hows;
+  return texts.noteEnded(graphs[note.graph] ?? reveal(note.graph), hows[note.how] ?? reveal(note.how));
 }

@@ -2,9 +2,9 @@ import { Mic, SendHorizontal, Trash2 } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Button, IconButton } from "../../parts/button";
 import styles from "./composer.module.css";
+import { type Upload, upload } from "./draftStore";
 import { Elapsed } from "./Elapsed";
 import { texts } from "./texts";
-import { type Upload, upload } from "./uploads";
 
 const KINDS = ["audio/webm;codecs=opus", "audio/ogg;codecs=opus", "audio/mp4"];
 

@@ -5,11 +5,10 @@ import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { Markdown } from "../../parts/markdown";
 import { reasonInWords } from "../../parts/steps";
-import { reveal, sentences } from "../../words/format";
+import { clock, exactly, reveal, sentences } from "../../words/format";
 import type { UserEntry } from "./conversation";
 import { Files } from "./Files";
 import styles from "./log.module.css";
-import { Moment } from "./Moment";
 import { texts } from "./texts";
 
 const TROUBLE: ReadonlySet<string> = new Set(["failed", "dropped", "expired"]);
@@ -68,4 +67,13 @@ function statusWords(entry: UserEntry, connected: boolean): string {
   const words = entry.status === "sending" && !connected ? texts.status.offline : texts.status[entry.status];
   const why = TROUBLE.has(entry.status) && entry.reason ? sentences(reasonInWords(entry.reason), entry.fix) : "";
   return `${words ?? reveal(entry.status)}${why && `: ${reveal(why)}`}`;
+}
+
+/** The time of day of a message, with the exact time on hover. */
+export function Moment({ at }: { at: number }) {
+  return (
+    <time dateTime={new Date(at).toISOString()} title={exactly(at)}>
+      {clock(at)}
+    </time>
+  );
 }

@@ -8,10 +8,10 @@ import { Connection, type Frame, type Link } from "../../api/connection";
 import type { Talk, UserEntry } from "./conversation";
 import * as conversation from "./conversation";
 import { Dictation } from "./dictation";
+import type { Upload } from "./draftStore";
 import { deliveryOf, text } from "./frames";
 import { Outbox, type Outgoing, outgoing } from "./outbox";
 import { OLDER, Past, type Place } from "./past";
-import type { Upload } from "./uploads";
 import type { Fault, View } from "./view";
 
 const TOO_BIG = 1009;

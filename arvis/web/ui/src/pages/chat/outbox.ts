@@ -5,8 +5,8 @@
 
 import { randomId } from "../../api/client";
 import type { Frame } from "../../api/connection";
+import type { Upload } from "./draftStore";
 import type { Place } from "./past";
-import type { Upload } from "./uploads";
 
 type Attachment = { filename: string; contentType: string; data: string; voice?: boolean };
 export type Outgoing = Frame & { id: string; content: string; attachments?: Attachment[] };

@@ -2,14 +2,15 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { useApi, useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import type { Item } from "../../api/types";
+import type { Body, Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { Choice } from "../../parts/field";
+import { ChoiceField, TextField, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
 import { Section } from "../../parts/page";
 import { Money, Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { Failure, Loaded, Skeleton } from "../../parts/states";
 import styles from "./clients.module.css";
-import { EnterLine } from "./EnterLine";
 import { texts } from "./texts";
 
 type Line = Item<"GET /api/clients/{client}/charges">;
@@ -117,5 +118,34 @@ function Judge({ client, line }: { client: string; line: Line }) {
       disabled={judge.isPending}
       onChange={(status) => judge.mutate({ path: { client, charge: line.id }, body: { status } })}
     />
+  );
+}
+
+type Type = Body<"POST /api/clients/{client}/charges">["type"];
+
+const TYPES: [Type, string][] = [
+  ["payment", texts.types.payment],
+  ["subscription", texts.types.subscription],
+  ["adjustment", texts.types.adjustment],
+];
+
+/** Enter a payment or a charge. */
+function EnterLine({ client }: { client: string }) {
+  const { draft, set, of } = useDraft({ type: "payment" as Type, amount: "", description: "" });
+  const enter = useSend("POST /api/clients/{client}/charges", { quiet: true, done: texts.entered });
+  const send = () => {
+    const { type, amount, description } = draft;
+    const body = { type, amountUsd: Number(amount), description };
+    enter.mutate({ path: { client }, body }, { onSuccess: () => set({ amount: "", description: "" }) });
+  };
+  return (
+    <details>
+      <summary>{texts.enter}</summary>
+      <Form onSend={send} by={[enter]} save={texts.enter} label={texts.enter}>
+        <ChoiceField label={texts.type} hint={texts.typeHint[draft.type]} options={TYPES} {...of("type")} />
+        <TextField label={texts.amountField} type="number" step="any" required {...of("amount")} />
+        <TextField label={texts.description} {...of("description")} />
+      </Form>
+    </details>
   );
 }

@@ -1,4 +1,7 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { useApi, useSend } from "../../api/hooks";
+import { useLive } from "../../api/live";
 import { useMay } from "../../api/session";
 import type { Answer } from "../../api/types";
 import { AskButton } from "../../parts/askButton";
@@ -9,7 +12,6 @@ import { count, reveal } from "../../words/format";
 import styles from "./conversations.module.css";
 import { Log } from "./Log";
 import { texts } from "./texts";
-import { useWatched } from "./watched";
 
 type Detail = Answer<"GET /api/conversations/{conversation}">;
 
@@ -83,4 +85,26 @@ function Actions({ talk }: { talk: Detail }) {
       </a>
     </>
   );
+}
+
+/** Reload an open conversation when something happens in its channel. */
+function useWatched(conversation: string): void {
+  const { watch, listen } = useLive();
+  const client = useQueryClient();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: both are new objects at every change of the counters, with the same effect
+  useEffect(() => {
+    const topic = `conversation:${conversation}`;
+    const ends = [
+      watch(topic),
+      listen((frame) => {
+        if (frame.type !== "changed" || frame.topic !== topic) return;
+        void client.invalidateQueries({
+          predicate: ({ queryKey }) => JSON.stringify(queryKey[2] ?? null).includes(conversation),
+        });
+      }),
+    ];
+    return () => {
+      for (const end of ends) end();
+    };
+  }, [conversation, client]);
 }

@@ -1,4 +1,5 @@
 import { X } from "lucide-react";
+import { useState } from "react";
 import { Link } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
@@ -8,12 +9,13 @@ import { Markdown } from "../../parts/markdown";
 import { Raw } from "../../parts/raw";
 import { ResourceSheet } from "../../parts/resource";
 import { Code, type Fact, Facts, linkTo, Money, Time, UntrustedText } from "../../parts/show";
+import { Loaded } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
 import { count } from "../../words/format";
-import { Children } from "./Children";
 import {
   drawnAt,
+  type Execution,
   type ExecutionDetail,
   ExecutionState,
   graphInWords,
@@ -147,4 +149,43 @@ function Outcome({ text }: { text: string }) {
     // Truncated, or not JSON.
   }
   return <Code value={text} label={texts.outcome} />;
+}
+
+type Props = { of: readonly Pick<Execution, "id" | "graph" | "status" | "agent" | "createdAt" | "updatedAt">[] };
+
+/** The executions that an execution called; each shows its own calls once it is opened. */
+function Children({ of }: Props) {
+  return (
+    <ul className={styles.list}>
+      {of.map((child) => (
+        <li key={child.id}>
+          <div className={styles.child}>
+            <Link href={`/executions/${child.id}`}>
+              {graphInWords(child.graph)} · <UntrustedText text={child.agent ?? texts.noAgent} />
+            </Link>
+            <ExecutionState status={child.status} />
+            <span className="muted">{took(child)}</span>
+          </div>
+          <Grandchildren id={child.id} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Grandchildren({ id }: { id: string }) {
+  const [open, setOpen] = useState(false);
+  const run = useApi("GET /api/executions/{execution}", open ? { path: { execution: id } } : null);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="muted">{texts.showChildren}</summary>
+      {open && (
+        <Loaded of={run}>
+          {(data) =>
+            data.children.length === 0 ? <p className="muted">{texts.noChildren}</p> : <Children of={data.children} />
+          }
+        </Loaded>
+      )}
+    </details>
+  );
 }

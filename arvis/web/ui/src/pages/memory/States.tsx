@@ -8,8 +8,8 @@ import { Page, Sheet, useFilter, useFilters } from "../../parts/page";
 import { Code, Facts, Time, UntrustedText } from "../../parts/show";
 import { EmptyList } from "../../parts/states";
 import { Table } from "../../parts/table";
+import { Tabs } from "../../parts/tabs";
 import { reveal } from "../../words/format";
-import { MemoryTabs } from "./MemoryTabs";
 import styles from "./memory.module.css";
 import { Person, Scope, ScopeFilter } from "./people";
 import { texts } from "./texts";
@@ -100,5 +100,21 @@ function Detail({ state, onClose }: { state: State; onClose: () => void }) {
         ]}
       />
     </Sheet>
+  );
+}
+
+export const HOME = "/memory";
+
+/** The kinds of memory: facts and values. */
+export function MemoryTabs({ current }: { current: string }) {
+  return (
+    <Tabs
+      label={texts.parts}
+      current={current}
+      tabs={[
+        [HOME, texts.facts],
+        [`${HOME}/states`, texts.states],
+      ]}
+    />
   );
 }

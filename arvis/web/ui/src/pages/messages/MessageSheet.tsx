@@ -1,5 +1,5 @@
 import { Pencil, RotateCcw } from "lucide-react";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import { Redirect } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
@@ -9,13 +9,14 @@ import { useKey } from "../../parts/keys";
 import { Markdown } from "../../parts/markdown";
 import { Raw } from "../../parts/raw";
 import { ResourceSheet } from "../../parts/resource";
+import { type Fact, Facts, linkTo, Money, Time, UntrustedText } from "../../parts/show";
 import { Empty, Skeleton } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
-import { reveal } from "../../words/format";
+import { count, reveal } from "../../words/format";
 import { EditRetry } from "../queue/EditRetry";
-import { mayEdit } from "../queue/job";
-import { MessageFacts } from "./MessageFacts";
+import { conversationOf, mayEdit } from "../queue/job";
+import { MessageState } from "./message";
 import styles from "./messages.module.css";
 import { texts } from "./texts";
 
@@ -112,4 +113,36 @@ function Elsewhere({ id }: { id: string }) {
   if (run.data) return <Redirect to={`/executions/${id}`} replace />;
   if (job.isPending || run.isPending) return <Skeleton />;
   return <Empty why={texts.goneWhy} title={texts.gone} />;
+}
+
+function MessageFacts({ message }: { message: Detail }) {
+  const { job, agent } = message;
+  const from = message.steps.find((step) => step.step === "received") as
+    | { actor?: string; platform?: string }
+    | undefined;
+  const others = message.answers.filter((one) => one !== message.messageId);
+  const facts: Fact[] = [
+    [texts.status, <MessageState key="status" status={message.status} />],
+    [texts.person, from?.actor && <UntrustedText text={from.actor} />],
+    [
+      texts.channel,
+      <UntrustedText key="channel" text={[from?.platform, message.channelId].filter(Boolean).join(" · ")} />,
+    ],
+    [texts.agent, linkTo("/agents", agent)],
+    [texts.conversation, linkTo("/conversations", job && conversationOf(job))],
+    [texts.run, linkTo("/executions", job?.executionId)],
+    [texts.inQueue, linkTo("/queue", job?.id)],
+    [texts.received, <Time key="received" at={message.createdAt} />],
+    [
+      texts.tokens,
+      message.inputTokens + message.outputTokens > 0 &&
+        texts.tokensOf(count(message.inputTokens), count(message.outputTokens)),
+    ],
+    [texts.cost, message.costUsd > 0 && <Money usd={message.costUsd} />],
+    [
+      texts.alsoAnswers,
+      others.length > 0 && others.map((one) => <Fragment key={one}>{linkTo("/messages", one)}</Fragment>),
+    ],
+  ];
+  return <Facts of={facts} />;
 }

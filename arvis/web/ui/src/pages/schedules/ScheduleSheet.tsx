@@ -1,17 +1,16 @@
 import { Pencil, Play } from "lucide-react";
 import { Link } from "wouter";
-import { useApi, useSend } from "../../api/hooks";
+import { useApi, useList, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { NEW } from "../../parts/detail";
-import { type Opening, ResourceSheet } from "../../parts/resource";
+import { NEW, type Opening, ResourceSheet } from "../../parts/resource";
 import { Code, Facts, Status, Time, UntrustedText } from "../../parts/show";
+import { Failure, Skeleton } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import { GraphName } from "../../parts/workflowGraph";
 import { language } from "../../words/words";
-import { History } from "./History";
 import { ScheduleForm } from "./ScheduleForm";
-import { kindOf, LastOutcome, nameOf, type ScheduleDetail, whenInWords } from "./schedule";
+import { kindOf, LastOutcome, nameOf, OutcomeState, type ScheduleDetail, whenInWords } from "./schedule";
 import styles from "./schedules.module.css";
 import { texts } from "./texts";
 
@@ -141,3 +140,35 @@ const FULL: Intl.DateTimeFormatOptions = {
   minute: "2-digit",
 };
 const inFull = (at: number): string => new Date(at).toLocaleString(language, FULL);
+
+/** Past times of the schedule with their outcomes, newest first; each links to its execution. */
+function History({ id }: { id: string }) {
+  const pages = useList("GET /api/schedules/{schedule}/runs", { limit: 20 }, { schedule: id });
+  if (pages.rows.length === 0) {
+    if (pages.error !== null) return <Failure error={pages.error} retry={pages.retry} />;
+    return pages.loading ? <Skeleton lines={3} /> : <p className="muted">{texts.noHistory}</p>;
+  }
+  return (
+    <>
+      <ul className={styles.history} aria-label={texts.history}>
+        {pages.rows.map((one) => (
+          <li key={one.id}>
+            <div className={styles.line}>
+              <OutcomeState status={one.status} />
+              <span className="muted">
+                {texts.causes[one.cause]} · <Time at={one.dueAt} />
+              </span>
+              {one.executionId !== null && <Link href={`/executions/${one.executionId}`}>{texts.run}</Link>}
+            </div>
+            {one.report !== "" && (
+              <p className={styles.report}>
+                <UntrustedText text={one.report} />
+              </p>
+            )}
+          </li>
+        ))}
+      </ul>
+      {pages.more && <Button label={texts.older} kind="quiet" onClick={pages.more} />}
+    </>
+  );
+}

@@ -6,7 +6,7 @@ import { ChoiceField, TextArea, TextField } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
 import { Sheet } from "../../parts/page";
 import { Empty, Failure } from "../../parts/states";
-import { SkillFacts } from "./SkillFacts";
+import { SkillFacts } from "./SkillSheet";
 import styles from "./skills.module.css";
 import { texts } from "./texts";
 

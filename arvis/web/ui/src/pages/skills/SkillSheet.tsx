@@ -2,17 +2,18 @@ import { Pencil, Trash2, Undo2 } from "lucide-react";
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
+import type { Answer } from "../../api/types";
 import { AskButton } from "../../parts/askButton";
 import { Button } from "../../parts/button";
 import { TextArea } from "../../parts/fields";
 import { Form } from "../../parts/form";
+import { Markdown } from "../../parts/markdown";
 import { ResourceSheet } from "../../parts/resource";
-import { Status } from "../../parts/show";
+import { Code, Facts, Status, UntrustedText } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
-import { type SkillDetail, SkillFacts } from "./SkillFacts";
-import { SkillSwitch } from "./SkillSwitch";
+import styles from "./skills.module.css";
 import { texts } from "./texts";
 
 /** One skill: content and conditions of use; it can be disabled, edited, reset and removed here. */
@@ -98,5 +99,80 @@ function Actions({ skill, onEdit, onGone }: { skill: SkillDetail; onEdit: () => 
         </>
       )}
     </>
+  );
+}
+
+type SkillDetail = Answer<"GET /api/skills/{slug}">;
+
+/** The content of a skill, its conditions of use, and the parts that were ignored. */
+export function SkillFacts({ skill }: { skill: SkillDetail }) {
+  return (
+    <>
+      {skill.warnings.length > 0 && (
+        <section className={styles.doubt} aria-label={texts.warnings}>
+          <h3>{texts.warnings}</h3>
+          <ul>
+            {skill.warnings.map((warning) => (
+              <li key={warning}>{reveal(warning)}</li>
+            ))}
+          </ul>
+        </section>
+      )}
+      <Facts
+        of={[
+          [texts.description, shown(skill.description)],
+          [texts.slug, <bdi key="slug">{skill.slug}</bdi>],
+          [texts.source, texts.sources[skill.source]],
+          [texts.category, shown(skill.category)],
+          [texts.author, shown(skill.author)],
+          [texts.version, shown(skill.version)],
+          [texts.tools, shown(skill.requiredTools.join(", ") || texts.noTools)],
+          [texts.keywords, shown(skill.keywords.join(", "))],
+          [texts.patterns, skill.patterns.length === 0 ? null : <Patterns key="patterns" of={skill.patterns} />],
+        ]}
+      />
+      <h3>{texts.body}</h3>
+      <div className={styles.body}>
+        <Markdown text={skill.body} />
+      </div>
+      <details>
+        <summary>{texts.raw}</summary>
+        <Code value={skill.text} label={texts.raw} />
+      </details>
+    </>
+  );
+}
+
+const shown = (text: string) => (text === "" ? null : <UntrustedText text={text} />);
+
+function Patterns({ of }: { of: readonly string[] }) {
+  return (
+    <ul>
+      {of.map((pattern) => (
+        <li key={pattern}>
+          <code>{reveal(pattern)}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export type Skill = Answer<"GET /api/skills">["items"][number];
+
+/** Enable or disable a skill. */
+export function SkillSwitch({ skill }: { skill: Pick<Skill, "slug" | "name" | "enabled"> }) {
+  const change = useSend("PATCH /api/skills/{slug}");
+  // Until the list is reloaded, the user's choice counts.
+  const shown = change.isPending ? (change.variables.body?.enabled ?? skill.enabled) : skill.enabled;
+  return (
+    <label className={styles.switch}>
+      <input
+        type="checkbox"
+        checked={shown}
+        onChange={(event) => change.mutate({ path: { slug: skill.slug }, body: { enabled: event.target.checked } })}
+      />
+      <span aria-hidden>{shown ? texts.on : texts.off}</span>
+      <span className="hidden">{`${texts.use}: ${reveal(skill.name)}`}</span>
+    </label>
   );
 }

@@ -1,14 +1,12 @@
 import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { NEW } from "../../parts/detail";
 import { Chips, SearchField, useFilters } from "../../parts/page";
-import { ResourcePage } from "../../parts/resource";
+import { NEW, ResourcePage } from "../../parts/resource";
 import { Status, UntrustedText } from "../../parts/show";
 import { asPages, type Column } from "../../parts/table";
 import { count, reveal } from "../../words/format";
 import { ImportSkill } from "./ImportSkill";
-import { SkillSheet } from "./SkillSheet";
-import { type Skill, SkillSwitch } from "./SkillSwitch";
+import { type Skill, SkillSheet, SkillSwitch } from "./SkillSheet";
 import styles from "./skills.module.css";
 import { texts } from "./texts";
 

@@ -1,4 +1,5 @@
 import { useId } from "react";
+import { Code } from "../../parts/show";
 import { texts } from "./texts";
 import styles from "./users.module.css";
 
@@ -30,5 +31,16 @@ export function RoleChoice({ value, onChange, disabled }: Props) {
         </label>
       ))}
     </fieldset>
+  );
+}
+
+/** A value that is shown once, with a copy button. */
+export function Once({ title, why, value }: { title: string; why: string; value: string }) {
+  return (
+    <section className={styles.once} aria-label={title}>
+      <h3>{title}</h3>
+      <Code value={value} label={title} />
+      <p className="muted">{why}</p>
+    </section>
   );
 }

@@ -3,15 +3,12 @@ import { useLocation } from "wouter";
 import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
-import { useDetail } from "../../parts/detail";
 import { Page } from "../../parts/page";
+import { useDetail } from "../../parts/resource";
 import { Tabs } from "../../parts/tabs";
-import { AddKey } from "./AddKey";
-import { AddUser } from "./AddUser";
-import { KeySheet, Keys } from "./Keys";
+import { AddKey, KeySheet, Keys } from "./Keys";
 import { texts } from "./texts";
-import { UserSheet } from "./UserSheet";
-import { Users } from "./Users";
+import { AddUser, UserSheet, Users } from "./Users";
 import { You } from "./You";
 
 const HOME = "/settings/users";

@@ -1,17 +1,16 @@
 import { KeyRound, Pencil } from "lucide-react";
+import { useEffect, useRef } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { AskButton } from "../../parts/askButton";
 import { Button } from "../../parts/button";
-import { NEW } from "../../parts/detail";
-import { ResourceSheet } from "../../parts/resource";
-import { CopyButton, Facts, Status, Time, UntrustedText } from "../../parts/show";
+import { NEW, ResourceSheet } from "../../parts/resource";
+import { Code, CopyButton, Facts, Status, Time, UntrustedText } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
 import { GraphName } from "../../parts/workflowGraph";
 import { count, reveal } from "../../words/format";
-import { Secret } from "./Secret";
 import { texts } from "./texts";
 import { WebhookForm } from "./WebhookForm";
-import type { Webhook } from "./webhook";
+import { exampleOf, type Webhook } from "./webhook";
 import styles from "./webhooks.module.css";
 
 type WebhookSheetProps = {
@@ -107,5 +106,26 @@ function Body({ hook }: { hook: Webhook }) {
         <UntrustedText text={hook.template} />
       </p>
     </>
+  );
+}
+
+/** The complete secret, shown once, and a call signed with it. */
+function Secret({ hook, onSeen }: { hook: Webhook; onSeen: () => void }) {
+  const place = useRef<HTMLElement>(null);
+  useEffect(() => {
+    place.current?.scrollIntoView({ block: "nearest" });
+  }, []);
+  return (
+    <section ref={place} className={styles.secret} aria-label={texts.secretTitle}>
+      <h3>{texts.secretTitle}</h3>
+      <p>{texts.secretWhy}</p>
+      <p className={styles.address}>
+        <code data-secret>{hook.secret}</code>
+        <CopyButton text={hook.secret} label={texts.copySecret} />
+      </p>
+      <p>{texts.try}</p>
+      <Code value={exampleOf(hook, window.location.origin)} label={texts.try} />
+      <Button label={texts.understood} onClick={onSeen} />
+    </section>
   );
 }

@@ -3,9 +3,8 @@ import { useApi, useSend } from "../../api/hooks";
 import { TextArea, TextField } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { reveal } from "../../words/format";
-import { Choices } from "./Choices";
 import { BEGINNINGS, type Beginning, prompts, slugOf } from "./prompts";
-import { Skip, type StepProps } from "./Step";
+import { Choices, Skip, type StepProps } from "./Step";
 import { texts } from "./texts";
 
 /** The first agent: one of three templates, or the user's own prompt. */

@@ -5,11 +5,10 @@ import { UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
 import { reveal } from "../../words/format";
 import { BotSetup } from "../bots/BotSetup";
-import { BotState } from "../bots/BotState";
+import { BotState } from "../bots/BotSheet";
 import { addressOf, type Bot } from "../bots/bots";
-import { useFirstAgent } from "./agents";
-import { Choices } from "./Choices";
-import { Skip, type StepProps } from "./Step";
+import { Choices, Skip, type StepProps } from "./Step";
+import { useFirstAgent } from "./setup";
 import { texts } from "./texts";
 
 /** A bot on a chat platform that the first agent answers for. */

@@ -1,12 +1,11 @@
 import { useEffect, useSyncExternalStore } from "react";
 import { useSession } from "../../api/session";
 import { Skeleton } from "../../parts/states";
-import type { Agent, Agents } from "../chat/agents";
-import { useAgents } from "../chat/agents";
+import { type Agent, type Agents, useAgents } from "../chat/agents";
 import { Column } from "../chat/Column";
 import { type Chats, placeOf, useChats } from "../chat/chats";
-import { useFirstAgent } from "./agents";
 import { Skip, type StepProps } from "./Step";
+import { useFirstAgent } from "./setup";
 import { texts } from "./texts";
 import styles from "./welcome.module.css";
 

@@ -4,11 +4,9 @@ import { Button } from "../../parts/button";
 import { Form, FormButtons } from "../../parts/form";
 import { Failure, Loaded } from "../../parts/states";
 import { unusedName } from "../../words/format";
-import { AccountFields } from "../accounts/AccountFields";
+import { AccountFields, TrialResult, trialWords } from "../accounts/AccountFields";
 import { bodyOf, type Draft, EMPTY, isComplete, type Provider } from "../accounts/accounts";
-import { TrialResult, trialWords } from "../accounts/TrialResult";
-import { Choices } from "./Choices";
-import { Skip, type StepProps } from "./Step";
+import { Choices, Skip, type StepProps } from "./Step";
 import { texts } from "./texts";
 
 /** A vendor and a key, which is tested as soon as it is pasted and saved if the test succeeds. */

@@ -2,10 +2,9 @@ import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { useSession } from "../../api/session";
 import { Field } from "../../parts/field";
+import { Secret } from "../../parts/fields";
 import { Form } from "../../parts/form";
-import { Secret } from "../../parts/secret";
-import type { StepProps } from "./Step";
-import { Skip } from "./Step";
+import { Skip, type StepProps } from "./Step";
 import { texts } from "./texts";
 
 /** A password for the next login. */

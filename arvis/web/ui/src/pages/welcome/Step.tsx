@@ -69,3 +69,24 @@ export function Step({ number, title, about, state, note, onResume, arrives, chi
 export function Skip({ onSkip, words = texts.skip }: { onSkip: () => void; words?: string }) {
   return <Button label={words} kind="quiet" onClick={onSkip} />;
 }
+
+type ChoicesProps<T extends string> = {
+  label: string;
+  options: readonly (readonly [T, string, string])[];
+  chosen: T | null;
+  onChoose: (one: T) => void;
+};
+
+/** Large buttons, one of which is chosen: `[["openai", "OpenAI", "The GPT models."], …]`. */
+export function Choices<T extends string>({ label, options, chosen, onChoose }: ChoicesProps<T>) {
+  return (
+    <div className={styles.choices} role="group" aria-label={label}>
+      {options.map(([one, title, about]) => (
+        <button key={one} type="button" aria-pressed={one === chosen} onClick={() => onChoose(one)}>
+          <strong>{title}</strong>
+          <span>{about}</span>
+        </button>
+      ))}
+    </div>
+  );
+}

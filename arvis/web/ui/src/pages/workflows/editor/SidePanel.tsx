@@ -1,13 +1,13 @@
-import { Trash2, X } from "lucide-react";
+import { CircleX, Info, Trash2, X } from "lucide-react";
 import { type Ref, type RefObject, useEffect, useRef } from "react";
 import { Button, IconButton } from "../../../parts/button";
+import { Failure } from "../../../parts/states";
 import { reveal } from "../../../words/format";
 import { nameOf } from "../../../workflow/canvas/look";
 import { handlesOf, kindOf } from "../../../workflow/node";
 import type { Problem } from "../workflow";
 import { AboutForm } from "./AboutForm";
 import { NodeForm } from "./NodeForm";
-import { ProblemList } from "./ProblemList";
 import styles from "./panel.module.css";
 import { texts } from "./texts";
 import type { Editor } from "./useEditing";
@@ -102,4 +102,54 @@ function useTop(box: RefObject<HTMLDivElement | null>, key: string): void {
   useEffect(() => {
     box.current?.scrollTo(0, 0);
   }, [key]);
+}
+
+type ProblemListProps = {
+  editor: Editor;
+  /** Show the place of the problem. */
+  onLook: (problem: Problem) => void;
+};
+
+/** Problems that prevent a run, and hints; a click shows the place. */
+function ProblemList({ editor, onLook }: ProblemListProps) {
+  const { problems, known, failure, retry } = editor;
+  return (
+    <>
+      {failure && <Failure error={failure} retry={retry} />}
+      {failure && problems.length > 0 && <p className="muted">{texts.problems.earlier}</p>}
+      {problems.length > 0 && <List editor={editor} onLook={onLook} />}
+      {problems.length === 0 && failure === null && (
+        <p className="muted">{known ? texts.problems.none : texts.problems.checking}</p>
+      )}
+    </>
+  );
+}
+
+function List({ editor: { document, problems }, onLook }: ProblemListProps) {
+  const names = new Map(document.nodes.map((node) => [node.id, reveal(nameOf(node))]));
+  const sorted = problems.toSorted((a, b) => Number(b.severity === "error") - Number(a.severity === "error"));
+  return (
+    <ul className={styles.problems}>
+      {sorted.map((problem) => {
+        const Icon = problem.severity === "error" ? CircleX : Info;
+        const where = problem.node === null ? texts.problems.whole : (names.get(problem.node) ?? problem.node);
+        return (
+          <li key={JSON.stringify(problem)}>
+            <button type="button" onClick={() => onLook(problem)}>
+              <Icon
+                className={styles.sign}
+                data-severity={problem.severity}
+                aria-label={texts.problems[problem.severity]}
+              />
+              <span>
+                <strong>{where}</strong>
+                <span>{reveal(problem.message)}</span>
+                <span className="muted">{reveal(problem.fix)}</span>
+              </span>
+            </button>
+          </li>
+        );
+      })}
+    </ul>
+  );
 }

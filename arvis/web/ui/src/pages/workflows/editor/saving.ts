@@ -3,8 +3,7 @@ import { type ApiError, call } from "../../../api/client";
 import { useSend } from "../../../api/hooks";
 import type { WorkflowDocument } from "../../../workflow/types";
 import { isRunnable, type WorkflowDetail } from "../workflow";
-import { type Base, NEW } from "./base";
-import { forget } from "./keeping";
+import { type Base, forget, NEW } from "./base";
 import { texts } from "./texts";
 import type { Editor } from "./useEditing";
 

@@ -2,9 +2,8 @@ import { useEffect, useMemo, useReducer, useRef, useState } from "react";
 import type { Trouble } from "../../../workflow/canvas/shapes";
 import type { WorkflowDocument } from "../../../workflow/types";
 import { troublesOf } from "../workflow";
-import { type Base, NEW } from "./base";
+import { type Base, forget, keep, NEW } from "./base";
 import { type Action, begun, type Editing, editing } from "./editing";
-import { forget, keep } from "./keeping";
 import { type Checks, useChecks } from "./useChecks";
 
 export type Editor = Checks & {

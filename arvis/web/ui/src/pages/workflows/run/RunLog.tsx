@@ -12,7 +12,7 @@ import {
 } from "lucide-react";
 import { useState } from "react";
 import { Button } from "../../../parts/button";
-import { Code, UntrustedText } from "../../../parts/show";
+import { Code, Status, type Tone, UntrustedText } from "../../../parts/show";
 import { Failure } from "../../../parts/states";
 import { count, duration, exactly, reveal } from "../../../words/format";
 import { ICONS } from "../../../workflow/icons";
@@ -21,7 +21,6 @@ import type { LogLine } from "../workflow";
 import type { useLog } from "./live";
 import styles from "./run.module.css";
 import { wayTaken } from "./runState";
-import { Subagents } from "./Subagents";
 import { texts } from "./texts";
 import { type Call, type Calls, OF_SUBAGENTS } from "./tree";
 
@@ -194,4 +193,36 @@ function jsonOf(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+const CALL_TONES: Record<Call["state"], Tone> = { open: "accent", done: "good", failed: "trouble" };
+
+/** Calls of subagents, each with its own calls. */
+function Subagents({ of }: { of: readonly Call[] }) {
+  return (
+    <ul className={styles.tree} aria-label={texts.subagents}>
+      {of.map((call) => (
+        <li key={call.id}>
+          <p className={styles.call}>
+            <bdi>{reveal(call.name)}</bdi>
+            <Status tone={CALL_TONES[call.state]}>{texts.calls[call.state]}</Status>
+            {call.endedAt !== null && <span className="muted">{duration(call.endedAt - call.at)}</span>}
+          </p>
+          <Words title={texts.asked} text={call.asked} />
+          {call.calls.length > 0 && <Subagents of={call.calls} />}
+          <Words title={texts.answered} text={call.answered} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Words({ title, text }: { title: string; text: string }) {
+  if (text === "") return null;
+  return (
+    <details>
+      <summary className="muted">{title}</summary>
+      <Code value={text} label={title} />
+    </details>
+  );
 }
