@@ -42,10 +42,5 @@ export default defineConfig({
     sourcemap: false,
     target: "es2022",
   },
-  server: {
-    proxy: {
-      "/api": "http://127.0.0.1:5070",
-      "/ws": { target: "http://127.0.0.1:5070", ws: true },
-    },
-  },
+  server: { proxy: { "/api": "http://127.0.0.1:5070", "/ws": { target: "http://127.0.0.1:5070", ws: true } } },
 });

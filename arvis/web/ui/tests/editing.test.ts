@@ -1,8 +1,8 @@
 /** The editor's changes of documents: every change can be undone and redone, and no connection is left without a node. */
 
 import { expect, test } from "vitest";
+import { mayConnect } from "../src/pages/workflows/editor/changes";
 import { type Action, begun, type Editing, editing, MOST_STEPS } from "../src/pages/workflows/editor/editing";
-import { mayConnect } from "../src/pages/workflows/editor/wiring";
 import { KINDS, type KindName } from "../src/workflow/kinds";
 import type { JsonObject, WorkflowDocument } from "../src/workflow/types";
 import { chance, drawn, flaws, node } from "./drawing";
@@ -32,9 +32,7 @@ test("connections go with their rows and end with them", () => {
 test("the letters of a word are one undo step", () => {
   const typed = Array.from(
     "Hello",
-    (_, place): Action => ({
-      ...{ do: "set", id: "x", field: "template", value: "Hello".slice(0, place + 1) },
-    }),
+    (_, place): Action => ({ ...{ do: "set", id: "x", field: "template", value: "Hello".slice(0, place + 1) } }),
   );
   expect(edit(choice(), ...typed).past).toHaveLength(1);
   expect(edit(choice(), ...typed.slice(0, 2), { do: "rest" }, ...typed.slice(2)).past).toHaveLength(2);

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { ApiError } from "../src/api/client";
 import { compare } from "../src/pages/workflows/compare";
 import { forget, keep, readKept } from "../src/pages/workflows/editor/base";
-import { problemsOf } from "../src/pages/workflows/refusal";
 import {
   isAtWork,
   seenFirst,
@@ -15,7 +14,7 @@ import {
   wayTaken,
 } from "../src/pages/workflows/run/runState";
 import { callsOf } from "../src/pages/workflows/run/tree";
-import type { LogLine, RunDetail } from "../src/pages/workflows/workflow";
+import { type LogLine, problemsOf, type RunDetail } from "../src/pages/workflows/workflow";
 import { drawn, node } from "./drawing";
 
 let lines = 0;

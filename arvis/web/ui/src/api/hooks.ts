@@ -95,10 +95,7 @@ export function useList<R extends Listing>(route: R, query: Query<R>, path?: Rec
     queryFn: ({ pageParam, signal }) =>
       call(route, { path, query: { limit: 100, ...(query as object), cursor: pageParam } } as never, {
         signal,
-      }) as Promise<{
-        items: Item<R>[];
-        nextCursor: string | null;
-      }>,
+      }) as Promise<{ items: Item<R>[]; nextCursor: string | null }>,
     getNextPageParam: (last) => last.nextCursor ?? undefined,
     placeholderData: (before) => before,
   });

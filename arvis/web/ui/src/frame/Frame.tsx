@@ -1,5 +1,5 @@
 import { CircleUser, CircleX, Command, Ellipsis, Moon, Pause, Play, Sun, SunMoon } from "lucide-react";
-import { lazy, type ReactNode, Suspense, useEffect, useId, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useId, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useSend } from "../api/hooks";
 import { useLive } from "../api/live";
@@ -7,9 +7,9 @@ import { useMay, useSession } from "../api/session";
 import { clearOutboxes, unsentPlaces } from "../pages/chat/outbox";
 import { Button, IconButton } from "../parts/button";
 import { Dialog } from "../parts/dialog";
+import { isTyping } from "../parts/keys";
 import { money, reveal } from "../words/format";
 import styles from "./frame.module.css";
-import { Keys } from "./Keys";
 import { type PageEntry, usePages } from "./pages";
 import { texts } from "./texts";
 import { useTheme } from "./theme";
@@ -256,4 +256,33 @@ function AccountMenu() {
       </div>
     </>
   );
+}
+
+const SECOND_KEY_MS = 1_200;
+
+/** Keyboard shortcuts that work everywhere: ⌘K, `g` and a letter, `?`. They are ignored while the user types. */
+function Keys({ onPalette, onHelp }: { onPalette: () => void; onHelp: () => void }) {
+  const [, navigate] = useLocation();
+  const pages = usePages();
+  const waiting = useRef(-Infinity);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        onPalette();
+        return;
+      }
+      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
+      const second = performance.now() - waiting.current < SECOND_KEY_MS;
+      waiting.current = event.key === "g" && !second ? performance.now() : -Infinity;
+      const page = second ? pages.find((one) => one.key === event.key) : undefined;
+      if (page !== undefined) navigate(page.path);
+      else if (event.key === "?") onHelp();
+      else return;
+      event.preventDefault();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, [onPalette, onHelp, navigate, pages]);
+  return null;
 }

@@ -22,11 +22,6 @@ export const PagesContext = createContext<readonly PageEntry[]>([]);
 
 /** The pages that the user may see. */
 export function usePages(): PageEntry[] {
-  const may = {
-    chat: true,
-    viewer: useMay("viewer"),
-    operator: useMay("operator"),
-    owner: useMay("owner"),
-  };
+  const may = { chat: true, viewer: useMay("viewer"), operator: useMay("operator"), owner: useMay("owner") };
   return useContext(PagesContext).filter((page) => may[page.role]);
 }

@@ -1,11 +1,7 @@
 import { cloneElement, type ReactElement, useId } from "react";
 import styles from "./field.module.css";
 
-type Control = ReactElement<{
-  id?: string;
-  "aria-describedby"?: string;
-  "aria-invalid"?: boolean;
-}>;
+type Control = ReactElement<{ id?: string; "aria-describedby"?: string; "aria-invalid"?: boolean }>;
 
 type FieldProps = { label: string; hint?: string; error?: string | null; children: Control };
 

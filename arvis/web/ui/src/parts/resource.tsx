@@ -12,12 +12,7 @@ import { type Column, type Selection, Table } from "./table";
 /** The text in place of an id in the address while a new item is created. */
 export const NEW = "new";
 
-type Detail = {
-  id: string | null;
-  addressOf: (id: string) => string;
-  open: (id: string) => void;
-  close: () => void;
-};
+type Detail = { id: string | null; addressOf: (id: string) => string; open: (id: string) => void; close: () => void };
 
 /** The id in the address of the detail that is open beside a list (`/queue/:id`). Opening and closing keep the list's filters. */
 export function useDetail(base: string): Detail {

@@ -35,6 +35,11 @@ export function UntrustedText({ text, className }: { text: string; className?: s
   return <bdi className={className}>{reveal(text)}</bdi>;
 }
 
+/** A string as untrusted text; any other node unchanged. */
+export function untrusted(node: ReactNode): ReactNode {
+  return typeof node === "string" ? <UntrustedText text={node} /> : node;
+}
+
 /** A link to the item with this id, named by the id or by `words`; null without an id. */
 export function linkTo(page: string, id: string | null | undefined, words?: ReactNode): ReactNode {
   if (!id) return null;
@@ -90,7 +95,7 @@ async function copyText(text: string): Promise<void> {
 
 export type Fact = [name: string, value: ReactNode];
 
-/** Names and values as a list. Empty values are left out. */
+/** Names and values as a list. Empty values are left out; a string may be written by other people. */
 export function Facts({ of }: { of: readonly Fact[] }) {
   return (
     <dl className={styles.facts}>
@@ -99,7 +104,7 @@ export function Facts({ of }: { of: readonly Fact[] }) {
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{value}</dd>
+            <dd>{untrusted(value)}</dd>
           </div>
         ))}
     </dl>

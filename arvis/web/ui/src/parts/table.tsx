@@ -10,6 +10,7 @@ import type { ApiError } from "../api/client";
 import type { Pages } from "../api/hooks";
 import { Button } from "./button";
 import { useListKeys } from "./keys";
+import { untrusted } from "./show";
 import { Failure, Skeleton } from "./states";
 import styles from "./table.module.css";
 import { texts } from "./texts";
@@ -20,6 +21,7 @@ export type Column<T> = {
   width?: string;
   /** True: the column is hidden beside an open detail, because the detail shows its value. */
   wide?: boolean;
+  /** The cell. A string may be written by other people. */
   show: (row: T) => ReactNode;
 };
 
@@ -178,7 +180,7 @@ function Rows<T>({ label, columns: all, pages, idOf, onOpen, openId, selection }
                   )}
                   {shown.map((column) => (
                     <div role="gridcell" key={column.name} data-name={column.name}>
-                      {column.show(row)}
+                      {untrusted(column.show(row))}
                     </div>
                   ))}
                 </div>

@@ -7,7 +7,7 @@ import { Button } from "../../parts/button";
 import { TextField } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
 import { Section } from "../../parts/page";
-import { Facts, Status, type Tone, UntrustedText } from "../../parts/show";
+import { Facts, Status, type Tone } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { clock, count, reveal } from "../../words/format";
@@ -27,9 +27,9 @@ export function AccountSheet({ account, provider }: { account: Account; provider
         of={[
           [texts.state, <AccountState key="state" account={account} />],
           [texts.provider, provider?.title ?? account.provider],
-          [texts.model, <UntrustedText key="model" text={account.model} />],
+          [texts.model, account.model],
           [texts.models, account.models.join(", ")],
-          [texts.baseUrl, account.baseUrl && <UntrustedText text={account.baseUrl} />],
+          [texts.baseUrl, account.baseUrl],
           [texts.key, account.hasKey ? texts.keySet : texts.keyUnset],
           [texts.priority, count(account.priority)],
           [texts.source, texts.sources[account.source]],

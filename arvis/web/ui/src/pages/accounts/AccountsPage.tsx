@@ -2,7 +2,6 @@ import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Sheet } from "../../parts/page";
 import { NEW, ResourcePage } from "../../parts/resource";
-import { UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
 import { asPages, type Column } from "../../parts/table";
 import { count } from "../../words/format";
@@ -18,9 +17,9 @@ export default function AccountsPage() {
   const providers = useApi("GET /api/providers", {});
   const titleOf = (name: string) => providers.data?.items.find((one) => one.name === name)?.title ?? name;
   const columns: Column<Account>[] = [
-    { name: texts.name, show: (one) => <UntrustedText text={one.name} /> },
+    { name: texts.name, show: (one) => one.name },
     { name: texts.provider, show: (one) => titleOf(one.provider) },
-    { name: texts.model, width: "minmax(96px, 1.5fr)", show: (one) => <UntrustedText text={one.model} /> },
+    { name: texts.model, width: "minmax(96px, 1.5fr)", show: (one) => one.model },
     { name: texts.state, width: "124px", show: (one) => <AccountState account={one} /> },
     { name: texts.priority, width: "60px", show: (one) => count(one.priority) },
     { name: texts.source, width: "120px", wide: true, show: (one) => texts.sources[one.source] },

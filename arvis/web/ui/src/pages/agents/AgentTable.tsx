@@ -68,16 +68,8 @@ function columns(working: ReadonlySet<string>, costs: ReadonlyMap<string, number
       ),
     },
     { name: texts.slug, show: (row) => <bdi>{row.slug}</bdi> },
-    {
-      name: texts.fields.graph,
-      width: "120px",
-      show: (row) => <GraphName graph={row.graph} words={texts.graphs} />,
-    },
-    {
-      name: texts.fields.model,
-      width: "minmax(120px, 1.5fr)",
-      show: (row) => <UntrustedText text={row.model ?? texts.unset.model} />,
-    },
+    { name: texts.fields.graph, width: "120px", show: (row) => <GraphName graph={row.graph} words={texts.graphs} /> },
+    { name: texts.fields.model, width: "minmax(120px, 1.5fr)", show: (row) => row.model ?? texts.unset.model },
     { name: texts.status, width: "90px", show: (row) => <AgentState status={row.status} /> },
     {
       name: texts.now,

@@ -110,7 +110,7 @@ function About({ agent }: { agent: Agent }) {
         of={[
           [texts.slug, <bdi key="slug">{slug}</bdi>],
           [texts.status, <AgentState key="status" status={agent.status} />],
-          [texts.fields.role, <UntrustedText key="role" text={agent.role} />],
+          [texts.fields.role, agent.role],
           [texts.fields.model, value("model")],
           [texts.fields.fallbacks, list("fallbacks", fallbacks)],
           [texts.fields.graph, <GraphName key="graph" graph={agent.graph} words={texts.graphs} />],
@@ -121,7 +121,7 @@ function About({ agent }: { agent: Agent }) {
           [texts.fields.tools, <Tools key="tools" names={tools} />],
           [texts.fields.plugins, list("plugins", plugins)],
           [texts.fields.helpers, list("helpers", helpers)],
-          [texts.fields.allowUsers, <UntrustedText key="allowUsers" text={valueInWords("allowUsers", allowUsers)} />],
+          [texts.fields.allowUsers, valueInWords("allowUsers", allowUsers)],
           [
             texts.fields.bindings,
             bindings.length === 0 ? (

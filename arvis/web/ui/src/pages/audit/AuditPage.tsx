@@ -2,7 +2,7 @@ import { useList } from "../../api/hooks";
 import type { Item } from "../../api/types";
 import { Chips, Sheet, useFilter } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
-import { Code, Facts, linkTo, Status, Time, type Tone, UntrustedText } from "../../parts/show";
+import { Code, Facts, linkTo, Status, Time, type Tone } from "../../parts/show";
 import type { Column } from "../../parts/table";
 import { texts } from "./texts";
 
@@ -13,9 +13,9 @@ const OUTCOMES = Object.entries(texts.outcomes) as [Entry["outcome"], string][];
 
 const COLUMNS: Column<Entry>[] = [
   { name: texts.at, width: "150px", show: (row) => <Time at={row.at} /> },
-  { name: texts.agent, width: "140px", show: (row) => <UntrustedText text={row.agent} /> },
+  { name: texts.agent, width: "140px", show: (row) => row.agent },
   { name: texts.what, show: (row) => row.kind.replaceAll("_", " ") },
-  { name: texts.subject, width: "2fr", show: (row) => <UntrustedText text={row.subject} /> },
+  { name: texts.subject, width: "2fr", show: (row) => row.subject },
   { name: texts.outcome, width: "110px", show: (row) => <Outcome of={row} /> },
 ];
 
@@ -51,8 +51,8 @@ function Detail({ entry, onClose }: { entry: Entry; onClose: () => void }) {
           [texts.outcome, <Outcome key="outcome" of={entry} />],
           [texts.reason, entry.reason],
           [texts.at, <Time key="at" at={entry.at} />],
-          [texts.agent, <UntrustedText key="agent" text={entry.agent} />],
-          [texts.subject, <UntrustedText key="subject" text={entry.subject} />],
+          [texts.agent, entry.agent],
+          [texts.subject, entry.subject],
           [texts.taint, entry.taint.join(", ")],
           [texts.message, linkTo("/messages", entry.messageId)],
           [texts.run, linkTo("/executions", entry.executionId)],

@@ -6,7 +6,7 @@ import { AskButton } from "../../parts/askButton";
 import { Button } from "../../parts/button";
 import { Form, FormButtons } from "../../parts/form";
 import { Section } from "../../parts/page";
-import { Code, Facts, Status, Time, UntrustedText } from "../../parts/show";
+import { Code, Facts, Status, Time } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { reveal } from "../../words/format";
@@ -27,8 +27,8 @@ export function BotSheet({ bot, platform }: { bot: Bot; platform: Platform }) {
       <Facts
         of={[
           [texts.state, <BotState key="state" bot={bot} />],
-          [texts.error, bot.error && <UntrustedText text={bot.error} />],
-          [texts.user, bot.userName && <UntrustedText text={bot.userName} />],
+          [texts.error, bot.error],
+          [texts.user, bot.userName],
           [texts.since, bot.since !== null && <Time at={bot.since} />],
           [texts.source, texts.sources[bot.source]],
         ]}

@@ -9,25 +9,19 @@ import type { Talk, UserEntry } from "./conversation";
 import * as conversation from "./conversation";
 import { Dictation } from "./dictation";
 import type { Upload } from "./draftStore";
+import type { Fault, View } from "./entries";
 import { deliveryOf, text } from "./frames";
 import { Outbox, type Outgoing, outgoing } from "./outbox";
 import { OLDER, Past, type Place } from "./past";
-import type { Fault, View } from "./view";
 
 const TOO_BIG = 1009;
 
-export type * from "./view";
+export type * from "./entries";
 
 type Hooks = { onAnswer: (chat: Chat) => void };
 
 export class Chat {
-  view: View = {
-    talk: conversation.empty(),
-    link: { name: "connecting" },
-    loaded: false,
-    older: "none",
-    fault: null,
-  };
+  view: View = { talk: conversation.empty(), link: { name: "connecting" }, loaded: false, older: "none", fault: null };
   readonly dictation: Dictation;
   readonly #outbox: Outbox;
   #stale = false;

@@ -1,5 +1,7 @@
 /** The entries of a conversation, as values. */
 
+import type { Link } from "../../api/connection";
+
 export type Status =
   | "sending"
   | "sent"
@@ -79,4 +81,18 @@ export type Talk = {
   lastSeq: number | null;
   early: Readonly<Record<string, StatusReport>>;
   cut: boolean;
+};
+
+/** Server errors that belong to no message. */
+export type Fault = { message: string; fix: string };
+
+/** The view of a channel; a new object whenever a part of it changes. */
+export type View = {
+  talk: Talk;
+  link: Link;
+  /** True once the stored history was loaded. */
+  loaded: boolean;
+  /** `more`: older messages exist; `loading`: they are being requested. */
+  older: "none" | "more" | "loading";
+  fault: Fault | null;
 };

@@ -2,20 +2,29 @@ import { Pencil, X } from "lucide-react";
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
+import type { Answer, Item } from "../../api/types";
 import { Button, IconButton } from "../../parts/button";
 import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { Section } from "../../parts/page";
 import { ChannelField, PlatformField } from "../../parts/place";
 import { NEW, type Opening, ResourceSheet } from "../../parts/resource";
-import { Facts, Money, UntrustedText } from "../../parts/show";
+import { Facts, Money, Status, type Tone, UntrustedText } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import { count, money, reveal } from "../../words/format";
 import { Account } from "./Account";
-import { type Client, type ClientDetail, ClientState } from "./client";
 import styles from "./clients.module.css";
 import { texts } from "./texts";
+
+export type Client = Item<"GET /api/clients">;
+type ClientDetail = Answer<"GET /api/clients/{client}">;
+
+const TONES: Record<Client["status"], Tone> = { active: "good", paused: "warn", archived: "plain" };
+
+export function ClientState({ status }: { status: Client["status"] }) {
+  return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
+}
 
 /** One client: terms, channels and account. */
 export function ClientSheet({ id, onOpen, onClose }: { id: string } & Opening) {
@@ -63,7 +72,7 @@ function ClientFacts({ client }: { client: ClientDetail }) {
         [texts.facts.fee, money(client.monthlyFeeUsd)],
         [texts.factor, count(client.tokenFactor)],
         [texts.limit, client.monthlyLimitUsd === null ? texts.asConfigured : money(client.monthlyLimitUsd)],
-        [texts.notes, client.notes === "" ? null : <UntrustedText key="notes" text={client.notes} />],
+        [texts.notes, client.notes],
       ]}
     />
   );

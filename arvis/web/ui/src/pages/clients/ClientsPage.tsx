@@ -1,14 +1,13 @@
 import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ResourcePage } from "../../parts/resource";
-import { Money, Time, UntrustedText } from "../../parts/show";
+import { Money, Time } from "../../parts/show";
 import type { Column } from "../../parts/table";
-import { ClientSheet } from "./ClientSheet";
-import { type Client, ClientState } from "./client";
+import { type Client, ClientSheet, ClientState } from "./ClientSheet";
 import { texts } from "./texts";
 
 const COLUMNS: Column<Client>[] = [
-  { name: texts.name, width: "minmax(120px, 2fr)", show: (client) => <UntrustedText text={client.name} /> },
+  { name: texts.name, width: "minmax(120px, 2fr)", show: (client) => client.name },
   { name: texts.status, width: "100px", show: (client) => <ClientState status={client.status} /> },
   { name: texts.plan, width: "100px", wide: true, show: (client) => texts.plans[client.plan] },
   { name: texts.balance, width: "110px", show: (client) => <Money usd={client.balanceUsd} /> },

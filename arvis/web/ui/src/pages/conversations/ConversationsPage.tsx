@@ -15,12 +15,8 @@ type Talk = Item<"GET /api/conversations">;
 
 const PLATFORMS = ["web", "discord", "telegram", "slack"].map((name) => [name, name] as const);
 const COLUMNS: Column<Talk>[] = [
-  {
-    name: texts.talk,
-    width: "minmax(160px, 3fr)",
-    show: (talk) => <UntrustedText text={talk.title || texts.untitled} />,
-  },
-  { name: texts.agent, width: "minmax(80px, 1fr)", show: (talk) => <UntrustedText text={talk.agent} /> },
+  { name: texts.talk, width: "minmax(160px, 3fr)", show: (talk) => talk.title || texts.untitled },
+  { name: texts.agent, width: "minmax(80px, 1fr)", show: (talk) => talk.agent },
   {
     name: texts.place,
     width: "minmax(110px, 2fr)",

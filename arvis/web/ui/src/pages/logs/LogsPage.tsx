@@ -6,7 +6,7 @@ import type { Item, Query } from "../../api/types";
 import { Button } from "../../parts/button";
 import { Choice } from "../../parts/field";
 import { Page, SearchField, Sheet, useFilter, useFilters } from "../../parts/page";
-import { Code, Facts, Status, Time, type Tone, UntrustedText } from "../../parts/show";
+import { Code, Facts, Status, Time, type Tone } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { bytes, exactly } from "../../words/format";
@@ -60,8 +60,8 @@ export default function LogsPage() {
             show: (line) => (line.at === null ? "–" : <span>{exactly(line.at)}</span>),
           },
           { name: texts.level, width: "100px", show: (line) => <Level level={line.level} /> },
-          { name: texts.logger, width: "180px", show: (line) => <UntrustedText text={line.logger} /> },
-          { name: texts.event, width: "minmax(160px, 3fr)", show: (line) => <UntrustedText text={summary(line)} /> },
+          { name: texts.logger, width: "180px", show: (line) => line.logger },
+          { name: texts.event, width: "minmax(160px, 3fr)", show: (line) => summary(line) },
         ]}
         empty={<Empty why={texts.emptyWhy} title={texts.empty} />}
       />
@@ -85,7 +85,7 @@ function Detail({ line, onClose }: { line: Line; onClose: () => void }) {
         of={[
           [texts.at, <Time key="at" at={line.at} />],
           [texts.level, <Level key="level" level={line.level} />],
-          [texts.logger, <UntrustedText key="logger" text={line.logger} />],
+          [texts.logger, line.logger],
         ]}
       />
       <Code value={line.fields} label={texts.fields} />

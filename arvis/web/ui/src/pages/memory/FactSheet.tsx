@@ -6,7 +6,7 @@ import { AskButton } from "../../parts/askButton";
 import { Button } from "../../parts/button";
 import { useKey } from "../../parts/keys";
 import { ResourceSheet } from "../../parts/resource";
-import { Facts, linkTo, Time, UntrustedText } from "../../parts/show";
+import { Facts, linkTo, Time } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
 import { type Step, Timeline } from "../../parts/timeline";
 import { useToast } from "../../parts/toast";
@@ -60,7 +60,7 @@ function About({ fact }: { fact: Detail }) {
       of={[
         [texts.status, <FactState key="status" status={fact.status} />],
         [texts.number, count(fact.number)],
-        [texts.agent, looksAfter ? linkTo("/agents", fact.agent) : <UntrustedText key="agent" text={fact.agent} />],
+        [texts.agent, looksAfter ? linkTo("/agents", fact.agent) : fact.agent],
         [texts.whose, looksAfter && <Scope key="scope" scope={fact.scope} />],
         [texts.category, texts.categories[fact.category]],
         [texts.trust, texts.percent(count(Math.round(fact.confidence * 100)))],

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Item, Query } from "../../api/types";
-import { Status, Time, type Tone, UntrustedText } from "../../parts/show";
+import { Status, Time, type Tone } from "../../parts/show";
 import { EmptyList } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count } from "../../words/format";
@@ -47,8 +47,8 @@ export function FactTable({ filter, onOpen, openId = null, action }: Props) {
 
 function columns(withAgent: boolean, withScope: boolean): Column<Fact>[] {
   const all: (Column<Fact> | false)[] = [
-    { name: texts.fact, width: "minmax(160px, 3fr)", show: (fact) => <UntrustedText text={fact.content} /> },
-    withAgent && { name: texts.agent, show: (fact) => <UntrustedText text={fact.agent} /> },
+    { name: texts.fact, width: "minmax(160px, 3fr)", show: (fact) => fact.content },
+    withAgent && { name: texts.agent, show: (fact) => fact.agent },
     withScope && { name: texts.whose, show: (fact) => <Scope scope={fact.scope} /> },
     { name: texts.category, width: "110px", show: (fact) => texts.categories[fact.category] },
     {

@@ -64,9 +64,7 @@ function Facts() {
         <SearchField label={texts.search} />
       </div>
       <FactTable
-        filter={{
-          ...{ agent, scope, q, status: status as Fact["status"], category: category as Fact["category"] },
-        }}
+        filter={{ ...{ agent, scope, q, status: status as Fact["status"], category: category as Fact["category"] } }}
         openId={id}
         onOpen={(fact) => open(fact.id)}
         action={add}

@@ -5,7 +5,7 @@ import type { Item } from "../../api/types";
 import { AskButton } from "../../parts/askButton";
 import { AgentFilter } from "../../parts/filters";
 import { Page, Sheet, useFilter, useFilters } from "../../parts/page";
-import { Code, Facts, Time, UntrustedText } from "../../parts/show";
+import { Code, Facts, Time } from "../../parts/show";
 import { EmptyList } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { Tabs } from "../../parts/tabs";
@@ -45,9 +45,9 @@ export function States() {
         openId={openId}
         onOpen={(state) => open(idOf(state))}
         columns={[
-          { name: texts.key, show: (state) => <UntrustedText text={state.key} /> },
-          { name: texts.value, width: "minmax(140px, 2fr)", show: (state) => <UntrustedText text={state.value} /> },
-          { name: texts.agent, show: (state) => <UntrustedText text={state.agent} /> },
+          { name: texts.key, show: (state) => state.key },
+          { name: texts.value, width: "minmax(140px, 2fr)", show: (state) => state.value },
+          { name: texts.agent, show: (state) => state.agent },
           { name: texts.whose, show: (state) => <Scope scope={state.scope} /> },
           { name: texts.changed, width: "120px", show: (state) => <Time at={state.updatedAt} /> },
         ]}
@@ -89,7 +89,7 @@ function Detail({ state, onClose }: { state: State; onClose: () => void }) {
       <Code value={state.value} label={texts.value} />
       <Facts
         of={[
-          [texts.agent, <UntrustedText key="agent" text={agent} />],
+          [texts.agent, agent],
           [texts.whose, looksAfter ? <Scope key="scope" scope={scope} /> : null],
           [texts.author, state.authorId && looksAfter ? <Person key="author" id={state.authorId} /> : null],
           [

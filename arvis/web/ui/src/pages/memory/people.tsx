@@ -12,11 +12,7 @@ import { texts } from "./texts";
 /** The number of people loaded at once; others are looked up one by one. */
 const MOST = 200;
 const PERSON = "principal:";
-const NOT_PEOPLE: Record<string, string> = {
-  arvis: texts.arvis,
-  api: texts.api,
-  configuration: texts.configuration,
-};
+const NOT_PEOPLE: Record<string, string> = { arvis: texts.arvis, api: texts.api, configuration: texts.configuration };
 
 export type People = { names: ReadonlyMap<string, string>; all: boolean };
 

@@ -8,15 +8,14 @@ import { ResourcePage } from "../../parts/resource";
 import { NOTHING, Time, UntrustedText } from "../../parts/show";
 import { reasonInWords } from "../../parts/steps";
 import type { Column } from "../../parts/table";
-import { MessageSheet } from "./MessageSheet";
-import { type Message, MessageState, type MessageStatus, STATUSES } from "./message";
+import { type Message, MessageSheet, MessageState, type MessageStatus, STATUSES } from "./MessageSheet";
 import { texts } from "./texts";
 
 /** The content of a row; with `mayAct`, failed rows have an action. */
 function columns(mayAct: boolean): Column<Message>[] {
   return [
     { name: texts.status, width: "152px", show: (one) => <MessageState status={one.status} /> },
-    { name: texts.what, width: "minmax(160px, 3fr)", show: (one) => <UntrustedText text={one.preview} /> },
+    { name: texts.what, width: "minmax(160px, 3fr)", show: (one) => one.preview },
     { name: texts.why, width: "minmax(110px, 2fr)", show: whyOf },
     {
       name: texts.agent,

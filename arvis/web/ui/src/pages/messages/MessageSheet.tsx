@@ -3,22 +3,52 @@ import { Fragment, useState } from "react";
 import { Redirect } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import type { Answer } from "../../api/types";
+import type { Answer, Item } from "../../api/types";
 import { Button, ButtonLink } from "../../parts/button";
 import { useKey } from "../../parts/keys";
 import { Markdown } from "../../parts/markdown";
 import { Raw } from "../../parts/raw";
 import { ResourceSheet } from "../../parts/resource";
-import { type Fact, Facts, linkTo, Money, Time, UntrustedText } from "../../parts/show";
+import { type Fact, Facts, linkTo, Money, Status, Time, type Tone } from "../../parts/show";
 import { Empty, Skeleton } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
 import { count, reveal } from "../../words/format";
 import { EditRetry } from "../queue/EditRetry";
 import { conversationOf, mayEdit } from "../queue/job";
-import { MessageState } from "./message";
 import styles from "./messages.module.css";
 import { texts } from "./texts";
+
+export type Message = Item<"GET /api/messages">;
+export type MessageStatus = Message["status"];
+
+/** The statuses in the order of the filter: those that need a person come first. */
+export const STATUSES: readonly MessageStatus[] = [
+  "failed",
+  "dropped",
+  "waiting",
+  "queued",
+  "running",
+  "answered",
+  "cancelled",
+  "expired",
+];
+
+const TONES: Record<MessageStatus, Tone> = {
+  accepted: "plain",
+  queued: "plain",
+  running: "accent",
+  waiting: "warn",
+  answered: "good",
+  failed: "trouble",
+  dropped: "trouble",
+  cancelled: "warn",
+  expired: "warn",
+};
+
+export function MessageState({ status }: { status: MessageStatus }) {
+  return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
+}
 
 type Detail = Answer<"GET /api/messages/{message}">;
 
@@ -123,11 +153,8 @@ function MessageFacts({ message }: { message: Detail }) {
   const others = message.answers.filter((one) => one !== message.messageId);
   const facts: Fact[] = [
     [texts.status, <MessageState key="status" status={message.status} />],
-    [texts.person, from?.actor && <UntrustedText text={from.actor} />],
-    [
-      texts.channel,
-      <UntrustedText key="channel" text={[from?.platform, message.channelId].filter(Boolean).join(" · ")} />,
-    ],
+    [texts.person, from?.actor],
+    [texts.channel, [from?.platform, message.channelId].filter(Boolean).join(" · ")],
     [texts.agent, linkTo("/agents", agent)],
     [texts.conversation, linkTo("/conversations", job && conversationOf(job))],
     [texts.run, linkTo("/executions", job?.executionId)],

@@ -12,23 +12,17 @@ import { Failure } from "../../parts/states";
 import type { Column } from "../../parts/table";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
-import { PersonSheet } from "./PersonSheet";
+import { nameOf, type Person, PersonSheet, pairingOf, type Role, RoleState } from "./PersonSheet";
 import styles from "./people.module.css";
-import { nameOf, type Person, pairingOf, type Role, RoleState } from "./person";
 import { texts } from "./texts";
 
 const PLATFORMS = ["web", "discord", "telegram", "slack"].map((name) => [name, name] as const);
 const ROLES = Object.entries(texts.roles) as [Role, string][];
 
 const COLUMNS: Column<Person>[] = [
-  { name: texts.name, width: "minmax(110px, 2fr)", show: (person) => <UntrustedText text={nameOf(person)} /> },
-  { name: texts.platform, width: "90px", show: (person) => <UntrustedText text={person.platform} /> },
-  {
-    name: texts.user,
-    width: "minmax(100px, 2fr)",
-    wide: true,
-    show: (person) => <UntrustedText text={person.userId} />,
-  },
+  { name: texts.name, width: "minmax(110px, 2fr)", show: (person) => nameOf(person) },
+  { name: texts.platform, width: "90px", show: (person) => person.platform },
+  { name: texts.user, width: "minmax(100px, 2fr)", wide: true, show: (person) => person.userId },
   { name: texts.role, width: "104px", show: (person) => <RoleState role={person.role} /> },
   {
     name: texts.pairing,

@@ -1,16 +1,30 @@
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import type { Answer, Body } from "../../api/types";
+import type { Answer, Body, Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { ChoiceField } from "../../parts/fields";
 import { ResourceSheet } from "../../parts/resource";
-import { Facts, Time, UntrustedText } from "../../parts/show";
+import { Facts, Status, Time, type Tone } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
+import { reveal } from "../../words/format";
 import styles from "./people.module.css";
-import { nameOf, pairingOf, RoleState } from "./person";
 import { texts } from "./texts";
+
+export type Person = Item<"GET /api/people">;
+export type Role = Person["role"];
+
+const TONES: Record<Role, Tone> = { owner: "accent", operator: "accent", member: "plain", blocked: "trouble" };
+
+export function RoleState({ role }: { role: Role }) {
+  return <Status tone={TONES[role]}>{texts.roles[role]}</Status>;
+}
+
+export const pairingOf = (person: { role: Role; paired: boolean }): string =>
+  person.paired ? texts.isPaired : person.role === "owner" ? texts.unneeded : texts.notPaired;
+
+export const nameOf = (person: { name: string }): string => reveal(person.name) || texts.unnamed;
 
 type Detail = Answer<"GET /api/people/{person}">;
 type Change = NonNullable<Body<"PATCH /api/people/{person}">>;
@@ -36,8 +50,8 @@ export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }
         <>
           <Facts
             of={[
-              [texts.platform, <UntrustedText key="platform" text={person.platform} />],
-              [texts.user, <UntrustedText key="user" text={person.userId} />],
+              [texts.platform, person.platform],
+              [texts.user, person.userId],
               [texts.role, <RoleState key="role" role={person.role} />],
               [texts.pairing, pairingOf(person)],
               [texts.pairedAt, person.pairedAt === null ? null : <Time key="paired" at={person.pairedAt} />],

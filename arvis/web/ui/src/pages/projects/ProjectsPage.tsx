@@ -6,7 +6,7 @@ import { Form } from "../../parts/form";
 import { Chips, useFilter } from "../../parts/page";
 import { AgentField } from "../../parts/place";
 import { NEW, type Opening, ResourcePage, ResourceSheet } from "../../parts/resource";
-import { Status, Time, type Tone, UntrustedText } from "../../parts/show";
+import { Status, Time, type Tone } from "../../parts/show";
 import type { Column } from "../../parts/table";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
@@ -74,8 +74,8 @@ function ProjectForm({ known, onSaved, onRemoved }: Props) {
 
 const TONES: Record<Project["status"], Tone> = { active: "accent", done: "good", paused: "plain" };
 const COLUMNS: Column<Project>[] = [
-  { name: texts.name, width: "2fr", show: (row) => <UntrustedText text={row.title} /> },
-  { name: texts.agent, show: (row) => <UntrustedText text={row.agent ?? "–"} /> },
+  { name: texts.name, width: "2fr", show: (row) => row.title },
+  { name: texts.agent, show: (row) => row.agent ?? "–" },
   {
     name: texts.status,
     width: "110px",

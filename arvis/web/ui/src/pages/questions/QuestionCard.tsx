@@ -69,11 +69,8 @@ export function What({ wait }: { wait: Wait }) {
       )}
       <Facts
         of={[
-          [texts.forWhom, wait.person && <UntrustedText key="person" text={wait.person} />],
-          [
-            texts.place,
-            wait.platform && <UntrustedText key="place" text={`${wait.platform} · ${wait.channelId ?? ""}`} />,
-          ],
+          [texts.forWhom, wait.person],
+          [texts.place, wait.platform && `${wait.platform} · ${wait.channelId ?? ""}`],
           [texts.askedAt, <Time key="asked" at={wait.askedAt} />],
           [texts.deadline, wait.answeredAt === null ? <Deadline key="until" wait={wait} /> : null],
         ]}

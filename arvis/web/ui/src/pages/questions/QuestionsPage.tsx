@@ -6,15 +6,16 @@ import { AgentFilter, FilterChoice } from "../../parts/filters";
 import { useListKeys } from "../../parts/keys";
 import { Chips, Page, useFilters } from "../../parts/page";
 import { useDetail } from "../../parts/resource";
+import { Status, Time } from "../../parts/show";
 import { Empty, Failure, Skeleton } from "../../parts/states";
+import { type Column, Table } from "../../parts/table";
 import { texts as common } from "../../parts/texts";
-import { Answered } from "./Answered";
 import { QuestionCard } from "./QuestionCard";
 import { QuestionSheet } from "./QuestionSheet";
 import styles from "./questions.module.css";
 import { texts } from "./texts";
 import { type Place, useHeldPlaces } from "./useHeldPlaces";
-import type { Wait } from "./wait";
+import { decisionOf, headline, type Wait } from "./wait";
 
 const KINDS = Object.entries(texts.kinds) as [Wait["kind"], string][];
 const ANSWERED = "answered";
@@ -111,4 +112,36 @@ function Cards({ places, onHover, openId, onOpen, children }: CardsProps) {
       {children}
     </div>
   );
+}
+
+const COLUMNS: Column<Wait>[] = [
+  { name: texts.what, width: "minmax(160px, 3fr)", show: (wait) => headline(wait) },
+  { name: texts.decision, width: "minmax(120px, 1fr)", show: (wait) => <Decided wait={wait} /> },
+  { name: texts.by, width: "minmax(80px, 1fr)", show: (wait) => wait.answeredByName ?? "–" },
+  { name: texts.when, width: "128px", show: (wait) => <Time at={wait.answeredAt} /> },
+];
+
+type Props = { query: Query<"GET /api/questions">; openId: string | null; onOpen: (id: string) => void };
+
+/** Answered questions, newest first. The API also lists open ones; they are shown separately. */
+function Answered({ query, openId, onOpen }: Props) {
+  const pages = useList("GET /api/questions", { ...query, open: false });
+  const rows = pages.rows.filter((wait) => wait.answeredAt !== null);
+  return (
+    <Table
+      label={texts.table}
+      columns={COLUMNS}
+      pages={{ ...pages, rows }}
+      idOf={(wait) => wait.id}
+      openId={openId}
+      onOpen={(wait) => onOpen(wait.id)}
+      empty={<Empty why={texts.emptyAnsweredWords} title={texts.emptyAnswered} />}
+    />
+  );
+}
+
+function Decided({ wait }: { wait: Wait }) {
+  const { decision } = (wait.answer ?? {}) as { decision?: string };
+  const tone = decision === undefined ? "warn" : decision === "reject" ? "trouble" : "good";
+  return <Status tone={tone}>{decisionOf(wait)}</Status>;
 }

@@ -121,7 +121,7 @@ function JobHead({ job }: { job: Job }) {
         [texts.next, waitsForTime(job) && <Time at={job.runAt} />],
         [texts.behind, job.status === "pending" && <PlaceInLane job={job} />],
         [texts.agent, linkTo("/agents", job.agent)],
-        [texts.from, job.person && <UntrustedText text={job.person} />],
+        [texts.from, job.person],
         [
           texts.place,
           job.platform && <UntrustedText text={[job.platform, job.connector, job.channelId].join(" · ")} />,

@@ -83,7 +83,7 @@ function Body({ of: one }: { of: ScheduleDetail }) {
         of={[
           [texts.when, whenInWords(one.schedule)],
           [texts.kind, texts.kinds[kindOf(one)]],
-          [texts.agent, <UntrustedText key="agent" text={one.agent} />],
+          [texts.agent, one.agent],
           [texts.facts.graph, one.graph && <GraphName key="graph" graph={one.graph} words={texts.graphs} />],
           [
             texts.facts.writes,

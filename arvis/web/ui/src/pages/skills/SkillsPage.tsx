@@ -59,15 +59,11 @@ function columns(mayChange: boolean): Column<Skill>[] {
         </span>
       ),
     },
-    {
-      name: texts.source,
-      width: "140px",
-      show: (skill) => texts.sources[skill.source],
-    },
+    { name: texts.source, width: "140px", show: (skill) => texts.sources[skill.source] },
     {
       name: texts.tools,
       width: "minmax(100px, 1fr)",
-      show: (skill) => <UntrustedText text={skill.requiredTools.join(", ") || texts.noTools} />,
+      show: (skill) => skill.requiredTools.join(", ") || texts.noTools,
     },
     {
       name: texts.warnings,

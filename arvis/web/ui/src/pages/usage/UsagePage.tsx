@@ -3,7 +3,7 @@ import { useApi } from "../../api/hooks";
 import type { Answer, Query } from "../../api/types";
 import { Choice } from "../../parts/field";
 import { Chips, Page, Section, useFilter } from "../../parts/page";
-import { Money, UntrustedText } from "../../parts/show";
+import { Money } from "../../parts/show";
 import { Empty, Loaded, Skeleton } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { count, duration, money } from "../../words/format";
@@ -164,11 +164,7 @@ function Groups({ usage }: { usage: Usage }) {
       pages={pages}
       idOf={(group) => group.key}
       columns={[
-        {
-          name: texts.bys[usage.by],
-          width: "minmax(120px, 2fr)",
-          show: (group) => <UntrustedText text={group.name || texts.none} />,
-        },
+        { name: texts.bys[usage.by], width: "minmax(120px, 2fr)", show: (group) => group.name || texts.none },
         { name: texts.cost, width: "90px", show: (group) => <Cost of={group} /> },
         number(texts.calls, (group) => group.calls),
         number(texts.input, (group) => group.inputTokens),

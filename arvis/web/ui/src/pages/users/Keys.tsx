@@ -33,7 +33,7 @@ export function Keys({ pages, openId, onOpen, action }: Props) {
       openId={openId}
       onOpen={(key) => onOpen(key.id)}
       columns={[
-        { name: texts.keyName, width: "minmax(100px, 2fr)", show: (key) => <UntrustedText text={key.name} /> },
+        { name: texts.keyName, width: "minmax(100px, 2fr)", show: (key) => key.name },
         { name: texts.role, width: "96px", show: (key) => texts.roles[key.role] },
         { name: texts.agents, show: (key) => <bdi>{agentsOf(key)}</bdi> },
         { name: texts.madeBy, width: "112px", show: (key) => <bdi>{key.createdBy}</bdi> },

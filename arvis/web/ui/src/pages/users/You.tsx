@@ -8,7 +8,7 @@ import { Check } from "../../parts/field";
 import { TextField } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { Section } from "../../parts/page";
-import { Status, Time, UntrustedText } from "../../parts/show";
+import { Status, Time } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { reveal } from "../../words/format";
@@ -117,7 +117,7 @@ export function Logins({ pages }: { pages: Pages<Login> }) {
       pages={pages}
       idOf={(login) => login.id}
       columns={[
-        { name: texts.device, width: "minmax(120px, 2fr)", show: (login) => <UntrustedText text={login.device} /> },
+        { name: texts.device, width: "minmax(120px, 2fr)", show: (login) => login.device },
         { name: texts.begun, show: (login) => <Time at={login.createdAt} /> },
         { name: texts.lastUsed, show: (login) => <Time at={login.lastSeenAt} /> },
         {

@@ -12,7 +12,7 @@ import { texts as common } from "../../parts/texts";
 import { texts } from "./texts";
 
 const COLUMNS: Column<Item<"GET /api/variables">>[] = [
-  { name: texts.key, show: (row) => <UntrustedText text={row.key} /> },
+  { name: texts.key, show: (row) => row.key },
   {
     name: texts.value,
     width: "2fr",

@@ -86,15 +86,9 @@ function Body({ hook }: { hook: Webhook }) {
               {hook.enabled ? texts.on : texts.off}
             </Status>,
           ],
-          [texts.agent, <UntrustedText key="agent" text={hook.agent} />],
+          [texts.agent, hook.agent],
           [texts.graph, hook.graph && <GraphName key="graph" graph={hook.graph} words={{}} />],
-          [
-            texts.posts,
-            <UntrustedText
-              key="place"
-              text={[hook.platform, hook.channelId, hook.thread].filter(Boolean).join(" · ")}
-            />,
-          ],
+          [texts.posts, [hook.platform, hook.channelId, hook.thread].filter(Boolean).join(" · ")],
           [texts.preset, texts.presets[hook.preset]],
           [texts.secret, hook.secret],
           [texts.calls, count(hook.triggerCount)],

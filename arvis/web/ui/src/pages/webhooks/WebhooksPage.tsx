@@ -13,8 +13,8 @@ import { WebhookSheet } from "./WebhookSheet";
 import type { Webhook } from "./webhook";
 
 const COLUMNS: Column<Webhook>[] = [
-  { name: texts.address, width: "minmax(140px, 2fr)", show: (hook) => <UntrustedText text={hook.url} /> },
-  { name: texts.name, width: "minmax(80px, 1fr)", wide: true, show: (hook) => <UntrustedText text={hook.name} /> },
+  { name: texts.address, width: "minmax(140px, 2fr)", show: (hook) => hook.url },
+  { name: texts.name, width: "minmax(80px, 1fr)", wide: true, show: (hook) => hook.name },
   {
     name: texts.answeredBy,
     width: "minmax(80px, 1fr)",

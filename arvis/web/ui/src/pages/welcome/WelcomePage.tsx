@@ -1,16 +1,18 @@
 import { useCallback, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
+import { useSession } from "../../api/session";
 import { Button, ButtonLink } from "../../parts/button";
-import { FormButtons } from "../../parts/form";
+import { Field } from "../../parts/field";
+import { Secret } from "../../parts/fields";
+import { Form, FormButtons } from "../../parts/form";
 import { Page, Section } from "../../parts/page";
 import { Loaded } from "../../parts/states";
 import { AgentStep } from "./AgentStep";
 import { BotStep } from "./BotStep";
 import { HelloStep } from "./HelloStep";
 import { ModelStep } from "./ModelStep";
-import { PasswordStep } from "./PasswordStep";
-import { Step, type StepProps } from "./Step";
+import { Skip, Step, type StepProps } from "./Step";
 import { STEPS, type StepName, useSetup } from "./setup";
 import { texts } from "./texts";
 import styles from "./welcome.module.css";
@@ -134,5 +136,36 @@ function Finished({ busy, onFinish }: { busy: boolean; onFinish: () => void }) {
         <Button label={texts.finish} kind="primary" busy={busy} onClick={onFinish} />
       </FormButtons>
     </Section>
+  );
+}
+
+/** A password for the next login. */
+function PasswordStep({ onDone, onSkip }: StepProps) {
+  const { me, refresh } = useSession();
+  const [password, setPassword] = useState("");
+  const save = useSend("PUT /api/auth/password", { quiet: true });
+  const send = () =>
+    save.mutate(
+      { body: { password } },
+      {
+        onSuccess: () => {
+          refresh();
+          onDone();
+        },
+      },
+    );
+  return (
+    <Form
+      onSend={send}
+      by={[save]}
+      save={texts.password.save}
+      label={texts.password.title}
+      buttons={<Skip onSkip={onSkip} />}
+    >
+      <input className="hidden" autoComplete="username" value={me.userId} readOnly tabIndex={-1} aria-hidden />
+      <Field label={texts.password.field} hint={texts.password.hint}>
+        <Secret required autoFocus autoComplete="new-password" onText={setPassword} />
+      </Field>
+    </Form>
   );
 }

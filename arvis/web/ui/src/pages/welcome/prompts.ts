@@ -36,13 +36,7 @@ export const prompts = words({
         "list at most three changes that matter and why. Do not add facts. Ask about the reader only when it changes the " +
         "result. When asked to write something new, offer one version, not several.",
     },
-    own: {
-      name: "",
-      title: "Your own prompt",
-      about: "Write your own instructions.",
-      role: "",
-      prompt: "",
-    },
+    own: { name: "", title: "Your own prompt", about: "Write your own instructions.", role: "", prompt: "" },
   },
 });
 

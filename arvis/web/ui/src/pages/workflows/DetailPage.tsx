@@ -96,11 +96,7 @@ const COLUMNS: Column<Run>[] = [
   { name: texts.source, width: "minmax(100px, 1fr)", show: (run) => <Source source={run.source} /> },
   { name: texts.version, width: "70px", show: (run) => count(run.version) },
   { name: texts.took, width: "90px", show: (run) => took(run) ?? NOTHING },
-  {
-    name: texts.cost,
-    width: "80px",
-    show: (run) => (run.costUsd > 0 ? <Money usd={run.costUsd} /> : NOTHING),
-  },
+  { name: texts.cost, width: "80px", show: (run) => (run.costUsd > 0 ? <Money usd={run.costUsd} /> : NOTHING) },
   { name: texts.note, width: "minmax(100px, 2fr)", show: (run) => run.error && <UntrustedText text={run.error} /> },
 ];
 

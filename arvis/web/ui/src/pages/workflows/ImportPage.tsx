@@ -10,9 +10,8 @@ import { Failure } from "../../parts/states";
 import { MOST_BYTES } from "../../workflow/kinds";
 import { Back } from "./Gallery";
 import { Problems } from "./Problems";
-import { problemsOf } from "./refusal";
 import { texts } from "./texts";
-import { addressOf } from "./workflow";
+import { addressOf, problemsOf } from "./workflow";
 import styles from "./workflows.module.css";
 
 const REFUSED = 422;

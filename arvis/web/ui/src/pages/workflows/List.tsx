@@ -100,11 +100,7 @@ function columnsFor(operates: boolean, onRun: (one: Workflow) => void): Column<W
         ),
     },
     { name: texts.lastRun, width: "minmax(180px, 1fr)", show: (one) => <LastRun of={one} /> },
-    {
-      name: texts.live,
-      width: "60px",
-      show: (one) => (one.liveRuns > 0 ? count(one.liveRuns) : NOTHING),
-    },
+    { name: texts.live, width: "60px", show: (one) => (one.liveRuns > 0 ? count(one.liveRuns) : NOTHING) },
   ];
   const actions: Column<Workflow> = {
     name: texts.actions,

@@ -55,12 +55,8 @@ function columnsOf({ runnable }: WorkflowDetail): Column<Version>[] {
       },
     },
     { name: texts.when, width: "120px", show: (one) => <Time at={one.at} /> },
-    {
-      name: texts.by,
-      width: "minmax(90px, 1fr)",
-      show: (one) => <UntrustedText text={one.by ?? texts.configuration} />,
-    },
-    { name: texts.note, width: "minmax(100px, 3fr)", show: (one) => <UntrustedText text={one.note} /> },
+    { name: texts.by, width: "minmax(90px, 1fr)", show: (one) => one.by ?? texts.configuration },
+    { name: texts.note, width: "minmax(100px, 3fr)", show: (one) => one.note },
   ];
 }
 

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
+import type { ApiError } from "../../api/client";
 import type { Answer, Item } from "../../api/types";
 import { Status, type Tone, UntrustedText } from "../../parts/show";
 import { count, duration, reveal } from "../../words/format";
@@ -98,3 +99,9 @@ export const entriesOf = (document: WorkflowDocument): WorkflowNode[] =>
 /** The name of a kind of nodes. */
 export const kindInWords = (type: string): string =>
   Object.hasOwn(KINDS, type) ? KINDS[type as keyof typeof KINDS].label : reveal(type);
+
+/** The problems for which the server refused a document. */
+export function problemsOf(error: ApiError | null): readonly Problem[] {
+  const found = error?.rest.problems;
+  return Array.isArray(found) ? (found as Problem[]) : [];
+}

@@ -138,10 +138,6 @@ function lineOf(
     selected: selected.has(one.id),
     markerEnd: taken?.has(one.id) ? ARROW_TAKEN : ARROW,
     ariaLabel: texts.line(nameOf(from), way, nameOf(to)),
-    data: {
-      subagent,
-      taken: taken?.has(one.id) ?? false,
-      way: subagent ? "" : way,
-    },
+    data: { subagent, taken: taken?.has(one.id) ?? false, way: subagent ? "" : way },
   };
 }

@@ -12,7 +12,7 @@ import { addressOf, HOME, isRunnable, type Problem, type WorkflowDetail } from "
 import { Conflict, KeptChanges, KeysHelp } from "./asides";
 import type { Base } from "./base";
 import { ConnectDialog } from "./ConnectDialog";
-import { placeFor } from "./changes";
+import { mayConnect, placeFor } from "./changes";
 import { NOTHING_CHOSEN } from "./editing";
 import styles from "./editor.module.css";
 import { SidePanel, type View } from "./SidePanel";
@@ -22,7 +22,6 @@ import { Toolbar } from "./Toolbar";
 import { texts } from "./texts";
 import { useEditing } from "./useEditing";
 import { removeChosen, removeLine, useKeys } from "./useKeys";
-import { mayConnect } from "./wiring";
 
 type Props = {
   base: Base;

@@ -18,12 +18,7 @@ import { Ways } from "./Ways";
 
 const LABEL_LENGTH = 100;
 
-type Props = {
-  editor: Editor;
-  node: WorkflowNode;
-  disabled: boolean;
-  onShow: (id: string) => void;
-};
+type Props = { editor: Editor; node: WorkflowNode; disabled: boolean; onShow: (id: string) => void };
 
 /** The form of one step, generated from `kinds.py`. */
 export function NodeForm({ editor, node, disabled, onShow }: Props) {

@@ -6,10 +6,10 @@ import { nameOf } from "../../../workflow/canvas/look";
 import { LOOP_BACK } from "../../../workflow/kinds";
 import { type Handle, handlesOf } from "../../../workflow/node";
 import type { WorkflowConnection, WorkflowDocument, WorkflowNode } from "../../../workflow/types";
+import { mayConnect } from "./changes";
 import type { Action } from "./editing";
 import styles from "./panel.module.css";
 import { texts } from "./texts";
-import { mayConnect } from "./wiring";
 
 type Props = {
   document: WorkflowDocument;

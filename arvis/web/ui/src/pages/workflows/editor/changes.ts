@@ -1,8 +1,8 @@
 /** The effect of each action on a document. Pure functions. */
 
 import { GRID, WIDTH } from "../../../workflow/canvas/geometry";
-import { type KindName, SUBAGENT } from "../../../workflow/kinds";
-import { emptyNode } from "../../../workflow/node";
+import { type KindName, LOOP_BACK, SUBAGENT } from "../../../workflow/kinds";
+import { emptyNode, handlesOf } from "../../../workflow/node";
 import type { Json, JsonObject, WorkflowConnection, WorkflowDocument, WorkflowNode } from "../../../workflow/types";
 import { arranged } from "./arranging";
 import { addRow, moveRow, removeRow } from "./rows";
@@ -224,9 +224,19 @@ function pasted(document: WorkflowDocument, clip: Clip): WorkflowDocument {
     lines.add(id);
     return { ...one, id, source: names.get(one.source) ?? "", target: names.get(one.target) ?? "" };
   });
-  return {
-    ...document,
-    nodes: [...document.nodes, ...nodes],
-    connections: [...document.connections, ...connections],
-  };
+  return { ...document, nodes: [...document.nodes, ...nodes], connections: [...document.connections, ...connections] };
+}
+
+/** True if this connection can be drawn at all. It may still be wrong, which the check reports. */
+export function mayConnect(document: WorkflowDocument, connection: Omit<WorkflowConnection, "id">): boolean {
+  const source = document.nodes.find(({ id }) => id === connection.source);
+  const target = document.nodes.find(({ id }) => id === connection.target);
+  if (source === undefined || target === undefined) return false;
+  if (document.connections.some((one) => same(one, connection))) return false;
+  if (connection.sourceHandle === SUBAGENT) {
+    return source.type === "agent" && target.type === "agent" && source !== target && connection.targetHandle === "";
+  }
+  const known = handlesOf(source).sources.some(({ id }) => id === connection.sourceHandle);
+  const enters = handlesOf(target).targets.some(({ id }) => id === connection.targetHandle);
+  return known && enters && (source !== target || connection.targetHandle === LOOP_BACK);
 }

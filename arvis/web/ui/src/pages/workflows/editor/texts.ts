@@ -27,13 +27,7 @@ export const texts = words({
       hint: "Press Enter to add the first step in the list",
       nothing: "No step has this name.",
       add: (kind: string) => `Add: ${kind}`,
-      categories: {
-        begin: "Start",
-        agents: "Agents and tools",
-        routing: "Choices",
-        people: "People",
-        flow: "Flow",
-      },
+      categories: { begin: "Start", agents: "Agents and tools", routing: "Choices", people: "People", flow: "Flow" },
     },
     panel: {
       close: "Close",

@@ -46,7 +46,7 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
     [texts.visits, (nodeState?.visits ?? 0) > 1 && count(nodeState?.visits ?? 0)],
     [texts.at, nodeState?.at && <Time key="at" at={nodeState.at} />],
     [texts.duration, took === null ? null : duration(took)],
-    [texts.error, nodeState?.error && <UntrustedText key="error" text={nodeState.error} />],
+    [texts.error, nodeState?.error],
     [
       texts.retry,
       nodeState?.retry && (
@@ -57,7 +57,7 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
         </span>
       ),
     ],
-    [texts.warnings, nodeState?.warnings && <UntrustedText key="warnings" text={nodeState.warnings.join("\n")} />],
+    [texts.warnings, nodeState?.warnings?.join("\n")],
     [texts.tainted, nodeState?.tainted && texts.taintedWhy],
   ];
   return (

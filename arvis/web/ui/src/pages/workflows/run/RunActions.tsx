@@ -13,10 +13,7 @@ export function useAgain(run: RunDetail): { again: (node?: string, newest?: bool
   const send = useSend("POST /api/runs/{run}/rerun", { done: texts.begun });
   const again = (node?: string, newest = false) =>
     send.mutate(
-      {
-        path: { run: run.id },
-        body: { ...(node === undefined ? {} : { node }), version: newest ? "newest" : "same" },
-      },
+      { path: { run: run.id }, body: { ...(node === undefined ? {} : { node }), version: newest ? "newest" : "same" } },
       { onSuccess: (made) => navigate(addressOf(made.workflow.id, "runs", made.id)) },
     );
   return { again, busy: send.isPending };

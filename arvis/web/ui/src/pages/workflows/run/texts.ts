@@ -80,11 +80,7 @@ export const texts = words({
     children: "Called executions",
     child: (graph: string) => `Execution of ${graph}`,
     subagents: "Subagents",
-    calls: {
-      open: "Running",
-      done: "Done",
-      failed: "Failed",
-    },
+    calls: { open: "Running", done: "Done", failed: "Failed" },
     asked: "Asked",
     answered: "Answered",
     graphs: { agent: "an agent", handover: "a handover" },
