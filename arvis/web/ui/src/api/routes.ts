@@ -17,10 +17,7 @@ export interface Routes {
     answer: { ok: boolean; provider: string | null; model: string; durationMs: number; error: string | null; fix: string | null; kind: ("auth" | "bad_request" | "empty" | "other" | "overloaded" | "quota" | "rate_limit" | "refused" | "timeout" | "too_long") | null; costUsd: number | null };
   };
   /** Remove an account of the product. */
-  "DELETE /api/accounts/{account}": {
-    path: { account: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/accounts/{account}": { path: { account: string }; answer: { ok: boolean } };
   /** Change an account of the product. */
   "PATCH /api/accounts/{account}": {
     path: { account: string };
@@ -111,41 +108,29 @@ export interface Routes {
     answer: { items: { id: string; at: number; kind: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "state" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; subject: string; fields: Record<string, unknown>; ordinal: number; agent: string; principalId: string | null; messageId: string | null; executionId: string | null; taint: string[]; outcome: "asked" | "done" | "failed" | "refused"; reason: string | null; report: string }[]; nextCursor: string | null };
   };
   /** Create a one-time login code. */
-  "POST /api/auth/codes": {
-    answer: { code: string; url: string; expiresAt: number };
-  };
+  "POST /api/auth/codes": { answer: { code: string; url: string; expiresAt: number } };
   /** Log in with a one-time code, or with a password. */
   "POST /api/auth/login": {
     body: { code?: string; user?: string; password?: string };
     answer: { userId: string; name: string; role: "chat" | "operator" | "owner" | "viewer"; channelId: string; hasPassword: boolean };
   };
   /** Log out. */
-  "POST /api/auth/logout": {
-    answer: { ok: boolean };
-  };
+  "POST /api/auth/logout": { answer: { ok: boolean } };
   /** Show the caller's identity. */
   "GET /api/auth/me": {
     answer: { userId: string; name: string; role: "chat" | "operator" | "owner" | "viewer"; channelId: string; hasPassword: boolean };
   };
   /** Set the caller's password; their other logins end. */
-  "PUT /api/auth/password": {
-    body: { password: string; current?: string };
-    answer: { ok: boolean };
-  };
+  "PUT /api/auth/password": { body: { password: string; current?: string }; answer: { ok: boolean } };
   /** List the caller's logins, newest first; an owner may name another user. */
   "GET /api/auth/sessions": {
     query: { limit?: number; cursor?: string; user?: string };
     answer: { items: { id: string; userId: string; device: string; createdAt: number; lastSeenAt: number; current: boolean }[]; nextCursor: string | null };
   };
   /** End a login. */
-  "DELETE /api/auth/sessions/{session}": {
-    path: { session: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/auth/sessions/{session}": { path: { session: string }; answer: { ok: boolean } };
   /** Show whether password login is possible. */
-  "GET /api/auth/state": {
-    answer: { passwordLogin: boolean };
-  };
+  "GET /api/auth/state": { answer: { passwordLogin: boolean } };
   /** List the backups in the data folder, newest first. */
   "GET /api/backups": {
     answer: { items: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number }[]; nextCursor: string | null };
@@ -169,10 +154,7 @@ export interface Routes {
     answer: { findings: { level: "error" | "ok" | "warning"; text: string; fix: string | null }[] };
   };
   /** Remove a bot of the product. */
-  "DELETE /api/bots/{platform}/{name}": {
-    path: { platform: string; name: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/bots/{platform}/{name}": { path: { platform: string; name: string }; answer: { ok: boolean } };
   /** Show a bot. */
   "GET /api/bots/{platform}/{name}": {
     path: { platform: string; name: string };
@@ -267,10 +249,7 @@ export interface Routes {
     answer: { id: string; agent: string; platform: string; connector: string; channelId: string; thread: string; turns: number; createdAt: number; lastMessageAt: number; open: boolean; title: string; preview: string; participants: number; messagesInContext: number; tokensInContext: number; summaries: number; summary: { id: string; summary: string; tokens: number; status: "active" | "final" | "restored" } | null };
   };
   /** Close a conversation, so that the next message starts a new one. */
-  "POST /api/conversations/{conversation}/close": {
-    path: { conversation: string };
-    answer: { ok: boolean };
-  };
+  "POST /api/conversations/{conversation}/close": { path: { conversation: string }; answer: { ok: boolean } };
   /** Export a conversation as a file, with the messages that summaries replaced. */
   "GET /api/conversations/{conversation}/export": {
     path: { conversation: string };
@@ -290,10 +269,7 @@ export interface Routes {
     answer: { items: { id: string; conversationId: string; executionId: string; firstTurn: number; lastTurn: number; summary: string; tokens: number; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; messagesBefore: number; messagesAfter: number; tokensSaved: number; status: "active" | "final" | "restored"; createdAt: number }[]; nextCursor: string | null };
   };
   /** Download a file of a reply, numbered from 0. */
-  "GET /api/deliveries/{delivery}/files/{number}": {
-    path: { delivery: string; number: string };
-    answer: string;
-  };
+  "GET /api/deliveries/{delivery}/files/{number}": { path: { delivery: string; number: string }; answer: string };
   /** Run `arvis doctor`. */
   "GET /api/doctor": {
     query: { security?: boolean };
@@ -329,10 +305,7 @@ export interface Routes {
     answer: { done: number; refused: { id: string; code: string; message: string }[]; remaining: number; nextCursor: string | null };
   };
   /** Delete a job that is neither running nor pending. */
-  "DELETE /api/jobs/{job}": {
-    path: { job: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/jobs/{job}": { path: { job: string }; answer: { ok: boolean } };
   /** Show a job with its payload. */
   "GET /api/jobs/{job}": {
     path: { job: string };
@@ -365,24 +338,16 @@ export interface Routes {
     answer: { id: string; name: string; role: "chat" | "operator" | "owner" | "viewer"; agents: string[]; createdBy: string; createdAt: number; lastUsedAt: number | null; key: string };
   };
   /** Revoke a key immediately. */
-  "DELETE /api/keys/{key}": {
-    path: { key: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/keys/{key}": { path: { key: string }; answer: { ok: boolean } };
   /** List log lines, newest first. */
   "GET /api/logs": {
     query: { limit?: number; cursor?: string; level?: "critical" | "debug" | "error" | "info" | "warning"; logger?: string; q?: string; since?: number; until?: number };
     answer: { items: { id: string; at: number | null; level: "critical" | "debug" | "error" | "info" | "warning"; logger: string; event: string; exception: string | null; fields: Record<string, unknown> }[]; nextCursor: string | null };
   };
   /** List the days that have a file. */
-  "GET /api/logs/days": {
-    answer: { items: { day: string; bytes: number }[]; nextCursor: string | null };
-  };
+  "GET /api/logs/days": { answer: { items: { day: string; bytes: number }[]; nextCursor: string | null } };
   /** Download the file of a day. */
-  "GET /api/logs/download": {
-    query: { day?: string };
-    answer: string;
-  };
+  "GET /api/logs/download": { query: { day?: string }; answer: string };
   /** List facts, newest first. */
   "GET /api/memory": {
     query: { limit?: number; cursor?: string; agent?: string; scope?: string; category?: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; status?: "active" | "deleted" | "faded" | "superseded"; q?: string };
@@ -394,25 +359,16 @@ export interface Routes {
     answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; outcome: string; previousId: string | null };
   };
   /** Delete a value. */
-  "DELETE /api/memory/states": {
-    query: { agent?: string; scope?: string; key?: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/memory/states": { query: { agent?: string; scope?: string; key?: string }; answer: { ok: boolean } };
   /** List values by agent, scope and key. */
   "GET /api/memory/states": {
     query: { limit?: number; cursor?: string; agent?: string; scope?: string };
     answer: { items: { agent: string; scope: string; key: string; value: string; taint: string[]; authorId: string | null; messageId: string | null; updatedAt: number }[]; nextCursor: string | null };
   };
   /** Undo the newest change of a scope. */
-  "POST /api/memory/undo": {
-    body: { agent: string; scope?: string };
-    answer: { undone: string };
-  };
+  "POST /api/memory/undo": { body: { agent: string; scope?: string }; answer: { undone: string } };
   /** Delete a fact; undo restores it. */
-  "DELETE /api/memory/{fact}": {
-    path: { fact: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/memory/{fact}": { path: { fact: string }; answer: { ok: boolean } };
   /** Show a fact and its changes. */
   "GET /api/memory/{fact}": {
     path: { fact: string };
@@ -439,10 +395,7 @@ export interface Routes {
     answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
   };
   /** Download an attachment of a message, numbered from 0. */
-  "GET /api/messages/{message}/files/{number}": {
-    path: { message: string; number: string };
-    answer: string;
-  };
+  "GET /api/messages/{message}/files/{number}": { path: { message: string; number: string }; answer: string };
   /** Let the agent retry a message. */
   "POST /api/messages/{message}/retry": {
     path: { message: string };
@@ -518,10 +471,7 @@ export interface Routes {
     answer: { id: string; slug: string; agent: string | null; title: string; goal: string; status: "active" | "done" | "paused"; notes: string; createdAt: number; updatedAt: number };
   };
   /** Delete a project; undo by its id restores it. */
-  "DELETE /api/projects/{project}": {
-    path: { project: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/projects/{project}": { path: { project: string }; answer: { ok: boolean } };
   /** Show a project. */
   "GET /api/projects/{project}": {
     path: { project: string };
@@ -579,11 +529,7 @@ export interface Routes {
     answer: { workflowId: string; version: number; document: Record<string, unknown> };
   };
   /** Follow a run as server-sent events: start, log, state, done, error. */
-  "GET /api/runs/{run}/events": {
-    path: { run: string };
-    query: { after?: number };
-    answer: string;
-  };
+  "GET /api/runs/{run}/events": { path: { run: string }; query: { after?: number }; answer: string };
   /** List the log of a run, in order. */
   "GET /api/runs/{run}/log": {
     path: { run: string };
@@ -613,10 +559,7 @@ export interface Routes {
     answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
   };
   /** Delete a schedule; undo restores it. */
-  "DELETE /api/schedules/{schedule}": {
-    path: { schedule: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/schedules/{schedule}": { path: { schedule: string }; answer: { ok: boolean } };
   /** Show a schedule with its next five times. */
   "GET /api/schedules/{schedule}": {
     path: { schedule: string };
@@ -667,9 +610,7 @@ export interface Routes {
     answer: { hasPassword: boolean; hasAccount: boolean; hasOwnAgent: boolean; hasBot: boolean; hasReply: boolean; dismissed: boolean; done: boolean };
   };
   /** Dismiss the first setup. */
-  "POST /api/setup/dismiss": {
-    answer: { ok: boolean };
-  };
+  "POST /api/setup/dismiss": { answer: { ok: boolean } };
   /** List skills by slug. */
   "GET /api/skills": {
     answer: { items: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string }[]; nextCursor: string | null; problems: string[] };
@@ -685,10 +626,7 @@ export interface Routes {
     answer: { skill: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string; keywords: string[]; patterns: string[]; body: string; text: string }; replaces: ("built_in" | "folder" | "imported") | null };
   };
   /** Delete an imported skill. */
-  "DELETE /api/skills/{slug}": {
-    path: { slug: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/skills/{slug}": { path: { slug: string }; answer: { ok: boolean } };
   /** Show a skill with its text. */
   "GET /api/skills/{slug}": {
     path: { slug: string };
@@ -711,10 +649,7 @@ export interface Routes {
     answer: { items: { id: string; role: "assistant" | "notice" | "progress" | "user"; content: string; userName: string; turn: number; tokens: number; createdAt: number }[]; nextCursor: string | null };
   };
   /** Restore the messages of a summary to the prompts. */
-  "POST /api/summaries/{summary}/restore": {
-    path: { summary: string };
-    answer: { ok: boolean; messages: number };
-  };
+  "POST /api/summaries/{summary}/restore": { path: { summary: string }; answer: { ok: boolean; messages: number } };
   /** List tools for agents. */
   "GET /api/tools": {
     answer: { items: { name: string; description: string; risk: "egress" | "exec" | "money" | "read" | "write"; permit: "always" | "ask" | "never"; repeatable: boolean; sensitive: boolean; harmless: boolean; ownOutput: boolean; needs: ("network" | "sandbox")[]; origin: "built_in" | "mcp" | "package"; package: string | null }[]; nextCursor: string | null };
@@ -735,10 +670,7 @@ export interface Routes {
     answer: { id: string; name: string; role: "chat" | "operator" | "owner" | "viewer"; hasPassword: boolean; createdAt: number; updatedAt: number; link: { code: string; url: string; expiresAt: number } };
   };
   /** Delete a user and end their logins. */
-  "DELETE /api/users/{user}": {
-    path: { user: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/users/{user}": { path: { user: string }; answer: { ok: boolean } };
   /** Show a user. */
   "GET /api/users/{user}": {
     path: { user: string };
@@ -751,26 +683,16 @@ export interface Routes {
     answer: { id: string; name: string; role: "chat" | "operator" | "owner" | "viewer"; hasPassword: boolean; createdAt: number; updatedAt: number };
   };
   /** Create a login link for a user. */
-  "POST /api/users/{user}/link": {
-    path: { user: string };
-    answer: { code: string; url: string; expiresAt: number };
-  };
+  "POST /api/users/{user}/link": { path: { user: string }; answer: { code: string; url: string; expiresAt: number } };
   /** Reset a lost password, with an owner's key. */
-  "PUT /api/users/{user}/password": {
-    path: { user: string };
-    body: { password: string };
-    answer: { ok: boolean };
-  };
+  "PUT /api/users/{user}/password": { path: { user: string }; body: { password: string }; answer: { ok: boolean } };
   /** List variables by key. */
   "GET /api/variables": {
     query: { limit?: number; cursor?: string };
     answer: { items: { key: string; value: string; secret: boolean; updatedAt: number }[]; nextCursor: string | null };
   };
   /** Delete a variable. */
-  "DELETE /api/variables/{key}": {
-    path: { key: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/variables/{key}": { path: { key: string }; answer: { ok: boolean } };
   /** Show a variable. */
   "GET /api/variables/{key}": {
     path: { key: string };
@@ -793,10 +715,7 @@ export interface Routes {
     answer: { id: string; path: string; name: string; agent: string; preset: "github" | "plain" | "stripe"; template: string; platform: string; connector: string; channelId: string; thread: string; graph: string | null; enabled: boolean; url: string; secret: string; lastTriggered: number | null; triggerCount: number; createdAt: number; updatedAt: number };
   };
   /** Delete a webhook. */
-  "DELETE /api/webhooks/{webhook}": {
-    path: { webhook: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/webhooks/{webhook}": { path: { webhook: string }; answer: { ok: boolean } };
   /** Show a webhook. */
   "GET /api/webhooks/{webhook}": {
     path: { webhook: string };
@@ -837,19 +756,14 @@ export interface Routes {
     answer: { kinds: { name: string; label: string; category: string; help: string; fields: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; minimum: number | null; maximum: number | null; choices: string[]; hiddenChoices: string[]; fields: Record<string, unknown>[]; optionsFrom: string }[]; outputs: string[]; rowHandles: { field: string; prefix: string } | null; inputs: string[]; selectsOutput: boolean; isTrigger: boolean }[]; settings: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; minimum: number | null; maximum: number | null; choices: string[]; hiddenChoices: string[]; fields: Record<string, unknown>[]; optionsFrom: string }[]; joins: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; minimum: number | null; maximum: number | null; choices: string[]; hiddenChoices: string[]; fields: Record<string, unknown>[]; optionsFrom: string }[]; maxNodes: number; maxConnections: number; maxBytes: number };
   };
   /** Show the JSON schema of documents. */
-  "GET /api/workflows/schema": {
-    answer: Record<string, unknown>;
-  };
+  "GET /api/workflows/schema": { answer: Record<string, unknown> };
   /** Validate a document. */
   "POST /api/workflows/validate": {
     body: { document: Record<string, unknown>; workflow?: string };
     answer: { document: Record<string, unknown>; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[]; runnable: boolean };
   };
   /** Delete a workflow; its active runs continue to their end. */
-  "DELETE /api/workflows/{workflow}": {
-    path: { workflow: string };
-    answer: { ok: boolean };
-  };
+  "DELETE /api/workflows/{workflow}": { path: { workflow: string }; answer: { ok: boolean } };
   /** Show a workflow with its newest document, by id or slug. */
   "GET /api/workflows/{workflow}": {
     path: { workflow: string };
@@ -896,32 +810,20 @@ export interface Routes {
     answer: { id: string; slug: string; name: string; description: string; enabled: boolean; version: number; runnable: number | null; problemCount: number; triggers: string[]; lastRun: { id: string; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; at: number } | null; liveRuns: number; createdAt: number; updatedAt: number; document: Record<string, unknown>; note: string; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[] };
   };
   /** Check that the process is up. */
-  "GET /health": {
-    answer: { status: string; version: string; eventLoop: { blocked: number; longestMs: number } };
-  };
+  "GET /health": { answer: { status: string; version: string; eventLoop: { blocked: number; longestMs: number } } };
   /** Receive a call of a webhook. */
-  "POST /hooks/{path}": {
-    path: { path: string };
-    answer: { ok: boolean; id: string };
-  };
+  "POST /hooks/{path}": { path: { path: string }; answer: { ok: boolean; id: string } };
   /** Receive a signed event of a chat platform, or a call of a webhook. */
   "POST /hooks/{platform}/{name}": {
     path: { platform: string; name: string };
     answer: unknown | { ok: boolean; id: string };
   };
   /** Call the Model Context Protocol (streamable HTTP, without sessions). */
-  "POST /mcp": {
-    body: Record<string, unknown>;
-    answer: Record<string, unknown> | unknown;
-  };
+  "POST /mcp": { body: Record<string, unknown>; answer: Record<string, unknown> | unknown };
   /** Return metrics as Prometheus text. */
-  "GET /metrics": {
-    answer: string;
-  };
+  "GET /metrics": { answer: string };
   /** Show this document. */
-  "GET /openapi.json": {
-    answer: Record<string, unknown>;
-  };
+  "GET /openapi.json": { answer: Record<string, unknown> };
   /** Check that the daemon can work. */
   "GET /ready": {
     answer: { ready: boolean; roles: Record<string, boolean>; bots: Record<string, boolean>; database: boolean; disk: boolean; eventLoop: boolean };

@@ -2,7 +2,7 @@ import { useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { TextField } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
@@ -42,7 +42,7 @@ export function AccountSheet({ account, provider }: { account: Account; provider
         {test.data && !test.isPending && <TrialResult trial={test.data} free={provider?.key === "none"} />}
         {owns && (
           <FormButtons>
-            <Button label={texts.test} busy={test.isPending} onClick={() => test.mutate({ path })} />
+            <Button label={texts.test} {...sends(test, { path })} />
             {mine && <Switch account={account} />}
           </FormButtons>
         )}
@@ -82,15 +82,13 @@ function Switch({ account }: { account: Account }) {
     <>
       <Button
         label={active ? texts.disable : texts.enable}
-        busy={change.isPending}
-        onClick={() => change.mutate({ path, body: { status: active ? "disabled" : "active" } })}
+        {...sends(change, { path, body: { status: active ? "disabled" : "active" } })}
       />
       <AskButton
         kind="danger"
-        busy={remove.isPending}
         label={common.remove}
         words={texts.removeWhy(reveal(account.name))}
-        onYes={() => remove.mutate({ path }, { onSuccess: () => navigate("/settings/accounts") })}
+        {...sends(remove, { path }, { onSuccess: () => navigate("/settings/accounts") })}
       />
     </>
   );

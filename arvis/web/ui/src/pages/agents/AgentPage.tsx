@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { useLocation } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay, useSession } from "../../api/session";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { Button, ButtonLink } from "../../parts/button";
 import { Page } from "../../parts/page";
 import { Empty, Loaded } from "../../parts/states";
@@ -99,35 +99,20 @@ function Actions({ agent }: { agent: Agent }) {
   return (
     <>
       <ButtonLink label={texts.all} kind="quiet" href={HOME} icon={ArrowLeft} />
-      {mayPause && agent.status === "active" && (
-        <Button label={texts.pause} icon={Pause} busy={pause.isPending} onClick={() => pause.mutate({ path })} />
-      )}
+      {mayPause && agent.status === "active" && <Button label={texts.pause} icon={Pause} {...sends(pause, { path })} />}
       {mayPause && agent.status === "paused" && (
-        <Button
-          label={texts.resume}
-          kind="primary"
-          icon={Play}
-          busy={resume.isPending}
-          onClick={() => resume.mutate({ path })}
-        />
+        <Button label={texts.resume} kind="primary" icon={Play} {...sends(resume, { path })} />
       )}
       {owns && agent.status === "archived" && (
-        <Button
-          label={texts.bringBack}
-          kind="primary"
-          icon={Undo2}
-          busy={undo.isPending}
-          onClick={() => undo.mutate({ path })}
-        />
+        <Button label={texts.bringBack} kind="primary" icon={Undo2} {...sends(undo, { path })} />
       )}
       {owns && agent.status !== "archived" && agent.role !== CONDUCTOR && (
         <AskButton
           kind="danger"
           icon={Trash2}
-          busy={remove.isPending}
           label={texts.delete}
           words={texts.deleteWhy(name)}
-          onYes={() => remove.mutate({ path }, { onSuccess: deleted })}
+          {...sends(remove, { path }, { onSuccess: deleted })}
         />
       )}
     </>

@@ -1,6 +1,7 @@
 import { Undo2 } from "lucide-react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
+import { sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
@@ -29,12 +30,7 @@ export function History({ agent }: { agent: Agent }) {
           <>
             {owns && items.length > 1 && (
               <div>
-                <Button
-                  label={texts.undoNewest}
-                  icon={Undo2}
-                  busy={undo.isPending}
-                  onClick={() => undo.mutate({ path })}
-                />
+                <Button label={texts.undoNewest} icon={Undo2} {...sends(undo, { path })} />
               </div>
             )}
             <ol className={styles.versions}>

@@ -2,7 +2,7 @@ import { useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { Form, FormButtons } from "../../parts/form";
 import { Section } from "../../parts/page";
@@ -37,8 +37,8 @@ export function BotSheet({ bot, platform }: { bot: Bot; platform: Platform }) {
       {check.data && !check.isPending && <Findings findings={check.data.findings} />}
       {owns && (
         <FormButtons>
-          <Button label={texts.check} busy={check.isPending} onClick={() => check.mutate({ path })} />
-          <Button label={texts.restart} busy={restart.isPending} onClick={() => restart.mutate({ path })} />
+          <Button label={texts.check} {...sends(check, { path })} />
+          <Button label={texts.restart} {...sends(restart, { path })} />
           {mine && <Switch bot={bot} platform={platform} />}
         </FormButtons>
       )}
@@ -65,15 +65,13 @@ function Switch({ bot, platform }: { bot: Bot; platform: Platform }) {
     <>
       <Button
         label={bot.enabled ? texts.disable : texts.enable}
-        busy={change.isPending}
-        onClick={() => change.mutate({ path, body: { enabled: !bot.enabled } })}
+        {...sends(change, { path, body: { enabled: !bot.enabled } })}
       />
       <AskButton
         kind="danger"
-        busy={remove.isPending}
         label={common.remove}
         words={texts.removeWhy(reveal(bot.name), platform.title)}
-        onYes={() => remove.mutate({ path }, { onSuccess: () => navigate(HOME) })}
+        {...sends(remove, { path }, { onSuccess: () => navigate(HOME) })}
       />
     </>
   );

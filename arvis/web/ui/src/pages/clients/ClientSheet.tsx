@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
+import { sends } from "../../parts/actions";
 import { Button, IconButton } from "../../parts/button";
 import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
@@ -56,7 +57,7 @@ function Actions({ id, onEdit }: { id: string; onEdit: () => void }) {
   return (
     <>
       <Button label={common.edit} icon={Pencil} onClick={onEdit} />
-      <Button label={texts.undo} busy={undo.isPending} onClick={() => undo.mutate({ path: { client: id } })} />
+      <Button label={texts.undo} {...sends(undo, { path: { client: id } })} />
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
+import { sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { Chips, Page, SearchField, Section, useFilters } from "../../parts/page";
 import { Empty, Failure, Loaded } from "../../parts/states";
@@ -32,7 +33,7 @@ export default function ConfigurationPage() {
       actions={
         owns && (
           <>
-            <Button label={texts.undo} busy={undo.isPending} onClick={() => undo.mutate({})} />
+            <Button label={texts.undo} {...sends(undo, {})} />
             <Button
               label={texts.save(changed)}
               kind="primary"

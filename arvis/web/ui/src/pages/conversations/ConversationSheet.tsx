@@ -4,7 +4,7 @@ import { useApi, useSend } from "../../api/hooks";
 import { useLive } from "../../api/live";
 import { useMay } from "../../api/session";
 import type { Answer } from "../../api/types";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { ButtonLink } from "../../parts/button";
 import { ResourceSheet } from "../../parts/resource";
 import { Facts, Status, Time, UntrustedText } from "../../parts/show";
@@ -69,12 +69,11 @@ function Actions({ talk }: { talk: Detail }) {
       )}
       {operates && talk.open && (
         <AskButton
-          busy={close.isPending}
           label={texts.close}
           title={texts.closeTitle}
           words={texts.closeWhy}
           danger={false}
-          onYes={() => close.mutate({ path: { conversation: talk.id } })}
+          {...sends(close, { path: { conversation: talk.id } })}
         />
       )}
       <a className={styles.save} href={`${file}markdown`} download>

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { ButtonLink } from "../../parts/button";
 import { Markdown } from "../../parts/markdown";
 import { Raw } from "../../parts/raw";
@@ -100,11 +100,10 @@ function Actions({ run }: { run: ExecutionDetail }) {
         <AskButton
           kind="danger"
           icon={X}
-          busy={cancel.isPending}
           label={texts.cancel}
           title={texts.askCancel}
           words={texts.askCancelWords}
-          onYes={() => cancel.mutate({ path: { execution: run.id } })}
+          {...sends(cancel, { path: { execution: run.id } })}
         />
       )}
     </>

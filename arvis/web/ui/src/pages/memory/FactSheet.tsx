@@ -2,7 +2,7 @@ import { Check, Trash2, Undo2 } from "lucide-react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay, useSession } from "../../api/session";
 import type { Answer } from "../../api/types";
-import { AskButton } from "../../parts/askButton";
+import { AskButton } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { useKey } from "../../parts/keys";
 import { ResourceSheet } from "../../parts/resource";
@@ -127,7 +127,7 @@ function Actions({ fact }: { fact: Detail }) {
           yes={common.undo}
           words={texts.undoNewestWhy(reveal(fact.agent))}
           danger={false}
-          onYes={takeBack}
+          onClick={takeBack}
         />
       )}
       {mayChange && fact.status !== "deleted" && (

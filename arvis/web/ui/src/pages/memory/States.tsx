@@ -2,7 +2,7 @@ import { Trash2 } from "lucide-react";
 import { useList, useSend } from "../../api/hooks";
 import { useMay, useSession } from "../../api/session";
 import type { Item } from "../../api/types";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { AgentFilter } from "../../parts/filters";
 import { Page, Sheet, useFilter, useFilters } from "../../parts/page";
 import { Code, Facts, Time } from "../../parts/show";
@@ -77,11 +77,10 @@ function Detail({ state, onClose }: { state: State; onClose: () => void }) {
           <AskButton
             kind="danger"
             icon={Trash2}
-            busy={remove.isPending}
             label={texts.delete}
             title={texts.deleteState}
             words={texts.deleteStateWhy(reveal(key))}
-            onYes={() => remove.mutate({ query: { agent, scope, key } }, { onSuccess: onClose })}
+            {...sends(remove, { query: { agent, scope, key } }, { onSuccess: onClose })}
           />
         )
       }

@@ -1,6 +1,7 @@
 import { RotateCcw } from "lucide-react";
 import { useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
+import { sends } from "../../parts/actions";
 import { Button, ButtonLink } from "../../parts/button";
 import { AgentFilter, FilterChoice } from "../../parts/filters";
 import { Chips, SearchField, useFilters } from "../../parts/page";
@@ -55,13 +56,7 @@ function From({ message }: { message: Message }) {
 function Retry({ message }: { message: Message }) {
   const retry = useSend("POST /api/messages/{message}/retry", { done: texts.retried });
   return (
-    <Button
-      label={texts.retry}
-      kind="quiet"
-      icon={RotateCcw}
-      busy={retry.isPending}
-      onClick={() => retry.mutate({ path: { message: message.id } })}
-    />
+    <Button label={texts.retry} kind="quiet" icon={RotateCcw} {...sends(retry, { path: { message: message.id } })} />
   );
 }
 

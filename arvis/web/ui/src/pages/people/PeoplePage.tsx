@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Item } from "../../api/types";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { FilterChoice } from "../../parts/filters";
 import { Chips, SearchField, Section, useFilters } from "../../parts/page";
@@ -154,11 +154,10 @@ function RejectRequest({ request }: { request: PairingRequest }) {
   const reject = useSend("POST /api/pairings/reject", { done: texts.rejected(name) });
   return (
     <AskButton
-      busy={reject.isPending}
       label={texts.reject}
       title={texts.rejectTitle}
       words={texts.rejectWhy(name)}
-      onYes={() => reject.mutate({ body: { id: request.id } })}
+      {...sends(reject, { body: { id: request.id } })}
     />
   );
 }

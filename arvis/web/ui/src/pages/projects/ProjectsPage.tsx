@@ -1,5 +1,6 @@
 import { useApi, useList, useSend } from "../../api/hooks";
 import type { Item } from "../../api/types";
+import { sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
@@ -53,11 +54,7 @@ function ProjectForm({ known, onSaved, onRemoved }: Props) {
       buttons={
         known && (
           <>
-            <Button
-              label={common.undo}
-              busy={undo.isPending}
-              onClick={() => undo.mutate({ path: { project: known.id } })}
-            />
+            <Button label={common.undo} {...sends(undo, { path: { project: known.id } })} />
             <Button label={common.remove} kind="danger" busy={remove.isPending} onClick={() => drop(known.id)} />
           </>
         )

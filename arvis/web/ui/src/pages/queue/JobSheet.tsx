@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer } from "../../api/types";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { useKey } from "../../parts/keys";
 import { Raw } from "../../parts/raw";
@@ -85,22 +85,20 @@ function Actions({ job, onEdit, onGone }: { job: Detail; onEdit: () => void; onG
       {mayCancel(job) && (
         <AskButton
           icon={X}
-          busy={cancel.isPending}
           label={texts.cancel}
           title={texts.askCancel}
           words={texts.askCancelWords}
-          onYes={() => cancel.mutate({ path })}
+          {...sends(cancel, { path })}
         />
       )}
       {mayRemove(job) && (
         <AskButton
           kind="danger"
           icon={Trash2}
-          busy={remove.isPending}
           label={texts.remove}
           title={texts.askRemove}
           words={texts.askRemoveWords}
-          onYes={() => remove.mutate({ path }, { onSuccess: onGone })}
+          {...sends(remove, { path }, { onSuccess: onGone })}
         />
       )}
     </>

@@ -2,6 +2,7 @@ import { RotateCcw } from "lucide-react";
 import { useState } from "react";
 import { useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
+import { sends } from "../../parts/actions";
 import { Button, ButtonLink } from "../../parts/button";
 import { AgentFilter, FilterChoice } from "../../parts/filters";
 import { Chips, useFilter, useFilters } from "../../parts/page";
@@ -67,13 +68,7 @@ function whyOf(job: Job) {
 function Retry({ job }: { job: Job }) {
   const retry = useSend("POST /api/jobs/{job}/retry", { done: texts.retried });
   return (
-    <Button
-      label={texts.retry}
-      kind="quiet"
-      icon={RotateCcw}
-      busy={retry.isPending}
-      onClick={() => retry.mutate({ path: { job: job.id }, body: {} })}
-    />
+    <Button label={texts.retry} kind="quiet" icon={RotateCcw} {...sends(retry, { path: { job: job.id }, body: {} })} />
   );
 }
 

@@ -1,6 +1,7 @@
 import { Pencil, Play } from "lucide-react";
 import { Link } from "wouter";
 import { useApi, useList, useSend } from "../../api/hooks";
+import { sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { NEW, type Opening, ResourceSheet } from "../../parts/resource";
 import { Code, Facts, Status, Time, UntrustedText } from "../../parts/show";
@@ -56,18 +57,11 @@ function Actions({ of: one, onEdit, onRemoved }: { of: ScheduleDetail; onEdit: (
     );
   return (
     <>
-      <Button
-        label={texts.runNow}
-        kind="primary"
-        icon={Play}
-        busy={run.isPending}
-        onClick={() => run.mutate({ path })}
-      />
+      <Button label={texts.runNow} kind="primary" icon={Play} {...sends(run, { path })} />
       <Button label={common.edit} icon={Pencil} onClick={onEdit} />
       <Button
         label={one.enabled ? texts.pause : texts.resume}
-        busy={change.isPending}
-        onClick={() => change.mutate({ path, body: { enabled: !one.enabled } })}
+        {...sends(change, { path, body: { enabled: !one.enabled } })}
       />
       <Button label={texts.undoLast} busy={undo.isPending} onClick={() => void undoLast()} />
       <Button label={common.remove} kind="danger" busy={remove.isPending} onClick={() => void drop()} />

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer } from "../../api/types";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { TextArea } from "../../parts/fields";
 import { Form } from "../../parts/form";
@@ -91,10 +91,9 @@ function Actions({ skill, onEdit, onGone }: { skill: SkillDetail; onEdit: () => 
           <AskButton
             kind="danger"
             icon={Trash2}
-            busy={remove.isPending}
             label={common.remove}
             words={texts.removeWhy(reveal(skill.name))}
-            onYes={() => remove.mutate({ path }, { onSuccess: gone })}
+            {...sends(remove, { path }, { onSuccess: gone })}
           />
         </>
       )}

@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { type Pages, useSend } from "../../api/hooks";
 import type { Item } from "../../api/types";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { Check } from "../../parts/field";
 import { TextField } from "../../parts/fields";
@@ -62,10 +62,9 @@ export function KeySheet({ id, pages, onClose }: { id: string; pages: Pages<Key>
       actions={
         <AskButton
           kind="danger"
-          busy={revoke.isPending}
           label={texts.revoke}
           words={texts.revokeWhy(reveal(key.name))}
-          onYes={() => revoke.mutate({ path: { key: id } }, { onSuccess: onClose })}
+          {...sends(revoke, { path: { key: id } }, { onSuccess: onClose })}
         />
       }
     >

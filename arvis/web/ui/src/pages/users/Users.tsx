@@ -2,7 +2,7 @@ import { useState } from "react";
 import { type Pages, useApi, useList, useSend } from "../../api/hooks";
 import { useSession } from "../../api/session";
 import type { Item } from "../../api/types";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { TextField, useDraft } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
@@ -98,14 +98,13 @@ function Entry({ user, onGone }: { user: User; onGone: () => void }) {
   return (
     <>
       <FormButtons>
-        <Button label={texts.newLink} busy={link.isPending} onClick={() => link.mutate({ path })} />
+        <Button label={texts.newLink} {...sends(link, { path })} />
         {user.id !== FIRST_USER && (
           <AskButton
             kind="danger"
-            busy={remove.isPending}
             label={common.remove}
             words={texts.removeWhy(reveal(user.name))}
-            onYes={() => remove.mutate({ path }, { onSuccess: onGone })}
+            {...sends(remove, { path }, { onSuccess: onGone })}
           />
         )}
       </FormButtons>

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { type Pages, useList, useSend } from "../../api/hooks";
 import { useSession } from "../../api/session";
 import type { Item } from "../../api/types";
-import { AskButton } from "../../parts/askButton";
+import { AskButton } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { Check } from "../../parts/field";
 import { TextField } from "../../parts/fields";
@@ -96,7 +96,7 @@ function OwnLogins() {
             busy={end.isPending}
             label={texts.endOthers}
             words={texts.endOthersWhy(others.length)}
-            onYes={endOthers}
+            onClick={endOthers}
           />
         )
       }

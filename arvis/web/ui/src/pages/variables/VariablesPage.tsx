@@ -1,7 +1,7 @@
 import { useApi, useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { Check } from "../../parts/field";
 import { TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
@@ -73,10 +73,9 @@ function Edit({ known, onSaved, onRemoved }: Props) {
         known && (
           <AskButton
             kind="danger"
-            busy={remove.isPending}
             label={common.remove}
             words={texts.removeWhy(key)}
-            onYes={() => remove.mutate({ path: { key } }, { onSuccess: onRemoved })}
+            {...sends(remove, { path: { key } }, { onSuccess: onRemoved })}
           />
         )
       }

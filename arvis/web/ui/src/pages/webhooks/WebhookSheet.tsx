@@ -1,15 +1,17 @@
 import { KeyRound, Pencil } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { useApi, useSend } from "../../api/hooks";
-import { AskButton } from "../../parts/askButton";
+import { AskButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
+import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
+import { AgentField, NOWHERE, type Place, PlaceFields } from "../../parts/place";
 import { NEW, ResourceSheet } from "../../parts/resource";
 import { Code, CopyButton, Facts, Status, Time, UntrustedText } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
-import { GraphName } from "../../parts/workflowGraph";
+import { GraphName, useWorkflowOptions } from "../../parts/workflowGraph";
 import { count, reveal } from "../../words/format";
 import { texts } from "./texts";
-import { WebhookForm } from "./WebhookForm";
 import { exampleOf, type Webhook } from "./webhook";
 import styles from "./webhooks.module.css";
 
@@ -50,18 +52,16 @@ function Actions({ hook, onEdit, onFresh, onRemoved }: ActionsProps) {
       <Button label={common.edit} icon={Pencil} onClick={onEdit} />
       <AskButton
         icon={KeyRound}
-        busy={rotate.isPending}
         label={texts.rotate}
         title={texts.rotateTitle}
         words={texts.rotateWhy}
-        onYes={() => rotate.mutate({ path }, { onSuccess: onFresh })}
+        {...sends(rotate, { path }, { onSuccess: onFresh })}
       />
       <AskButton
         kind="danger"
-        busy={remove.isPending}
         label={common.remove}
         words={texts.removeWhy(reveal(hook.url))}
-        onYes={() => remove.mutate({ path }, { onSuccess: onRemoved })}
+        {...sends(remove, { path }, { onSuccess: onRemoved })}
       />
     </>
   );
@@ -121,5 +121,57 @@ function Secret({ hook, onSeen }: { hook: Webhook; onSeen: () => void }) {
       <Code value={exampleOf(hook, window.location.origin)} label={texts.try} />
       <Button label={texts.understood} onClick={onSeen} />
     </section>
+  );
+}
+
+const PRESETS = Object.entries(texts.presets) as [Webhook["preset"], string][];
+
+type Draft = Pick<Webhook, "path" | "name" | "agent" | "preset" | "template"> & {
+  place: Place;
+  secret: string;
+  graph: string;
+};
+
+function draftOf(hook: Webhook | undefined): Draft {
+  if (hook === undefined) {
+    const blank = { path: "", name: "", agent: "", preset: "plain", template: texts.templateStart } as const;
+    return { ...blank, place: NOWHERE, secret: "", graph: "" };
+  }
+  const { path, name, agent, preset, template, platform, connector, channelId, thread } = hook;
+  const place = { platform, connector, channelId, thread };
+  return { path, name, agent, preset, template, place, secret: "", graph: hook.graph ?? "" };
+}
+
+type Props = { known?: Webhook; onSaved: (hook: Webhook) => void; onCancel: () => void };
+
+/** Create a web hook, or change a `known` one. `onSaved` gets the complete secret if it was just created. */
+function WebhookForm({ known, onSaved, onCancel }: Props) {
+  const { draft, of } = useDraft(() => draftOf(known));
+  const graphs = [["", texts.graphAgent] as const, ...useWorkflowOptions(draft.graph)];
+  const make = useSend("POST /api/webhooks", { quiet: true, done: texts.made });
+  const change = useSend("PATCH /api/webhooks/{webhook}", { quiet: true, done: common.saved });
+  const send = () => {
+    const { place, secret, graph, ...rest } = draft;
+    const body = { ...rest, ...place, graph: graph || null, ...(secret === "" ? {} : { secret }) };
+    if (known === undefined) make.mutate({ body }, { onSuccess: onSaved });
+    else change.mutate({ path: { webhook: known.id }, body }, { onSuccess: onSaved });
+  };
+  return (
+    <Form onSend={send} by={[make, change]} onCancel={onCancel} label={known === undefined ? texts.add : common.edit}>
+      <TextField label={texts.path} hint={texts.pathHint} required spellCheck={false} {...of("path")} />
+      <TextField label={texts.name} {...of("name")} />
+      <AgentField {...of("agent")} />
+      <ChoiceField label={texts.graph} hint={texts.graphHint} options={graphs} {...of("graph")} />
+      <TextArea label={texts.template} hint={texts.templateHint} required rows={5} {...of("template")} />
+      <PlaceFields {...of("place")} />
+      <ChoiceField label={texts.preset} hint={texts.presetHint[draft.preset]} options={PRESETS} {...of("preset")} />
+      <TextField
+        label={texts.ownSecret}
+        hint={known === undefined ? texts.ownSecretHint : texts.newSecretHint}
+        type="password"
+        autoComplete="new-password"
+        {...of("secret")}
+      />
+    </Form>
   );
 }

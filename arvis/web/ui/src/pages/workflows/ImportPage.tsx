@@ -9,7 +9,7 @@ import { Page } from "../../parts/page";
 import { Failure } from "../../parts/states";
 import { MOST_BYTES } from "../../workflow/kinds";
 import { Back } from "./Gallery";
-import { Problems } from "./Problems";
+import { Problems } from "./Overview";
 import { texts } from "./texts";
 import { addressOf, problemsOf } from "./workflow";
 import styles from "./workflows.module.css";

@@ -1,13 +1,20 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { Section } from "../../parts/page";
-import { Facts, Time, UntrustedText } from "../../parts/show";
+import { Facts, Status, Time, UntrustedText } from "../../parts/show";
 import { count, reveal, sentences } from "../../words/format";
 import { SETTINGS } from "../../workflow/kinds";
 import { Drawn } from "./Drawn";
-import { Problems } from "./Problems";
 import { texts } from "./texts";
-import { addressOf, documentOf, RunState, troublesOf, VersionMark, type WorkflowDetail } from "./workflow";
+import {
+  addressOf,
+  documentOf,
+  type Problem,
+  RunState,
+  troublesOf,
+  VersionMark,
+  type WorkflowDetail,
+} from "./workflow";
 import styles from "./workflows.module.css";
 
 /** The diagram, the state, and the triggers. */
@@ -100,3 +107,33 @@ function settingsOf(set: Record<string, unknown>): [string, ReactNode][] {
 }
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== "";
+
+/** The problems of a document, each with its fix; those that prevent a run come first. */
+export function Problems({ of }: { of: readonly Problem[] }) {
+  const errors = of.filter((one) => one.severity === "error");
+  const hints = of.filter((one) => one.severity !== "error");
+  return (
+    <>
+      {errors.length > 0 && <Group title={texts.problems} of={errors} />}
+      {hints.length > 0 && <Group title={texts.hints} of={hints} />}
+    </>
+  );
+}
+
+function Group({ title, of }: { title: string; of: readonly Problem[] }) {
+  const trouble = of[0]?.severity === "error";
+  return (
+    <section className={styles.problems} data-trouble={trouble || undefined} aria-label={title}>
+      <h2>
+        <Status tone={trouble ? "trouble" : "warn"}>{title}</Status>
+      </h2>
+      <ul>
+        {of.map((one) => (
+          <li key={`${one.rule} ${one.node} ${one.connection} ${one.field}`}>
+            {sentences(reveal(one.message), reveal(one.fix))}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -15,7 +15,7 @@ import { nameOf } from "../../workflow/canvas/look";
 import type { WorkflowNode } from "../../workflow/types";
 import { type Change, compare } from "./compare";
 import { Drawn } from "./Drawn";
-import { Problems } from "./Problems";
+import { Problems } from "./Overview";
 import { texts } from "./texts";
 import { addressOf, documentOf, troublesOf, type Version, type WorkflowDetail } from "./workflow";
 import styles from "./workflows.module.css";

@@ -3,7 +3,7 @@ import { Choice } from "../../../../parts/field";
 import { TextArea } from "../../../../parts/fields";
 import { texts } from "../texts";
 import styles from "./fields.module.css";
-import { useOffers } from "./offers";
+import { useOffers } from "./OfferedField";
 import type { FieldProps } from "./props";
 
 /** Several texts, one per line; offered values can be added from a list. */
