@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { KINDS, type KindName } from "../src/workflow/kinds";
-import { filled, handlesOf } from "../src/workflow/node";
+import { emptyNode, filled, handlesOf } from "../src/workflow/node";
 import type { JsonObject } from "../src/workflow/types";
 
 type Shown = [kind: KindName, data: JsonObject, summary: string, outputs: string[]];
@@ -41,4 +41,13 @@ const SHOWN: Shown[] = [
 test.each(SHOWN)("the texts of %s with %j", (type, data, summary, outputs) => {
   expect(filled(KINDS[type].summary, KINDS[type].fields, data)).toBe(summary);
   expect(handlesOf({ type, data }).sources.map(({ name }) => name)).toEqual(outputs);
+});
+
+test("a new node has one row in each field of rows that makes outputs or is required", () => {
+  for (const { name: kind, fields, rowHandles } of Object.values(KINDS)) {
+    for (const { name, required } of fields.filter(({ form }) => form === "rows")) {
+      const rows = emptyNode(kind).data[name] as JsonObject[] | undefined;
+      expect([kind, name, rows?.length ?? 0]).toEqual([kind, name, required || rowHandles?.[0] === name ? 1 : 0]);
+    }
+  }
 });

@@ -45,6 +45,8 @@ test("a script is JSON and has no graph", () => {
   const draft = { ...BLANK, kind: "script" as const, graph: "agent", script: '{"type": "script"}' };
   expect(bodyOf(draft)).toMatchObject({ script: { type: "script" }, graph: null });
   expect(() => bodyOf({ ...draft, script: "{" })).toThrow(/JSON/);
+  expect(JSON.parse(draftOf({ ...KNOWN, script: { url: "x" } }).script)).toEqual({ url: "x" });
+  expect(JSON.parse(draftOf(KNOWN).script)).toMatchObject({ type: "script" });
   expect(kindOf({ kind: "heartbeat", script: {} } as never)).toBe("script");
 });
 

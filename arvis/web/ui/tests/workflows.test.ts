@@ -76,6 +76,8 @@ test("steps that were not reached wait while the run is live, and are skipped af
   expect(statesOf(run({ nodes }), document, []).a).toMatchObject({ state: "done", note: expect.stringContaining("3") });
   const cut = run({ status: "cancelled", nodes: { a: { state: "running", visits: 1 } } });
   expect(statesOf(cut, document, []).a).toEqual({ state: "cancelled" });
+  const called = statesOf(run({ nodes }), document, callsOf([call("start", "1", { subagentNodeId: "b" })]).all);
+  expect([called.a?.state, called.b]).toEqual(["done", { state: "running" }]);
 });
 
 test("the view opens at the running step, else at a waiting one, else at a failed one", () => {
