@@ -2,6 +2,7 @@
 
 import type { Answer } from "../api/types";
 import { clock, count, reveal, sentences } from "../words/format";
+import { jsonOf } from "../words/json";
 import { stepTexts as texts } from "./steps.texts";
 import type { Step } from "./timeline";
 
@@ -189,11 +190,4 @@ function rest(data: Data, shown: readonly string[], whole: boolean): Data | unde
 }
 
 /** Arguments arrive as a text that contains JSON, possibly truncated. */
-function asJson(value: unknown): unknown {
-  if (typeof value !== "string") return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
-}
+const asJson = (value: unknown): unknown => (typeof value === "string" ? jsonOf(value, value) : value);

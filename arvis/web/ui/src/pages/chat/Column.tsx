@@ -6,13 +6,12 @@ import { Button, IconButton } from "../../parts/button";
 import { Status, UntrustedText } from "../../parts/show";
 import { reveal, sentences } from "../../words/format";
 import type { Agent } from "./agents";
-import { Composer } from "./Composer";
+import { Composer, Elapsed } from "./Composer";
 import type { Chat, View } from "./chat";
 import styles from "./chat.module.css";
 import { ANYONE, type Chats } from "./chats";
 import { firstOpen, isStreaming, speaker, type UserEntry } from "./conversation";
 import type { DraftStore } from "./draftStore";
-import { Elapsed } from "./Elapsed";
 import { Log } from "./Log";
 import { texts } from "./texts";
 

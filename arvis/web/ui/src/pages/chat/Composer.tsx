@@ -1,8 +1,9 @@
-import { AudioLines, Paperclip, SendHorizontal, X } from "lucide-react";
+import { AudioLines, Mic, Paperclip, SendHorizontal, Trash2, X } from "lucide-react";
 import {
   type ClipboardEvent,
   type DragEvent,
   type RefObject,
+  useCallback,
   useEffect,
   useLayoutEffect,
   useRef,
@@ -11,13 +12,12 @@ import {
 } from "react";
 import { Button, IconButton } from "../../parts/button";
 import { UntrustedText } from "../../parts/show";
-import { bytes, reveal } from "../../words/format";
+import { bytes, duration, reveal } from "../../words/format";
 import { language } from "../../words/words";
 import type { Chat } from "./chat";
 import styles from "./composer.module.css";
 import { recogniser } from "./dictation";
-import { type DraftStore, LIMITS, type Upload } from "./draftStore";
-import { Recorder } from "./Recorder";
+import { type DraftStore, LIMITS, type Upload, upload } from "./draftStore";
 import { texts } from "./texts";
 
 type Props = { ref: RefObject<HTMLTextAreaElement | null>; chat: Chat; drafts: DraftStore; name: string | null };
@@ -173,4 +173,89 @@ function Dictate({ chat: { dictation } }: { chat: Chat }) {
       </span>
     </>
   );
+}
+
+const KINDS = ["audio/webm;codecs=opus", "audio/ogg;codecs=opus", "audio/mp4"];
+
+type Running = { recorder: MediaRecorder; pieces: Blob[]; keep: boolean };
+
+type RecorderProps = {
+  onActive: (active: boolean) => void;
+  onFile: (file: Upload) => void;
+  onProblem: (words: string) => void;
+};
+
+/** Record a voice message and pass it on as audio. */
+function Recorder({ onActive, onFile, onProblem }: RecorderProps) {
+  const [began, setBegan] = useState<number | null>(null);
+  const running = useRef<Running | null>(null);
+  const done = useRef(onFile);
+  done.current = onFile;
+
+  const end = useCallback((keep: boolean) => {
+    if (running.current === null) return;
+    running.current.keep = keep;
+    running.current.recorder.stop();
+  }, []);
+  useEffect(() => () => end(false), [end]); // leaving discards the recording
+
+  const start = async () => {
+    try {
+      const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
+      const mimeType = KINDS.find((kind) => MediaRecorder.isTypeSupported(kind));
+      const recorder = new MediaRecorder(stream, mimeType === undefined ? {} : { mimeType });
+      const current: Running = { recorder, pieces: [], keep: false };
+      recorder.ondataavailable = (event) => current.pieces.push(event.data);
+      recorder.onstop = () => {
+        for (const track of stream.getTracks()) track.stop();
+        running.current = null;
+        setBegan(null);
+        onActive(false);
+        if (current.keep) void fileOf(current).then((file) => done.current(file));
+      };
+      running.current = current;
+      recorder.start(1_000);
+      setBegan(Date.now());
+      onActive(true);
+    } catch {
+      onProblem(texts.noMicrophone);
+    }
+  };
+  if (began === null) {
+    return <IconButton icon={Mic} label={texts.record} onClick={() => void start()} />;
+  }
+  return (
+    <div className={styles.recorder}>
+      <span className={styles.light} aria-hidden />
+      <span role="timer">
+        <Elapsed since={began} words={texts.recording} />
+      </span>
+      <IconButton icon={Trash2} label={texts.cancelRecording} onClick={() => end(false)} />
+      <Button label={texts.sendRecording} kind="primary" icon={SendHorizontal} onClick={() => end(true)} />
+    </div>
+  );
+}
+
+function fileOf({ recorder, pieces }: Running): Promise<Upload> {
+  const [contentType = "audio/webm"] = recorder.mimeType.split(";");
+  const moment = new Date().toISOString().slice(0, 19).replace(/[:T]/g, "-");
+  const name = `voice-${moment}.${contentType.slice(contentType.indexOf("/") + 1)}`;
+  return upload(new File(pieces, name, { type: contentType }));
+}
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+
+type ElapsedProps = { since: number; after?: number; words: (time: string) => string };
+
+/** The elapsed time, updated every second; nothing before `after` ms. */
+export function Elapsed({ since, after = 0, words }: ElapsedProps) {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = window.setInterval(() => setNow(Date.now()), SECOND_MS / 2);
+    return () => window.clearInterval(timer);
+  }, []);
+  const elapsed = Math.max(0, now - since);
+  if (elapsed < after) return null;
+  return words(elapsed < MINUTE_MS ? `${Math.floor(elapsed / SECOND_MS)} s` : duration(elapsed));
 }

@@ -7,6 +7,7 @@ import { Form } from "../../parts/form";
 import { Status } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { clock, reveal } from "../../words/format";
+import { jsonOf, objectOf } from "../../words/json";
 import styles from "./log.module.css";
 import { texts } from "./texts";
 import type { Wait } from "./waits";
@@ -74,7 +75,7 @@ function Edit({ of: wait, busy, onCancel, onSend }: FormProps<Record<string, unk
   const [text, setText] = useState(() => JSON.stringify(wait.arguments ?? {}, null, 2));
   const [wrong, setWrong] = useState(false);
   const send = () => {
-    const given = objectOf(text);
+    const given = objectOf(jsonOf(text));
     setWrong(given === null);
     if (given !== null) onSend(given);
   };
@@ -102,15 +103,4 @@ function Feedback({ busy, onCancel, onSend }: FormProps<string>) {
       </Field>
     </Form>
   );
-}
-
-function objectOf(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
-  }
 }

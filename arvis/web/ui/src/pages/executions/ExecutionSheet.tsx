@@ -1,31 +1,87 @@
 import { X } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
+import type { Answer, Item } from "../../api/types";
 import { AskButton, sends } from "../../parts/actions";
 import { ButtonLink } from "../../parts/button";
 import { Markdown } from "../../parts/markdown";
 import { Raw } from "../../parts/raw";
 import { ResourceSheet } from "../../parts/resource";
-import { Code, type Fact, Facts, linkTo, Money, Time, UntrustedText } from "../../parts/show";
+import { Code, type Fact, Facts, linkTo, Money, Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
-import { count } from "../../words/format";
-import {
-  drawnAt,
-  type Execution,
-  type ExecutionDetail,
-  ExecutionState,
-  graphInWords,
-  isLive,
-  Source,
-  summaryOf,
-  took,
-} from "./execution";
+import { count, duration, reveal, sentences } from "../../words/format";
+import { jsonOf, objectOf } from "../../words/json";
 import styles from "./executions.module.css";
 import { texts } from "./texts";
+
+export type Execution = Item<"GET /api/executions">;
+type ExecutionDetail = Answer<"GET /api/executions/{execution}">;
+export type ExecutionStatus = Execution["status"];
+
+export const STATUSES: readonly ExecutionStatus[] = ["running", "paused", "failed", "done", "cancelled"];
+
+const TONES: Record<ExecutionStatus, Tone> = {
+  running: "accent",
+  paused: "warn",
+  done: "good",
+  failed: "trouble",
+  cancelled: "plain",
+};
+
+export function ExecutionState({ status }: { status: ExecutionStatus }) {
+  return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
+}
+
+const WORKFLOW = "workflow:";
+
+/** The name of the graph; for a graph of a plugin, its own name. */
+export const graphInWords = (graph: string): string =>
+  graph.startsWith(WORKFLOW) ? texts.workflow : ((texts.graphs as Record<string, string>)[graph] ?? reveal(graph));
+
+/** The address that shows a workflow's run step by step; null for all other executions. */
+const drawnAt = (run: { id: string; graph: string }): string | null =>
+  run.graph.startsWith(WORKFLOW)
+    ? `/workflows/${encodeURIComponent(run.graph.slice(WORKFLOW.length))}/runs/${run.id}`
+    : null;
+
+const isLive = (run: { status: ExecutionStatus }): boolean => run.status === "running" || run.status === "paused";
+
+/** The duration; null while it runs. */
+export function took(run: { status: ExecutionStatus; createdAt: number; updatedAt: number }): string | null {
+  return isLive(run) ? null : duration(Math.max(0, run.updatedAt - run.createdAt));
+}
+
+/** The trigger: a schedule, a web hook, else a message. */
+export function Source({ source }: { source: string }): ReactNode {
+  const [kind, id = ""] = source.split(":");
+  if (kind === "schedule") return <Link href={`/schedules/${id}`}>{texts.schedule(reveal(id))}</Link>;
+  if (kind === "webhook") return <Link href={`/settings/webhooks/${id}`}>{texts.webhook(reveal(id))}</Link>;
+  return source === "" ? texts.asked : <UntrustedText text={source} />;
+}
+
+/** The state, as a sentence. */
+function summaryOf(run: ExecutionDetail): string {
+  const says = texts.summary;
+  const open = run.waits.filter((wait) => wait.open).map((wait) => wait.kind);
+  switch (run.status) {
+    case "done":
+      return says.done(took(run) ?? "");
+    case "failed":
+      return run.error === null ? says.failedUnknown : sentences(says.failed(reveal(run.error)));
+    case "paused":
+      if (open.some((kind) => kind === "approval" || kind === "review" || kind === "user")) return says.pausedForPerson;
+      if (open.includes("child")) return says.pausedForOthers;
+      return open.includes("timer") ? says.pausedForTime : says.paused;
+    case "cancelled":
+      return says.cancelled;
+    default:
+      return sentences(says.running, run.statusNote ? reveal(run.statusNote) : "");
+  }
+}
 
 const PERSONAL = ["approval", "review", "user"];
 
@@ -141,12 +197,8 @@ function Question({ wait }: { wait: ExecutionDetail["waits"][number] }) {
 
 /** The text of the result; a result without text is shown as JSON. */
 function Outcome({ text }: { text: string }) {
-  try {
-    const { content } = JSON.parse(text) as { content?: unknown };
-    if (typeof content === "string" && content !== "") return <Markdown text={content} />;
-  } catch {
-    // Truncated, or not JSON.
-  }
+  const content = objectOf(jsonOf(text))?.content;
+  if (typeof content === "string" && content !== "") return <Markdown text={content} />;
   return <Code value={text} label={texts.outcome} />;
 }
 

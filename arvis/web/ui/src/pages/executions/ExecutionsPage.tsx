@@ -6,16 +6,16 @@ import { ResourcePage } from "../../parts/resource";
 import { Money, NOTHING, Time, UntrustedText } from "../../parts/show";
 import type { Column } from "../../parts/table";
 import { count } from "../../words/format";
-import { ExecutionSheet } from "./ExecutionSheet";
 import {
   type Execution,
+  ExecutionSheet,
   ExecutionState,
   type ExecutionStatus,
   graphInWords,
   Source,
   STATUSES,
   took,
-} from "./execution";
+} from "./ExecutionSheet";
 import { texts } from "./texts";
 
 const COLUMNS: Column<Execution>[] = [

@@ -7,6 +7,7 @@ import { ChoiceField, TextArea } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
 import { Loaded } from "../../parts/states";
 import { count, reveal } from "../../words/format";
+import { jsonOf } from "../../words/json";
 import { nameOf } from "../../workflow/canvas/look";
 import { texts } from "./texts";
 import { addressOf, documentOf, entriesOf, type Workflow, type WorkflowDetail } from "./workflow";
@@ -70,9 +71,6 @@ function readInput(written: string): { value: unknown; broken: boolean } {
   const text = written.trim();
   if (text === "") return { value: undefined, broken: false };
   if (!/^[[{]/u.test(text)) return { value: written, broken: false };
-  try {
-    return { value: JSON.parse(text) as unknown, broken: false };
-  } catch {
-    return { value: written, broken: true };
-  }
+  const value = jsonOf(text);
+  return { value: value ?? written, broken: value === undefined };
 }

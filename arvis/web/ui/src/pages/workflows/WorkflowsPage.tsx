@@ -1,8 +1,7 @@
 import { lazy } from "react";
 import { Route, Switch } from "wouter";
 import { DetailPage } from "./DetailPage";
-import { Gallery } from "./Gallery";
-import { ImportPage } from "./ImportPage";
+import { Gallery, ImportPage } from "./Gallery";
 import { List } from "./List";
 import { RunPage } from "./run/RunPage";
 

@@ -1,12 +1,14 @@
 import { CircleX, Info, Trash2, X } from "lucide-react";
 import { type Ref, type RefObject, useEffect, useRef } from "react";
 import { Button, IconButton } from "../../../parts/button";
+import { TextArea, TextField } from "../../../parts/fields";
 import { Failure } from "../../../parts/states";
 import { reveal } from "../../../words/format";
 import { nameOf } from "../../../workflow/canvas/look";
+import { SETTINGS } from "../../../workflow/kinds";
 import { handlesOf, kindOf } from "../../../workflow/node";
 import type { Problem } from "../workflow";
-import { AboutForm } from "./AboutForm";
+import { FieldOf } from "./fields/FieldOf";
 import { NodeForm } from "./NodeForm";
 import styles from "./panel.module.css";
 import { texts } from "./texts";
@@ -151,5 +153,59 @@ function List({ editor: { document, problems }, onLook }: ProblemListProps) {
         );
       })}
     </ul>
+  );
+}
+
+const NAME_LENGTH = 100;
+const SLUG_LENGTH = 64;
+
+/** The name and the settings of the workflow. */
+function AboutForm({ editor, disabled }: { editor: Editor; disabled: boolean }) {
+  const { document, dispatch, slug, setSlug, problems } = editor;
+  const rest = () => dispatch({ do: "rest" });
+  const errorOf = (field: string) => {
+    const found = problems.find(
+      (one) => one.node === null && one.connection === null && one.field === `settings.${field}`,
+    );
+    return found === undefined ? null : `${found.message} ${found.fix}`;
+  };
+  return (
+    <>
+      <TextField
+        label={texts.about.name}
+        value={document.name ?? ""}
+        maxLength={NAME_LENGTH}
+        disabled={disabled}
+        onBlur={rest}
+        onChange={(value) => dispatch({ do: "about", field: "name", value })}
+      />
+      <TextArea
+        label={texts.about.description}
+        value={document.description ?? ""}
+        disabled={disabled}
+        onBlur={rest}
+        onChange={(value) => dispatch({ do: "about", field: "description", value })}
+      />
+      <TextField
+        label={texts.about.slug}
+        hint={texts.about.slugHint}
+        value={slug}
+        maxLength={SLUG_LENGTH}
+        disabled={disabled}
+        onChange={setSlug}
+      />
+      {SETTINGS.map((field) => (
+        <FieldOf
+          key={field.name}
+          field={field}
+          value={document.settings[field.name]}
+          error={errorOf(field.name)}
+          disabled={disabled}
+          names={[]}
+          onRest={rest}
+          onChange={(value) => dispatch({ do: "settings", field: field.name, value })}
+        />
+      ))}
+    </>
   );
 }

@@ -1,5 +1,6 @@
 /** The effect of each action on a document. Pure functions. */
 
+import { objectOf } from "../../../words/json";
 import { GRID, WIDTH } from "../../../workflow/canvas/geometry";
 import { type KindName, LOOP_BACK, SUBAGENT } from "../../../workflow/kinds";
 import { emptyNode, handlesOf } from "../../../workflow/node";
@@ -157,7 +158,7 @@ function connected(document: WorkflowDocument, connection: NewConnection): Workf
 /** An agent that gets a subagent may also use it. */
 function leading(node: WorkflowNode): WorkflowNode {
   const { tools } = node.data;
-  const others = typeof tools === "object" && tools !== null && !Array.isArray(tools) ? tools : {};
+  const others = (objectOf(tools) ?? {}) as JsonObject;
   return others.subagents === true ? node : { ...node, data: { ...node.data, tools: { ...others, subagents: true } } };
 }
 

@@ -15,6 +15,7 @@ import { Button } from "../../../parts/button";
 import { Code, Status, type Tone, UntrustedText } from "../../../parts/show";
 import { Failure } from "../../../parts/states";
 import { count, duration, exactly, reveal } from "../../../words/format";
+import { jsonOf } from "../../../words/json";
 import { ICONS } from "../../../workflow/icons";
 import { LOG_TYPES } from "../../../workflow/kinds";
 import type { LogLine } from "../workflow";
@@ -165,7 +166,6 @@ function Content({ line: { type, content }, wayOf }: { line: LogLine; wayOf: (ha
   // The state is shown above, and the step's name before its line.
   if (words === "" || type === "step_start" || type === "run_end") return null;
   if (type === "step_end") return <p className="muted">{texts.way(reveal(wayOf(words)))}</p>;
-  const json = jsonOf(words);
   if (words.length <= SHORT) {
     return (
       <p className={styles.said}>
@@ -180,19 +180,10 @@ function Content({ line: { type, content }, wayOf }: { line: LogLine; wayOf: (ha
       </p>
       <details>
         <summary className="muted">{texts.whole}</summary>
-        <Code value={json ?? words} label={texts.whole} />
+        <Code value={/^[[{]/u.test(words) ? jsonOf(words, words) : words} label={texts.whole} />
       </details>
     </>
   );
-}
-
-function jsonOf(text: string): unknown {
-  if (!/^[[{]/u.test(text)) return null;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return null;
-  }
 }
 
 const CALL_TONES: Record<Call["state"], Tone> = { open: "accent", done: "good", failed: "trouble" };

@@ -1,5 +1,6 @@
 /** The calls of subagents as a tree, built from the log lines. */
 
+import { jsonOf, objectOf } from "../../../words/json";
 import type { LogLine } from "../workflow";
 
 export type Call = {
@@ -67,14 +68,7 @@ function callOf(line: LogLine, fields: Record<string, unknown>, id: string): Cal
   };
 }
 
-function read(content: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(content);
-    return value !== null && typeof value === "object" ? (value as Record<string, unknown>) : {};
-  } catch {
-    return { message: content };
-  }
-}
+const read = (content: string) => objectOf(jsonOf(content)) ?? { message: content };
 
 const text = (value: unknown): string =>
   typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);

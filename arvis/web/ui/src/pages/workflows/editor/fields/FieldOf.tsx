@@ -1,8 +1,9 @@
 import { Check } from "../../../../parts/field";
 import { ChoiceField, TextField } from "../../../../parts/fields";
 import { reveal } from "../../../../words/format";
+import { objectOf } from "../../../../words/json";
 import type { Field } from "../../../../workflow/kinds";
-import type { Json } from "../../../../workflow/types";
+import type { JsonObject } from "../../../../workflow/types";
 import { texts } from "../texts";
 import { ListField } from "./ListField";
 import { ObjectField } from "./ObjectField";
@@ -86,10 +87,7 @@ function choicesOf(field: Field, chosen: string): [string, string][] {
 }
 
 function Switches({ field, value, onChange, disabled }: FieldProps) {
-  const on = (typeof value === "object" && value !== null && !Array.isArray(value) ? value : {}) as Record<
-    string,
-    Json
-  >;
+  const on = (objectOf(value) ?? {}) as JsonObject;
   const set = (name: string, to: boolean) => {
     const { [name]: _, ...others } = on;
     const next = to ? { ...others, [name]: true } : others;

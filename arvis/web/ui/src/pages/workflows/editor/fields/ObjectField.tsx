@@ -3,18 +3,16 @@ import { useState } from "react";
 import { Button, IconButton } from "../../../../parts/button";
 import { TextArea } from "../../../../parts/fields";
 import { reveal } from "../../../../words/format";
-import type { Json, JsonObject } from "../../../../workflow/types";
+import { jsonOf, objectOf } from "../../../../words/json";
+import type { JsonObject } from "../../../../workflow/types";
 import { texts } from "../texts";
 import styles from "./fields.module.css";
 import type { FieldProps } from "./props";
 
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Names and values as rows; as JSON if a value is not a text. */
 export function ObjectField(props: FieldProps) {
   const { field, value, error } = props;
-  const given = isObject(value) ? value : {};
+  const given = (objectOf(value) ?? {}) as JsonObject;
   const plain = Object.values(given).every((one) => typeof one === "string");
   const [json, setJson] = useState(!plain);
   return (
@@ -60,14 +58,7 @@ function AsJson({ field, given, onChange, onRest, disabled }: FieldProps & { giv
   );
 }
 
-function read(text: string): JsonObject | null {
-  try {
-    const value = JSON.parse(text) as Json;
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
+const read = (text: string): JsonObject | null => objectOf(jsonOf(text)) as JsonObject | null;
 
 function AsRows({ given, onChange, onRest, disabled }: FieldProps & { given: Record<string, string> }) {
   // A name that is being edited must keep its place, and two names may be equal for a moment.
