@@ -6,8 +6,8 @@ import { useLocation, useRoute, useSearch } from "wouter";
 import type { Pages } from "../api/hooks";
 import { ButtonLink } from "./button";
 import { Page, Sheet } from "./page";
-import { EmptyList, type Found, Loaded } from "./states";
-import { type Column, type Selection, Table } from "./table";
+import { type Found, Loaded } from "./states";
+import { type Column, EmptyList, type Selection, Table } from "./table";
 
 /** The text in place of an id in the address while a new item is created. */
 export const NEW = "new";

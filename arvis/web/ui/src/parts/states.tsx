@@ -21,22 +21,6 @@ export function Empty({ title, why, action }: EmptyProps) {
   );
 }
 
-type ListTexts = { empty: string; emptyWhy?: string; noMatch?: string; noMatchWhy?: string };
-
-/** An empty list with its first step, or, while it is `filtered`, with a hint to change the filters. */
-export function EmptyList({
-  texts: says,
-  filtered,
-  action,
-}: {
-  texts: ListTexts;
-  filtered: boolean;
-  action?: ReactNode;
-}) {
-  if (filtered) return <Empty title={says.noMatch ?? says.empty} why={says.noMatchWhy} />;
-  return <Empty title={says.empty} why={says.emptyWhy} action={action} />;
-}
-
 /** A refusal: the problem, the reason, and the fix. */
 export function Failure({ error, retry }: { error: ApiError; retry?: () => void }) {
   const refused = useContext(RefusedContext);

@@ -11,7 +11,7 @@ import type { Pages } from "../api/hooks";
 import { Button } from "./button";
 import { useListKeys } from "./keys";
 import { untrusted } from "./show";
-import { Failure, Skeleton } from "./states";
+import { Empty, Failure, Skeleton } from "./states";
 import styles from "./table.module.css";
 import { texts } from "./texts";
 
@@ -50,6 +50,16 @@ export function asPages<T>(
   rows: T[] = found.data?.items ?? [],
 ): Pages<T> {
   return { rows, error: found.error, loading: found.isPending, more: null, retry: () => void found.refetch() };
+}
+
+type ListTexts = { empty: string; emptyWhy?: string; noMatch?: string; noMatchWhy?: string };
+
+type EmptyProps = { texts: ListTexts; filtered: boolean; action?: ReactNode };
+
+/** An empty list with its first step, or, while it is `filtered`, with a hint to change the filters. */
+export function EmptyList({ texts: says, filtered, action }: EmptyProps) {
+  if (filtered) return <Empty title={says.noMatch ?? says.empty} why={says.noMatchWhy} />;
+  return <Empty title={says.empty} why={says.emptyWhy} action={action} />;
 }
 
 export function Table<T>(props: Props<T>) {
