@@ -5,7 +5,7 @@ import { useApi } from "../api/hooks";
 import { reveal } from "../words/format";
 import { words } from "../words/words";
 import { ChoiceField, TextField } from "./fields";
-import { useAgentOptions } from "./filters";
+import { useAgentOptions } from "./page";
 
 const texts = words({
   en: {

@@ -1,14 +1,19 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { X } from "lucide-react";
-import { useList } from "../../api/hooks";
-import type { Item } from "../../api/types";
+import { useEffect } from "react";
+import { useApi, useList, useSend } from "../../api/hooks";
+import { useLive } from "../../api/live";
+import { useMay } from "../../api/session";
+import type { Answer, Item } from "../../api/types";
+import { AskButton, sends } from "../../parts/actions";
 import { Button, ButtonLink } from "../../parts/button";
-import { AgentFilter, FilterChoice } from "../../parts/filters";
-import { SearchField, useFilter, useFilters } from "../../parts/page";
-import { ResourcePage } from "../../parts/resource";
-import { Status, Time, UntrustedText } from "../../parts/show";
+import { AgentFilter, FilterChoice, SearchField, useFilter, useFilters } from "../../parts/page";
+import { ResourcePage, ResourceSheet } from "../../parts/resource";
+import { Facts, Status, Time, UntrustedText } from "../../parts/show";
 import { type Column, usePhone } from "../../parts/table";
 import { count, reveal } from "../../words/format";
-import { ConversationSheet } from "./ConversationSheet";
+import styles from "./conversations.module.css";
+import { Log } from "./Log";
 import { texts } from "./texts";
 
 type Talk = Item<"GET /api/conversations">;
@@ -71,4 +76,99 @@ export default function ConversationsPage() {
       sheet={(id, { onClose }) => <ConversationSheet id={id} onClose={onClose} />}
     />
   );
+}
+
+type Detail = Answer<"GET /api/conversations/{conversation}">;
+
+/** One conversation: its channel, messages and summaries. It is updated while the user reads. */
+function ConversationSheet({ id, onClose }: { id: string; onClose: () => void }) {
+  useWatched(id);
+  return (
+    <ResourceSheet
+      of={useApi("GET /api/conversations/{conversation}", { path: { conversation: id } })}
+      texts={texts}
+      title={(talk) => reveal(talk.title) || texts.untitled}
+      onClose={onClose}
+      actions={(talk) => <Actions talk={talk} />}
+    >
+      {(talk) => (
+        <>
+          <TalkFacts talk={talk} />
+          <Log talk={talk.id} agent={talk.agent} />
+        </>
+      )}
+    </ResourceSheet>
+  );
+}
+
+/** The channel in one line; the numbers follow, because readers come for the messages. */
+function TalkFacts({ talk }: { talk: Detail }) {
+  return (
+    <details className={styles.about}>
+      <summary>
+        <UntrustedText text={[talk.agent, talk.platform, talk.channelId, talk.thread].filter(Boolean).join(" · ")} />{" "}
+        <Status tone={talk.open ? "accent" : "plain"}>{talk.open ? texts.open : texts.closed}</Status>
+      </summary>
+      <Facts
+        of={[
+          [texts.started, <Time key="began" at={talk.createdAt} />],
+          [texts.last, <Time key="last" at={talk.lastMessageAt} />],
+          [texts.turns, count(talk.turns)],
+          [texts.people, count(talk.participants)],
+          [texts.context, texts.inContext(count(talk.messagesInContext), count(talk.tokensInContext))],
+          [texts.summaries, talk.summaries === 0 ? null : count(talk.summaries)],
+        ]}
+      />
+    </details>
+  );
+}
+
+function Actions({ talk }: { talk: Detail }) {
+  const operates = useMay("operator");
+  const close = useSend("POST /api/conversations/{conversation}/close", { done: texts.closedNow });
+  const file = `/api/conversations/${encodeURIComponent(talk.id)}/export?format=`;
+  return (
+    <>
+      {talk.platform === "web" && talk.channelId.startsWith("dashboard-agent-") && (
+        <ButtonLink label={texts.chat} href={`/chat/${talk.agent}`} />
+      )}
+      {operates && talk.open && (
+        <AskButton
+          label={texts.close}
+          title={texts.closeTitle}
+          words={texts.closeWhy}
+          danger={false}
+          {...sends(close, { path: { conversation: talk.id } })}
+        />
+      )}
+      <a className={styles.save} href={`${file}markdown`} download>
+        {texts.markdown}
+      </a>
+      <a className={styles.save} href={`${file}json`} download>
+        {texts.json}
+      </a>
+    </>
+  );
+}
+
+/** Reload an open conversation when something happens in its channel. */
+function useWatched(conversation: string): void {
+  const { watch, listen } = useLive();
+  const client = useQueryClient();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: both are new objects at every change of the counters, with the same effect
+  useEffect(() => {
+    const topic = `conversation:${conversation}`;
+    const ends = [
+      watch(topic),
+      listen((frame) => {
+        if (frame.type !== "changed" || frame.topic !== topic) return;
+        void client.invalidateQueries({
+          predicate: ({ queryKey }) => JSON.stringify(queryKey[2] ?? null).includes(conversation),
+        });
+      }),
+    ];
+    return () => {
+      for (const end of ends) end();
+    };
+  }, [conversation, client]);
 }

@@ -1,7 +1,6 @@
 import { useList } from "../../api/hooks";
 import { ButtonLink } from "../../parts/button";
-import { FilterChoice } from "../../parts/filters";
-import { Chips, useFilters } from "../../parts/page";
+import { Chips, FilterChoice, useFilters } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { Money, NOTHING, Time, UntrustedText } from "../../parts/show";
 import type { Column } from "../../parts/table";

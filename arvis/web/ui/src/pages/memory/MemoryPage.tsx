@@ -5,9 +5,17 @@ import { useMay } from "../../api/session";
 import type { Answer } from "../../api/types";
 import { ButtonLink } from "../../parts/button";
 import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
-import { AgentFilter, FilterChoice, useAgentOptions } from "../../parts/filters";
 import { Form } from "../../parts/form";
-import { Chips, Page, SearchField, Sheet, useFilters } from "../../parts/page";
+import {
+  AgentFilter,
+  Chips,
+  FilterChoice,
+  Page,
+  SearchField,
+  Sheet,
+  useAgentOptions,
+  useFilters,
+} from "../../parts/page";
 import { NEW, useDetail } from "../../parts/resource";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";

@@ -1,7 +1,6 @@
 import { useList, useSend } from "../../api/hooks";
 import { Switch } from "../../parts/fields";
-import { AgentFilter } from "../../parts/filters";
-import { Chips, useFilters } from "../../parts/page";
+import { AgentFilter, Chips, useFilters } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { Time, UntrustedText } from "../../parts/show";
 import type { Column } from "../../parts/table";
