@@ -36,7 +36,7 @@ PROGRAM = (
 )
 #: The files of a request: folder, standard input, output and error, the pipe for reports, and the pipe of `hold`.
 FILES = 6
-#: The server reports the id of a process, and later its exit code.
+#: A process reports its id, and the server later reports its exit code.
 REPORT = struct.Struct("i")
 #: The maximum time (s) from the end of a process to the end of its standard output.
 OUTPUT_ENDS_WITHIN = 1.0
@@ -256,7 +256,6 @@ def _serve(control: socket.socket) -> None:
             _become(json.loads(request), files)
             return
         *others, report, held = files
-        os.write(report, REPORT.pack(pid))
         children[pid] = report
         for file in (*others, held):
             os.close(file)
@@ -278,12 +277,14 @@ def _become(request: Mapping[str, Any], files: Sequence[int]) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    folder, *streams, report, held = files
     os.setsid()
+    # A test may now send signals to the process and to its group.
+    os.write(report, REPORT.pack(os.getpid()))
     prctl = ctypes.CDLL(None).prctl
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     # Yama allows only ancestors to attach, and strace is no ancestor. Without Yama this call does nothing.
     prctl(_PR_SET_PTRACER, _ANYBODY, 0, 0, 0)
-    folder, *streams, _, held = files
     os.fchdir(folder)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -68,3 +70,13 @@ async def test_a_signal_to_an_ended_process_does_not_hide_its_end(tmp_path: Path
     process.terminate()
     assert await asyncio.wait_for(process.wait(), 10) == 0
     assert await process.stdout.read() == f"arvis {__version__}\n".encode()
+
+
+def test_a_process_has_its_own_group_as_soon_as_its_id_is_known(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as log:
+        for _ in range(20):
+            process = ForkedProcess(
+                fork_server(), ["version"], cwd=tmp_path, env={}, stderr=log.fileno(), stdout=log.fileno(), hold=True
+            )
+            os.killpg(process.pid, signal.SIGKILL)
+            assert process.wait(10) == -signal.SIGKILL
