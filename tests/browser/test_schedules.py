@@ -80,7 +80,7 @@ async def test_one_is_paused_changed_undone_removed_and_brought_back(dashboard: 
     made = await schedule(daemon, "Often changed", timezone="Europe/Vienna")
     path = f"/api/schedules/{made['id']}"
     await dashboard.goto("/schedules")
-    await dashboard.get_by_role("checkbox", name="Pause Often changed").click()
+    await dashboard.get_by_role("checkbox", name="Turn Often changed off").click()
     await expect(dashboard.get_by_role("row", name="Often changed")).to_contain_text("Paused")
     assert (await daemon.api("GET", path))["enabled"] is False
 
