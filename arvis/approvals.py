@@ -52,7 +52,7 @@ def change_question(
     message of the person."""
     head = f"{_short(agent)} wants to {what}."
     read = [f"The agent has also read data from: {', '.join(sources)}."] if sources else []
-    return _shown([head, *lines, _asker("nobody" if person is None else person.name, person), *read])
+    return _shown([head, *lines, _asker("an unknown person" if person is None else person.name, person), *read])
 
 
 def line(name: str, value: Any) -> str:

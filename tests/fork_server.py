@@ -266,7 +266,7 @@ def _report_ends(children: dict[int, int]) -> None:
         gone, status = os.waitpid(pid, os.WNOHANG)
         if gone:
             del children[pid]
-            # Nobody reads the report of a process that its test no longer needs.
+            # A test that no longer needs the process has closed the pipe.
             with suppress(BrokenPipeError):
                 os.write(report, REPORT.pack(os.waitstatus_to_exitcode(status)))
             os.close(report)

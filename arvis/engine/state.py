@@ -82,7 +82,7 @@ def to_changes(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 _Read = Callable[[Any], Any] | None
 
 #: The number of typed states of a class that are kept in memory.
-_KEPT = 64
+_KEPT = 16
 
 
 @cache

@@ -90,11 +90,16 @@ def test_a_result_is_valid_only_if_its_tables_have_not_changed() -> None:
 
 
 def test_the_oldest_results_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arvis.store.sql.reference_cache.MOST_RESULTS", 2)
-    cache = ReferenceCache()
-    for key in "abc":
-        cache.put(key, 0, key)
-    assert [cache.get(key, frozenset({"agents"}), 0) for key in "abc"] == [MISSING, "b", "c"]
+    monkeypatch.setattr("arvis.store.sql.reference_cache.MOST_ROWS", 4)
+    cache, tables = ReferenceCache(), frozenset({"agents"})
+    for key, value in {"a": None, "b": (1, 2), "c": (3, 4)}.items():
+        cache.put(key, 0, value)
+    assert [cache.get(key, tables, 0) for key in "abc"] == [MISSING, (1, 2), (3, 4)]
+    cache.put("c", 0, ())
+    cache.put("d", 0, "row")
+    assert [cache.get(key, tables, 0) for key in "bcd"] == [(1, 2), (), "row"]
+    cache.put("b", 0, (1, 2, 3, 4, 5))
+    assert [cache.get(key, tables, 0) for key in "bcd"] == [MISSING, (), "row"]
 
 
 @pytest.mark.parametrize("dialect", [SqliteDialect(), PostgresDialect()], ids=lambda dialect: dialect.name)

@@ -100,8 +100,8 @@ async def test_what_cannot_be_used_is_passed_over_and_told(scene: Scene) -> None
     scene.write("huge.md", text("huge", "x" * 300_000))
     scene.write("good.md", text("good"))
     assert await scene.slugs(Source.FOLDER) == ["good", "pattern", "same"]
-    told = (await scene.registry.current()).problems
-    assert [problem.partition(":")[0].removeprefix("folder skill ") for problem in told] == [
+    problems = (await scene.registry.current()).problems
+    assert [problem.partition(":")[0].removeprefix("folder skill ") for problem in problems] == [
         "b.md", "binary.md", "broken.md", "huge.md", "pattern.md",
     ]  # fmt: skip
 

@@ -59,7 +59,7 @@ def running_job(job_id: str, pool: Pool, claim: int = 1) -> Job:
 class Kept:
     """A pool of slots, and the calls that it made."""
 
-    def __init__(self, workers: int = WORKERS) -> None:
+    def __init__(self, workers: int = WORKERS, *, alone: bool = False) -> None:
         self.started: list[Job] = []
         self.missed = 0
         self.keeper = SlotPool(
@@ -68,7 +68,7 @@ class Kept:
             owner="boot",
             node="node",
             lease_ms=30_000,
-            alone=False,
+            alone=alone,
             clock=SteppedClock(now=NOW),
             start=self.started.extend,
             due=lambda at: None,
@@ -91,6 +91,34 @@ def test_all_free_slots_are_offered_and_background_never_gets_the_last() -> None
     assert kept.claim(running_job("i", Pool.INTERACTIVE)) == Slots(1, 0, 2)
     assert kept.claim(running_job("d", Pool.DELIVERY)) == Slots(0, 0, 2)
     assert kept.claim(ended=["b0"]) == Slots(1, 1, 1)
+
+
+def test_a_process_without_others_claims_only_if_jobs_may_be_ready() -> None:
+    kept = Kept(alone=True)
+    keeper = kept.keeper
+    assert keeper.reserve((), more=False), "before the first claim, jobs may be waiting"
+    kept = Kept(alone=True)
+    keeper = kept.keeper
+    kept.claim(running_job("i", Pool.INTERACTIVE))  # It left slots of each kind, so no job is ready.
+    nothing = keeper.reserve(["i"], more=False)
+    assert not nothing
+    keeper.deliver(nothing, ["i"], [])
+    full = kept.claim(*(running_job(f"d{n}", Pool.DELIVERY) for n in range(DELIVERY_WORKERS)))
+    assert full.delivery == DELIVERY_WORKERS
+    again = keeper.reserve(["d0"], more=False)
+    assert again, "a claim that used all slots of a kind may have left jobs"
+    keeper.deliver(again, ["d0"], None)
+    assert keeper.reserve(["d0"], more=False), "the commit failed"
+
+
+def test_jobs_that_become_ready_while_all_slots_are_used_are_claimed_later() -> None:
+    kept = Kept(workers=1, alone=True)
+    kept.claim()
+    kept.claim(running_job("i", Pool.INTERACTIVE), *(running_job(f"d{n}", Pool.DELIVERY) for n in range(2)))
+    nothing = kept.keeper.reserve((), more=True)
+    assert not nothing
+    kept.keeper.deliver(nothing, (), [])
+    assert kept.keeper.reserve(["i"], more=False)
 
 
 def test_two_claims_at_once_never_share_a_slot() -> None:

@@ -32,8 +32,9 @@ TABLES = frozenset(
         "workflow_triggers",
     }
 )
-#: The maximum number of results. The oldest result is dropped first.
-MOST_RESULTS = 20_000
+#: The maximum number of rows in all results together; a result without rows counts as one. The oldest result is
+#: dropped first, and a result with more rows is not held.
+MOST_ROWS = 20_000
 #: The answer of `get` if there is no valid result.
 MISSING = object()
 
@@ -63,6 +64,7 @@ class ReferenceCache:
         self.version = 0
         self._changed = dict.fromkeys(TABLES, 0)
         self._results: dict[Hashable, tuple[int, Any]] = {}
+        self._rows = 0
         self._lock = threading.Lock()
 
     def change(self, tables: Collection[str]) -> None:
@@ -85,7 +87,21 @@ class ReferenceCache:
 
     def put(self, key: Hashable, seen: int, value: Any) -> None:
         """Hold a result that a transaction has read which began at the version `seen`."""
+        rows = _rows_of(value)
         with self._lock:
-            if len(self._results) >= MOST_RESULTS and key not in self._results:
-                del self._results[next(iter(self._results))]
+            self._drop(key)
+            if rows > MOST_ROWS:
+                return
+            while self._rows + rows > MOST_ROWS:
+                self._drop(next(iter(self._results)))
             self._results[key] = seen, value
+            self._rows += rows
+
+    def _drop(self, key: Hashable) -> None:
+        dropped = self._results.pop(key, None)
+        if dropped is not None:
+            self._rows -= _rows_of(dropped[1])
+
+
+def _rows_of(value: object) -> int:
+    return max(1, len(value)) if isinstance(value, tuple) else 1

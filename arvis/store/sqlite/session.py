@@ -82,7 +82,8 @@ class SqliteSession:
         self._changed: set[str] = set()
         self._written = written_tables(queries)
         self._read: dict[str, frozenset[str]] = {}
-        self._others = 0
+        #: SQLite's counter of the commits by other connections.
+        self._data_version = 0
         self.new_id = new_id
         self.notices = Notices()
         self._columns: dict[str, list[str]] = {}
@@ -137,9 +138,9 @@ class SqliteSession:
         """Begin a transaction that holds the lock of the database. If another program has changed the database, drop
         the results in memory."""
         self._connection.execute("BEGIN IMMEDIATE")
-        others = self._connection.execute("PRAGMA data_version").fetchone()[0]
-        if others != self._others:
-            self._others = others
+        version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._data_version:
+            self._data_version = version
             self._cache.change(TABLES)
         self._seen = self._cache.version
         self._changed.clear()

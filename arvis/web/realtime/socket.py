@@ -195,7 +195,7 @@ class SocketRoute:
         """Confirm the authentication, replay missed deliveries, then send new frames. The client joins its channel
         before the first database read, so no delivery is lost between the replay and the new frames. Duplicates are
         recognised by their `seq`."""
-        client = greeting.client
+        client, loop = greeting.client, asyncio.get_running_loop()
         last = await self._insights.last_seq(client.address)
         await self._send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
         # Without `lastSeq` the client gets no earlier deliveries. After a restored backup, `lastSeq` can be greater
@@ -204,10 +204,12 @@ class SocketRoute:
         await self._replay(socket, client)
         while True:
             item: Frame | Replay | HangUp | None = await client.next()
+            # Frames that wait share a timeout. A slow client gets a new one soon, so each frame has enough time.
+            soon = loop.time() + self._timeouts.sending / 10
             async with asyncio.timeout(self._timeouts.sending):
                 while isinstance(item, Frame):
                     await socket.send_text(item.text)
-                    item = client.take()
+                    item = client.take() if loop.time() < soon else None
             match item:
                 case Replay():
                     await self._replay(socket, client)
