@@ -112,7 +112,7 @@ def _watch(child: int, lifeline: int, bounds: Bounds, folder: Folder) -> int:
             os.read(waking, 4096)
         status = _reaped(child)
         if status is None and pause is not None and time.monotonic() >= look:
-            if (excess := _excess(bounds.memory, bounds.processes) or folder.excess()) is not None:
+            if (excess := _excess(child, bounds) or folder.excess()) is not None:
                 os.write(2, f"\nThe program was ended: {excess}.\n".encode())
                 return signal.SIGKILL
             look = time.monotonic() + _LOOK
@@ -131,13 +131,38 @@ def _reaped(child: int) -> int | None:
     return None
 
 
-def _excess(memory: int, processes: int) -> str | None:
+def _excess(child: int, bounds: Bounds) -> str | None:
+    if bounds.processes and _crowded(_namespace_init(child), bounds.processes):
+        return f"it had more than {bounds.processes} processes"
     below = list(_descendants())
-    if 0 < processes < len(below):
-        return f"it had more than {processes} processes"
-    if 0 < memory < sum(_held(pid) for pid in below):
-        return f"its processes held more than {memory // 1_048_576} MiB of memory"
+    if 0 < bounds.processes < len(below):
+        return f"it had more than {bounds.processes} processes"
+    if 0 < bounds.memory < sum(_held(pid) for pid in below):
+        return f"its processes held more than {bounds.memory // 1_048_576} MiB of memory"
     return None
+
+
+def _namespace_init(child: int) -> int:
+    """Return the first process of the sandbox's process namespace, or 0 if there is no sandbox."""
+    with suppress(OSError, ValueError, IndexError):
+        with open(f"/proc/{child}/task/{child}/children", encoding="ascii") as file:  # noqa: PTH123 (as below)
+            first = int(file.read().split()[0])
+        if os.readlink(f"/proc/{first}/ns/pid") != os.readlink("/proc/self/ns/pid"):  # noqa: PTH115 (as below)
+            return first
+    return 0
+
+
+def _crowded(init: int, most: int) -> bool:
+    """Return whether more than `most` processes are in the namespace of `init`. This takes milliseconds even while the
+    program starts thousands of processes; `_descendants` would then take seconds."""
+    number = 0
+    if init:
+        with suppress(OSError), os.scandir(f"/proc/{init}/root/proc") as entries:
+            for entry in entries:
+                number += entry.name.isdecimal()
+                if number > most:
+                    return True
+    return False
 
 
 class Folder:
@@ -327,7 +352,11 @@ def _processes() -> list[int]:
 
 def _end_all(child: int) -> None:
     """Kill all descendants until none is left. A process whose parent was killed becomes a child of the guard, and the
-    next round kills it."""
+    next round kills it. Begin with the process group of the sandbox: the kernel kills a group at once, so that none of
+    its processes can start another one meanwhile."""
+    if init := _namespace_init(child):
+        with suppress(OSError):
+            os.killpg(init, signal.SIGKILL)
     while True:
         with suppress(OSError):
             os.killpg(child, signal.SIGKILL)
