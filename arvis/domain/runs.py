@@ -134,6 +134,19 @@ class RunRequest:
     #: Model parameters under OpenAI's names. Parameters that a vendor does not support are ignored.
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def texts(self) -> list[str]:
+        """All texts that are sent to a vendor, including the descriptions of the tools."""
+        texts = [self.system, self.changing, self.now]
+        for turn in self.turns:
+            if turn.calls or turn.outputs or turn.thoughts is not None:
+                texts += turn.texts
+            else:
+                texts.append(turn.content)
+        for tool in self.tools:
+            texts.append(json.dumps([tool.name, tool.description, tool.parameters], ensure_ascii=False, default=dict))
+        return texts
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:

@@ -232,7 +232,8 @@ class _Decision:
 
 
 class Next(_Decision):
-    """Follow the node's edges. The next nodes receive `value`."""
+    """Follow the node's edges. The next nodes receive `value`: plain JSON, or an object with a method `to_json`. If such
+    an object must be stored before the next visit, the node receives its JSON."""
 
     __slots__ = ("value",)
 

@@ -356,7 +356,10 @@ class ExecutionUpdate:
         tx.executions.add_steps(self._steps)
         tx.executions.drop_cursors(self.execution.id, list(self.committed - self.cursors.keys()))
         for cursor_id in self._changed & self.cursors.keys():
-            tx.executions.put_cursor(self.cursors[cursor_id])
+            cursor = self.cursors[cursor_id]
+            if hasattr(cursor.value, "to_json"):
+                cursor = replace(cursor, value=cursor.value.to_json())
+            tx.executions.put_cursor(cursor)
         for wait in self._waits:
             tx.waits.add(wait)
         for child, cursor in self._children:

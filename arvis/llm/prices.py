@@ -95,10 +95,8 @@ def _listed() -> dict[str, Price]:
 
 def prompt_tokens(request: RunRequest) -> int:
     """Return an upper bound of the prompt's tokens."""
-    texts = [request.system, request.changing, request.now, *(text for turn in request.turns for text in turn.texts)]
-    texts += [json.dumps([tool.name, tool.description, dict(tool.parameters)]) for tool in request.tools]
     pictures = sum(len(turn.images) for turn in request.turns)
-    return sum(map(text_tokens, texts)) + _PICTURE * pictures + _FRAME * (len(request.turns) + 1)
+    return text_tokens("".join(request.texts)) + _PICTURE * pictures + _FRAME * (len(request.turns) + 1)
 
 
 def text_tokens(text: str) -> int:

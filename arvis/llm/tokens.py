@@ -5,7 +5,6 @@ low."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -36,18 +35,14 @@ _PIECE = 65_536
 _HAIR = 1e-6
 
 
-#: The number of cached results, and the maximum length of a cached text in characters. The cache saves time, because
-#: each prompt of a conversation measures the same messages again.
-_KEPT, _SHORT = 4_096, 1_000
+#: An estimator remembers texts with this many characters in total, because each prompt of a conversation contains the
+#: same messages again. A longer text than `_LONGEST` is not remembered.
+_KEPT, _LONGEST = 2_000_000, 20_000
 
 
 def measure(text: str) -> Measure:
     """Count the characters and words of a text; the counts of messages and requests stay 0. A million ASCII characters
     take ten milliseconds."""
-    return _kept(text) if len(text) <= _SHORT else _measured(text)
-
-
-def _measured(text: str) -> Measure:
     plain = text.encode("ascii", "ignore")
     marks = len(plain.translate(None, delete=_LETTERS))
     dense = 0 if text.isascii() else sum(map(len, _DENSE.findall(text)))
@@ -55,24 +50,20 @@ def _measured(text: str) -> Measure:
     return Measure(len(plain) - marks, marks, words, dense, len(text) - len(plain) - dense)
 
 
-_kept = lru_cache(maxsize=_KEPT)(_measured)
-
-
 def measure_request(request: RunRequest) -> Measure:
     """Measure everything that is sent to a vendor."""
-    found = Measure(
+    texts = request.texts
+    found = measure(" ".join(texts))
+    return Measure(
+        letters=found.letters - (len(texts) - 1),  # without the spaces between the texts
+        marks=found.marks,
+        words=found.words,
+        dense=found.dense,
+        others=found.others,
         messages=1 + sum(1 + len(turn.outputs) for turn in request.turns),
         requests=1,
         pictures=sum(len(turn.images) for turn in request.turns),
     )
-    texts = [request.system, request.changing, request.now]
-    for turn in request.turns:
-        texts += turn.texts
-    for tool in request.tools:
-        texts.append(json.dumps([tool.name, tool.description, tool.parameters], ensure_ascii=False, default=dict))
-    for text in texts:
-        found += measure(text)
-    return found
 
 
 class Estimator:
@@ -80,6 +71,8 @@ class Estimator:
 
     def __init__(self, weights: Sequence[float] = DEFAULT_WEIGHTS) -> None:
         self._weights = tuple(weights[: len(DEFAULT_WEIGHTS)])
+        self._known: dict[str, int] = {}
+        self._characters = 0
 
     @property
     def message_tokens(self) -> float:
@@ -89,16 +82,32 @@ class Estimator:
     def tokens(self, text: str) -> int:
         """Return an estimate of the tokens of a text, which is more often too high than too low; 0 for an empty
         text."""
-        return self.of(measure(text))
+        tokens = self._known.get(text)
+        if tokens is None:
+            tokens = self.of(measure(text))
+            if len(text) <= _LONGEST:
+                self._characters += len(text)
+                if self._characters > _KEPT:
+                    self._known.clear()
+                    self._characters = len(text)
+                self._known[text] = tokens
+        return tokens
+
+    def tokens_of_each(self, texts: Sequence[str]) -> list[int]:
+        known = self._known
+        return [known[text] if text in known else self.tokens(text) for text in texts]
 
     def of(self, found: Measure) -> int:
         counted: float = sum(map(mul, self._weights, sizes(found)))
         return math.ceil(counted - _HAIR) + found.pictures * PICTURE_TOKENS
 
 
+_DEFAULT = Estimator()
+
+
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text by its kinds of characters, for any model."""
-    return Estimator().tokens(text)
+    return _DEFAULT.tokens(text)
 
 
 def sizes(found: Measure) -> tuple[int, ...]:
@@ -155,7 +164,12 @@ _ENOUGH, _FORESEEN = 30, (1.0, 1.05)
 
 def estimator_of(calibration: Calibration | None) -> Estimator:
     """Return the estimator of a model; without a calibration, the default one."""
-    return Estimator(calibration.weights) if calibration and len(calibration.weights) == _STORED else Estimator()
+    return _estimator(calibration.weights) if calibration and len(calibration.weights) == _STORED else _DEFAULT
+
+
+@lru_cache(maxsize=16)
+def _estimator(weights: Sequence[float]) -> Estimator:
+    return Estimator(weights)
 
 
 def learn(calibration: Calibration | None, model: str, measure: Measure, tokens: int) -> Calibration:

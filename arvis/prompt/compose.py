@@ -27,6 +27,7 @@ from arvis.prompt.history import (
     NO_TEXT,
     OPENING,
     Line,
+    Lines,
     Overheard,
     alternating,
     clock_line,
@@ -124,6 +125,7 @@ class Ingredients:
     now: int
     zone: str = "UTC"
     estimator: Estimator = field(default_factory=Estimator)
+    lines: Lines = field(default_factory=Lines)
     #: The text of the chosen skills.
     skills: str = ""
     recall: Remembered = NOTHING
@@ -280,7 +282,7 @@ class _Sheet:
         self._given = given
         self._count = given.estimator.tokens
         self._per_message = math.ceil(given.estimator.message_tokens)
-        self._costs: dict[str, int] = {}
+        self._empty_line = given.estimator.tokens("\n\n")
         self.layers = dict.fromkeys(LAYERS, 0)
         # After a model refused a prompt as too long, the next prompt gets half of the tokens.
         part = 2 if given.shrunk else 1
@@ -389,11 +391,12 @@ class _Sheet:
         """Return the newest messages of the history that fit into `room`, followed by `aside` and `current`. The second
         value is the number of returned messages of the history."""
         given = self._given
-        day = self._count("[2000-01-01]\n")
-        newest_first = (self._line(message) for message in reversed(given.history))
         unasked = Line("user", OPENING, 0)
-        room -= day + self._talk_cost([unasked])
-        kept = newest_that_fit(newest_first, room, lambda line: self._cost(line.text) + self._per_message + day)
+        lines = self._past_lines()
+        day = self._count("[2000-01-01]\n")
+        besides = self._empty_line + self._per_message + day
+        costs = [cost + besides for cost in given.estimator.tokens_of_each([line.text for line in lines])]
+        kept = lines[newest_that_fit(lines, costs, room - day - self._talk_cost([unasked])) :]
         opening = [unasked] if kept and kept[0].role != "user" else []
         said = [*opening, *dated(kept, [*aside, *current], given.zone)]
         end = len(opening) + len(kept)
@@ -410,20 +413,28 @@ class _Sheet:
         """Return the tokens that remain up to `limit` after the layers that were added so far."""
         return limit - sum(self.layers.values())
 
-    def _line(self, message: PastMessage | StoredMessage) -> Line:
-        line = line_of(message, group=self._given.group)
+    def _line(self, message: StoredMessage) -> Line:
+        return self._extended(message, line_of(message, group=self._given.group))
+
+    def _past_lines(self) -> list[Line]:
+        history = self._given.history
+        lines = self._given.lines.of(history, group=self._given.group)
+        if self._given.extras.added:
+            lines = [self._extended(message, line) for message, line in zip(history, lines, strict=True)]
+        return lines
+
+    def _extended(self, message: PastMessage | StoredMessage, line: Line) -> Line:
         added = self._given.extras.added.get(message.id)
         return line if added is None else line_with(line, added)
 
     def _cost(self, text: str) -> int:
-        """Return the tokens of a text and of the empty line after it. The result is cached, because most texts are
-        counted twice."""
-        if text not in self._costs:
-            self._costs[text] = self._count(f"{text}\n\n") if text else 0
-        return self._costs[text]
+        """Return the tokens of a text and of the empty line after it."""
+        return self._count(text) + self._empty_line if text else 0
 
     def _talk_cost(self, lines: Sequence[Line]) -> int:
-        return sum(self._cost(line.text) + self._per_message for line in lines)
+        return sum(map(self._count, [line.text for line in lines])) + len(lines) * (
+            self._empty_line + self._per_message
+        )
 
 
 def taint_of_asked(messages: Sequence[StoredMessage]) -> Taint:
@@ -437,7 +448,7 @@ def taint_of_asked(messages: Sequence[StoredMessage]) -> Taint:
 def _taint_of_talk(given: Ingredients, left_out: int, *, overheard: bool) -> Taint:
     """Return the taint of the messages in the prompt."""
     messages: list[PastMessage | StoredMessage] = [*given.history[left_out:], *given.current]
-    taint = taint_of_asked(given.current).union(*(message.taint for message in messages))
+    taint = taint_of_asked(given.current).union(*[message.taint for message in messages])
     people = overheard or any(each.principal_id != given.asker for each in messages if each.role is Role.USER)
     outside = {Label.TOOLS} if given.extras.outside else CLEAN
     return taint | ({Label.PEOPLE} if people else CLEAN) | outside

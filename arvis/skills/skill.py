@@ -50,10 +50,6 @@ def compile_any(patterns: Sequence[str]) -> Matches:
         return _always
 
 
-#: `compile_any` with a cache. Most turns use the same skills, so they need the same combined pattern.
-compile_once = lru_cache(maxsize=16)(compile_any)
-
-
 def _compile(pattern: str) -> Matches:
     options = re2.Options()
     options.case_sensitive = False
@@ -283,7 +279,9 @@ def choose(
     """Choose the skills that match the message best, best first. A skill is skipped if it would exceed `MOST_TOKENS`.
     `earlier` contains the earlier messages, oldest first, and `tools` the names of the agent's tools. `estimate` counts
     the tokens of a text."""
-    ranked = ranking([skill for skill in skills if usable(skill, tools)], message, earlier)
+    ranked = ranking([each for each in skills if not each.required_tools or usable(each, tools)], message, earlier)
+    if not ranked:
+        return NOTHING
     slugs: list[str] = []
     parts, left = [_HEADING], MOST_TOKENS - estimate(_HEADING)
     for skill in ranked:
@@ -299,12 +297,22 @@ def choose(
 def ranking(skills: Iterable[Skill], message: str, earlier: Sequence[str]) -> list[Skill]:
     """Return the skills that match, best first; skills with the same score are ordered by slug."""
     candidates = tuple(skills)
-    may_match = compile_once(tuple(pattern.text for skill in candidates for pattern in skill.patterns))
+    may_match, keywords = _of_all(candidates)
     texts = [(1.0, prepared(message, may_match))]
     texts += [(_EARLIER, prepared(text, may_match)) for text in earlier[-_EARLIER_TURNS:]]
+    # Most messages match no skill, and this test needs much less time than the scores.
+    if not any(text.may_match or [word for word in keywords if word in text.lowered] for _, text in texts):
+        return []
     scores = [(sum(weight * score(skill, each) for weight, each in texts), skill) for skill in candidates]
     found = [(points, skill) for points, skill in scores if points > 0]
     return [skill for _, skill in sorted(found, key=lambda each: (-each[0], each[1].slug))]
+
+
+@lru_cache(maxsize=16)
+def _of_all(skills: tuple[Skill, ...]) -> tuple[Matches, Sequence[str]]:
+    """Return the combined test of all patterns, and all keywords. Cached, because most turns use the same skills."""
+    patterns = [pattern.text for skill in skills for pattern in skill.patterns]
+    return compile_any(patterns), [word for skill in skills for word in skill.keywords]
 
 
 @dataclass(frozen=True, slots=True)

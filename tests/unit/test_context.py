@@ -181,7 +181,7 @@ def test_the_turns_own_messages_always_go_in() -> None:
 
 
 def test_what_the_window_itself_cannot_hold_is_cut_in_the_middle() -> None:
-    given = ingredients(current=[current("begin " + "x" * 100_000 + " end")], budget=Budget(8_192, 96_000))
+    given = ingredients(current=[current("begin " + "x" * 90_000 + " end")], budget=Budget(8_192, 96_000))
     prompt = compose(given)
     assert prompt.turns[0].content.startswith("begin x")
     assert prompt.turns[0].content.endswith("x end")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.graphs.agent.input import LONGEST, examine, injection, rate, sanitise, spam
+from arvis.graphs.agent.input import examine, injection, rate, spam
+from arvis.prompt.cleaning import LONGEST, sanitise
 
 NOW = 1_800_000_000_000
 

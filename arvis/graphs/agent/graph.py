@@ -9,7 +9,7 @@ does not fit into the prompt, it is compacted within the turn. So no message lea
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ from arvis.graphs.agent.completion import CHECK_NEW_MESSAGES, EXPLICIT, RULES, C
 from arvis.graphs.agent.files import FileNode, FileRules, is_voice, unsettled
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
 from arvis.graphs.agent.plugins import Brought, Extending
-from arvis.graphs.agent.prompt import CallingAgent, CallLimits, PreparedCall, PromptBuilder, PromptInputs, written
+from arvis.graphs.agent.prompt import CallingAgent, CallLimits, PreparedCall, PromptBuilder, PromptInputs
 from arvis.graphs.agent.steering import (
     arrived_during_turn,
     head_of_turn,
@@ -51,6 +51,7 @@ from arvis.messaging.streaming import Showing
 from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
 from arvis.prompt import Prompt, Round, behind, fit_rounds, taint_of_asked, turns_of
+from arvis.prompt.history import line_of
 from arvis.skills import Skill
 from arvis.tasks.rounds import Rounds, load_rounds
 from arvis.tasks.state import AgentState, WorkState, load_pictures, pictures_of
@@ -160,7 +161,7 @@ class _Nodes:
         context.record(touch, prompt.recalled, context.now())
         call = _prepared(state, extended, prompt, limits, brought, messages=turn.current)
         return Next(
-            call.to_json(),
+            call,
             **changes(
                 AgentState,
                 prompt={"tokens": dict(prompt.layers), "left_out": prompt.left_out},
@@ -174,7 +175,8 @@ class _Nodes:
 
     async def call_model(self, context: NodeContext) -> Decision:
         """Call the model and stream its text. A receipt is stored for every request to a vendor."""
-        state, call = AgentState.from_json(context.state), PreparedCall.from_json(context.value)
+        state, value = AgentState.from_json(context.state), context.value
+        call = value if isinstance(value, PreparedCall) else PreparedCall.from_json(value)
         if call is None:
             return Goto(PREPARE)  # an earlier version of Arvis composed this prompt
         # The model may not call tools if the rounds are used up, or if it repeated the same calls.
@@ -251,8 +253,9 @@ class _Nodes:
         specs = await self._specs(context, call.agent.tools)
         fitted = fit_rounds(used, call.room, estimator_of(call.calibration), call.most)
         made = self._manner.shown(fitted, off=off)
-        *earlier, newest = (Turn(role, text, messages=tuple(ids)) for role, text, ids in call.turns)
-        newest = replace(newest, images=await load_pictures(self._store, call.pictures))
+        *earlier, newest = call.turns
+        if call.pictures:
+            newest = replace(newest, images=await load_pictures(self._store, call.pictures))
         return RunRequest(
             system=call.system,
             changing=call.changing,
@@ -273,7 +276,10 @@ class _Nodes:
         """Return the finished rounds with their full outputs."""
         if not rounds.count:
             return []
-        as_written = partial(written, group=group)
+
+        def as_written(message: StoredMessage) -> str:
+            return line_of(message, group=group).text
+
         return await self._store.read(load_rounds, context.execution, rounds, self._tools.secrets.open, as_written)
 
     async def _call(
@@ -285,7 +291,7 @@ class _Nodes:
             answer = await self._caller.call(
                 context,
                 request,
-                spender=call.payer,
+                spender=call.spender,
                 model=call.agent.model,
                 fallbacks=call.agent.fallbacks,
                 on_text=showing.add if audience is not None else unheard,
@@ -307,14 +313,14 @@ def _prepared(
 ) -> PreparedCall:
     """Return the call. `messages` are all messages that the turn answers, including those that follow a round in the
     prompt."""
-    run, calibration = state.run, limits.calibration
+    run = state.run
     pictures = list(run.pictures) if run is not None else pictures_of(messages)
     return PreparedCall(
         agent=CallingAgent.of(turn.agent),
         system=prompt.system,
         changing=prompt.changing,
         now=prompt.now,
-        turns=[[each.role, each.content, list(each.messages)] for each in prompt.turns],
+        turns=prompt.turns,
         pictures=pictures[-1 if state.shrunk else 0 :],
         voice=any(is_voice(message) for message in messages),
         newest=run.audience if run is not None else prompt.read[-1],
@@ -322,8 +328,8 @@ def _prepared(
         reply=limits.budget.reply,
         room=prompt.rounds_room,
         most=prompt.rounds_most,
-        counts=asdict(calibration) if calibration is not None else None,
-        spender=asdict(turn.spender),
+        calibration=limits.calibration,
+        spender=turn.spender,
         plugins=brought.promise,
     )
 

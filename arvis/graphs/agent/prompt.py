@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass
-from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.messages import Role
 from arvis.domain.money import Spender
+from arvis.domain.runs import Turn
 from arvis.domain.tools import ToolSpec
 from arvis.extensions import risky_tools
 from arvis.graphs.agent.completion import EXPLICIT
-from arvis.graphs.agent.input import sanitise
 from arvis.graphs.agent.steering import way_of
 from arvis.graphs.context import TurnContext
 from arvis.llm import Runner
@@ -24,14 +24,14 @@ from arvis.llm.tokens import estimator_of
 from arvis.ports.conversations import Calibration
 from arvis.prompt import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules
 from arvis.prompt.compose import LONGEST_REPLY
-from arvis.prompt.history import line_of
+from arvis.prompt.history import Lines
 from arvis.services.agents import conductor_rules
 from arvis.skills import Skill, choose
 
 # -- the prepared call -------------------------------------------------------------------------------------------------
 #
-# The node `prepare` passes the call to the node `call_model` as plain JSON. So a visit of `call_model` after a crash
-# makes the same call again.
+# The node `prepare` passes the call to the node `call_model`. If a commit comes between them, the call is stored as
+# JSON, so that a visit of `call_model` after a crash makes the same call again.
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,14 @@ class CallingAgent:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """A composed prompt and its limits. The rounds are not included: they are read when the call is made. The names of
-    the fields are stored as keys."""
+    """A composed prompt and its limits. The rounds are not included: they are read when the call is made."""
 
     agent: CallingAgent
     #: The part of the system prompt that is the same in every turn, the part that changes, and the line with the time.
     system: str
     changing: str
     now: str
-    #: The role, the text and the message ids of each message of the prompt.
-    turns: Sequence[Sequence[Any]]
+    turns: Sequence[Turn]
     #: The id of the message to whose sender the reply is streamed.
     newest: str | None
     #: True if several people write in the conversation.
@@ -80,9 +78,9 @@ class PreparedCall:
     reply: int
     room: int
     most: int
-    #: The token calibration of the model (`Calibration` as JSON).
-    counts: Mapping[str, Any] | None
-    spender: Mapping[str, Any]
+    #: The token counts of the model.
+    calibration: Calibration | None
+    spender: Spender
     #: The plugins that read the reply, and the attributes that the reply must have.
     plugins: Mapping[str, Any] | None = None
     pictures: Sequence[Sequence[str]] = ()
@@ -96,27 +94,31 @@ class PreparedCall:
         if "most" not in kept:
             return None
         known = {name: kept[name] for name in cls.__slots__ if name in kept}
-        return cls(**{**known, "agent": CallingAgent(**kept["agent"])})
+        counts = kept["counts"]
+        return cls(
+            **{
+                **known,
+                "agent": CallingAgent(**kept["agent"]),
+                "turns": [Turn(role, text, messages=tuple(ids)) for role, text, ids in kept["turns"]],
+                "calibration": counts and Calibration(**{**counts, "weights": tuple(counts["weights"])}),
+                "spender": Spender(**kept["spender"]),
+            }
+        )
 
     def to_json(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in self.__slots__} | {"agent": asdict(self.agent)}
-        return kept if self.plugins is not None else {name: kept[name] for name in kept if name != "plugins"}
+        kept = {name: getattr(self, name) for name in self.__slots__ if name not in {"calibration", "plugins"}}
+        return {
+            **kept,
+            "agent": asdict(self.agent),
+            "turns": [[each.role, each.content, list(each.messages)] for each in self.turns],
+            "counts": asdict(self.calibration) if self.calibration is not None else None,
+            "spender": asdict(self.spender),
+            **({"plugins": self.plugins} if self.plugins is not None else {}),
+        }
 
-    @property
-    def calibration(self) -> Calibration | None:
-        return None if self.counts is None else Calibration(**{**self.counts, "weights": tuple(self.counts["weights"])})
-
-    @property
-    def payer(self) -> Spender:
-        return Spender(**self.spender)
-
-
-_Message = TypeVar("_Message", PastMessage, StoredMessage)
 
 #: The number of earlier messages of people that the choice of skills takes into account.
 _EARLIER = 2
-#: The mark at the end of a message that was cut because it is too long for the prompt.
-_CUT_HERE = "[The message is longer; the rest was left out. Tell the person.]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,7 @@ class PromptBuilder:
     def __init__(self, *, runner: Runner, zone: str) -> None:
         self._runner = runner
         self._zone = zone
+        self._lines = Lines()
 
     def limits(self, turn: TurnContext) -> CallLimits:
         """Give the stored cooldowns and calibrations to the runner, and return the limits of a call by this agent."""
@@ -171,12 +174,13 @@ class PromptBuilder:
             Ingredients(
                 agent=agent,
                 rules="\n\n".join(filter(None, [rules, brought.rules])),
-                history=[_clean(message) for message in turn.history],
-                current=[_clean(message) for message in turn.current],
+                history=turn.history,
+                current=turn.current,
                 budget=limits.budget,
                 now=brought.now,
                 zone=first_zone(agent.timezone, self._zone),
                 estimator=estimator,
+                lines=self._lines,
                 skills=choose(brought.skills, message, earlier, agent.tools, estimator.tokens).text,
                 recall=turn.recall,
                 summaries=turn.summaries,
@@ -203,17 +207,3 @@ def _others(turn: TurnContext) -> list[Agent]:
         if agent.id in turn.reachable
         or (agent.allow_users is None and risky_tools(agent.tools).issubset(turn.agent.tools))
     ]
-
-
-def written(message: StoredMessage, *, group: bool) -> str:
-    """Return the text that the prompt contains for a message which arrived while the turn ran."""
-    return line_of(_clean(message), group=group).text
-
-
-def _clean(message: _Message) -> _Message:
-    """Return the message without invisible characters; the stored message stays unchanged."""
-    if message.role is not Role.USER:
-        return message
-    clean = sanitise(message.content)
-    text = f"{clean.text}\n{_CUT_HERE}" if clean.truncated else clean.text
-    return message if text == message.content else replace(message, content=text)

@@ -19,7 +19,6 @@ from arvis.engine.graph import Decision, Goto, Next, NodeContext, Repeat
 from arvis.engine.state import changes
 from arvis.graphs.agent.files import unsettled
 from arvis.graphs.agent.graph import may_compact, outgrown
-from arvis.graphs.agent.input import sanitise
 from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
 from arvis.graphs.context import TurnContext, scopes_for
 from arvis.graphs.planning import prompts
@@ -29,6 +28,7 @@ from arvis.graphs.planning.state import ENVIRONMENT, MEMORY, PLAN_RETRIEVAL, Bou
 from arvis.memory import Recall, recall, touch
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import Prompt
+from arvis.prompt.cleaning import sanitise
 from arvis.prompt.history import file_text
 from arvis.prompt.tool_rounds import fair_share
 from arvis.skills import Skill
