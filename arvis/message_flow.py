@@ -12,7 +12,7 @@
     10 call the model      graphs/agent/graph.py    call_model; its tools: graphs/agent/tools.py use_tools
     11 parse the reply     actions/turn_end.py      parse_reply
     12 apply and store     actions/turn_end.py      TurnEnd.end_walk; commit 2 with 14
-    13 send                delivery/deliverer.py    Deliverer.run; commit 3
+    13 send                delivery/deliverer.py    Deliverer.run, commit 3; on the web Deliverer.show, without a commit
     14 end the job         engine/lifecycle.py      complete
 
 Steps 1, 2, 4 and 8 are one commit, without a model call; step 3 follows this commit. `MessageFlow.run` does steps 5 to
@@ -114,7 +114,7 @@ class MessageFlow:
             return Fail("broken", broken.what)
         if ended is not None:
             self._publish_end(execution, ended)
-        return Done()  # the commit has queued the delivery (step 13)
+        return Done()  # the commit has stored the delivery (step 13)
 
     def _publish_end(self, execution: Execution, ended: TurnResult) -> None:
         """Publish the events about the commit in which an execution has ended or begun to wait."""

@@ -134,6 +134,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
         lease_seconds=settings.lease_seconds,
         boot=base.folder.boot_id,
         node=base.folder.node_id,
+        sent=deliverer.show,
     )
     forget = base.bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
     await base.store.write(owner_alerts.choose_place, base.config.alert_channel, base.clock.now())

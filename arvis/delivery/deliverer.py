@@ -4,6 +4,8 @@ Some platforms accept a delivery undivided, and show it only once even if it is 
 these platforms, one commit after the send is enough. For all other platforms the delivery is divided into parts, and
 each part is recorded before it is sent (`sender.py`), so that an interrupted send is detected. If a delivery fails, its
 final state, an incident for the agent and an alert for the owner are stored.
+
+A delivery that was stored as sent has no job: `show` shows it to the clients that are connected.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from arvis.domain.messages import Address, Delivery, DeliveryState
 from arvis.domain.platforms import ChannelStatus, Part, PartState, Piece
 from arvis.messaging.owner_alerts import alert_dead_letter
 from arvis.ports.clock import Clock
-from arvis.ports.connector import Connector, Guarantee, SendError
+from arvis.ports.connector import Connector, Guarantee, SendError, ShowsStored
 from arvis.ports.store import Store, Transaction
 from arvis.tasks import deadlines
 
@@ -132,6 +134,27 @@ class Deliverer:
         self._since = clock.now()
         #: The time (ms) of the first failure in this process, for each delivery (by id) that still fails.
         self._failing: dict[str, int] = {}
+        self._marking: set[asyncio.Task[None]] = set()
+
+    def show(self, deliveries: Sequence[Delivery]) -> None:
+        """Show deliveries that a commit has stored as sent."""
+        for delivery in deliveries:
+            if self._late_replies.may_be_overdue(delivery):
+                task = asyncio.create_task(self._show_marked(delivery))
+                self._marking.add(task)
+                task.add_done_callback(self._marking.discard)
+            else:
+                self._show(delivery)
+
+    async def _show_marked(self, delivery: Delivery) -> None:
+        connector = self._connector_of(delivery.address)
+        self._show(delivery if connector is None else await self._marked_if_late(connector, delivery))
+
+    def _show(self, delivery: Delivery) -> None:
+        connector = self._connector_of(delivery.address)
+        if isinstance(connector, ShowsStored):
+            connector.show(delivery)
+        self._announce_settled(delivery)
 
     async def run(self, job: Job) -> JobResult:
         if (delivery := job.delivery) is None:

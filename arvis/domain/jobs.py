@@ -9,7 +9,8 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
-from arvis.domain.messages import Address, Delivery
+from arvis.domain.executions import Cursor, Execution
+from arvis.domain.messages import Address, Delivery, StoredMessage
 
 #: The milliseconds that one priority class adds to a job's rank. Jobs run in the order of rank: arriving one minute
 #: earlier has the same effect as being one class more urgent.
@@ -156,6 +157,15 @@ class NewJob:
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """A new execution as it was stored, with its position and the messages that it answers."""
+
+    execution: Execution
+    cursor: Cursor
+    messages: list[StoredMessage]
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A row of the queue. Times in ms. The result of a job is accepted only if `owner` and `claim` still match the
     row."""
@@ -196,6 +206,9 @@ class Job:
     followers: int = 0
     #: The delivery to send. Set only in jobs that a claim returns.
     delivery: Delivery | None = None
+    #: The execution to advance, if it was begun in the commit that claims the job. Set only in jobs that a claim
+    #: returns.
+    begun: Begun | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ class Engine:
         stay stored. Raise `LeaseLost` if another process has the job now; the steps since the last commit are then
         lost.
         """
-        loaded = await self._store.read(lifecycle.load, job.execution_id or "", self._graph_of, self._clock.now())
+        loaded = await self._store.read(lifecycle.load, job, self._graph_of, self._clock.now())
         if loaded is None:
             raise ExecutionError(f"There is no execution {job.execution_id}")
         if loaded.execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}:

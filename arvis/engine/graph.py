@@ -16,6 +16,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol
 from arvis.domain.dataclass import dataclass
 from arvis.domain.events import Event
 from arvis.domain.executions import Answer, Cursor, Effect, EffectState, Execution, WaitKind
+from arvis.domain.messages import StoredMessage
 from arvis.ports.store import Transaction
 
 
@@ -332,7 +333,7 @@ class Call(_Decision):
 Decision = Next | Goto | Repeat | End | Fail | SwitchGraph | Pause | Call
 Node = Callable[[NodeContext], Awaitable[Decision]]
 Edge = str | Sequence[str] | Callable[[Mapping[str, Any], Any], str | Sequence[str]]
-Opening = Callable[[Transaction, Execution, int], Any]
+Opening = Callable[[Transaction, Execution, int, Sequence[StoredMessage] | None], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +401,8 @@ class Graph:
     counts_visits: bool = False
     #: The maximum number of visits of one node in a row.
     max_repeats: int = 40
-    #: A script that reads the rows for the first node, in the transaction that reads the execution.
+    #: A script that reads the rows for the first node, in the transaction that reads the execution. It gets the messages
+    #: of the execution if they are known.
     opening: Opening | None = None
     #: The gates by name.
     gates: Mapping[str, Gate] = field(default_factory=dict)

@@ -6,7 +6,7 @@ parts of their callers' transactions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -24,7 +24,7 @@ from arvis.domain.executions import (
     WaitKind,
 )
 from arvis.domain.jobs import CALLED, Done, Job, JobStatus, NewJob, Settlement, Snooze
-from arvis.domain.messages import MessageStatus
+from arvis.domain.messages import MessageStatus, StoredMessage
 from arvis.engine.graph import Graph, Write
 from arvis.engine.unit_of_work import ExecutionUpdate, new_execution
 from arvis.ports.store import Transaction
@@ -222,7 +222,13 @@ class Loaded:
 Drawn = Callable[[Transaction, Execution], Graph | None]
 
 
-def load(tx: Transaction, execution_id: str, graph_of: Drawn, now: int) -> Loaded | None:
+def load(tx: Transaction, job: Job, graph_of: Drawn, now: int) -> Loaded | None:
+    """Return the execution of a job; None if there is none."""
+    if (begun := job.begun) is not None:
+        graph = graph_of(tx, begun.execution)
+        opened = _open(tx, begun.execution, graph, now, begun.messages)
+        return Loaded(begun.execution, [begun.cursor], [], [], opened, graph)
+    execution_id = job.execution_id or ""
     execution = tx.executions.get(execution_id)
     if execution is None:
         return None
@@ -233,17 +239,19 @@ def load(tx: Transaction, execution_id: str, graph_of: Drawn, now: int) -> Loade
         tx.executions.cursors(execution_id),
         [] if fresh else tx.waits.of_execution(execution_id),
         tx.executions.effects(execution_id),
-        _open(tx, execution, graph, now) if fresh else None,
+        _open(tx, execution, graph, now, None) if fresh else None,
         graph,
         0 if fresh or graph is None or not graph.counts_visits else tx.executions.visited(execution_id),
     )
 
 
-def _open(tx: Transaction, execution: Execution, graph: Graph | None, now: int) -> Any:
+def _open(
+    tx: Transaction, execution: Execution, graph: Graph | None, now: int, messages: Sequence[StoredMessage] | None
+) -> Any:
     """Return the rows for the first node of an execution; None if its graph has no `opening`."""
     if graph is None or graph.opening is None or execution.status is not ExecutionStatus.RUNNING:
         return None
-    return graph.opening(tx, execution, now)
+    return graph.opening(tx, execution, now, messages)
 
 
 def commit(tx: Transaction, job: Job, update: ExecutionUpdate, effect: Effect | None) -> None:

@@ -18,7 +18,7 @@ from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Taint
 from arvis.domain.workflows import RESULTS
 from arvis.memory import Recall, recall
-from arvis.ports.conversations import Calibration
+from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
 from arvis.prompt import Overheard
 from arvis.tasks.access import asker_of, caller_limits, may_reach, spender_of, taint_of_authors
@@ -50,7 +50,7 @@ class TurnContext(TurnMessages):
     """The agent, the messages and all other rows that the prompt of a turn needs."""
 
     conversation: Conversation
-    history: list[PastMessage]
+    history: Sequence[PastMessage]
     summaries: Sequence[Compaction]
     recall: Recall
     agents: Sequence[Agent]
@@ -70,6 +70,13 @@ class TurnContext(TurnMessages):
     reachable: frozenset[str] = frozenset()
 
     @property
+    def size(self) -> Size | None:
+        """The size of the conversation, or None if `history` is not the whole conversation since its last summary."""
+        if self.run or not 0 < len(self.history) < HISTORY_ROWS:
+            return None
+        return Size(len(self.history), sum([message.tokens for message in self.history]))
+
+    @property
     def asker(self) -> str | None:
         return self.current[-1].principal_id
 
@@ -82,12 +89,15 @@ class TurnContext(TurnMessages):
         return not self.run and (not self.conversation.direct or len(people) > 1)
 
 
-def load_turn_messages(tx: Transaction, execution: Execution) -> TurnMessages:
+def load_turn_messages(
+    tx: Transaction, execution: Execution, known: Sequence[StoredMessage] | None = None
+) -> TurnMessages:
+    """Return the agent and the messages of a turn; `known` are the messages if the caller has them."""
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     if agent is not None and is_run(execution):
         person = tx.principals.get(execution.principal_id) if execution.principal_id is not None else None
         return TurnMessages(_as_given(agent, execution), messages_of(execution, person))
-    current = tx.messages.of_turn(execution.id)
+    current = tx.messages.of_turn(execution.id) if known is None else [*known]
     if agent is None or not current:
         raise ExecutionError(f"The turn {execution.id} has no agent or no messages")
     return TurnMessages(agent, current)
@@ -129,8 +139,11 @@ def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnContext:
-    asked = load_turn_messages(tx, execution)
+def load_turn_context(
+    tx: Transaction, execution: Execution, now: int, messages: Sequence[StoredMessage] | None = None
+) -> TurnContext:
+    """Read the rows of a turn; `messages` are its messages if the caller has them."""
+    asked = load_turn_messages(tx, execution, messages)
     agent, newest, run = asked.agent, asked.current[-1], is_run(execution)
     state = WorkState.from_json(execution.state)
     conversation = tx.conversations.get(state.conversation)
@@ -140,7 +153,7 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
     # workflow continues the conversation.
     alone = run or (state.task or RESULTS) != RESULTS
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
-    history = history_of(execution) if run else []
+    history: Sequence[PastMessage] = history_of(execution) if run else ()
     if not alone:
         history = tx.messages.history(conversation.id, HISTORY_ROWS)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)

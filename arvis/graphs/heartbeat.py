@@ -393,7 +393,7 @@ def _same(before: str, now: str) -> bool:
 # -- scripts -----------------------------------------------------------------------------------------------
 
 
-def load_open_work(tx: Transaction, execution: Execution, now: int) -> OpenWork:
+def load_open_work(tx: Transaction, execution: Execution, now: int, _: object = None) -> OpenWork:
     state = HeartbeatState.from_json(execution.state)
     agent, conversation = tx.agents.get(state.agent), tx.conversations.get(state.conversation)
     if agent is None or conversation is None:

@@ -308,7 +308,11 @@ def deliver(
     files: Sequence[OutgoingFile] = (),
 ) -> None:
     """Add the delivery of a message: a row, and a job in the lane of the address. `answers` are the ids of the answered
-    messages."""
+    messages.
+
+    A delivery on the web is complete when it is stored, because clients request the deliveries that they have missed.
+    So it needs no job, except to notify other processes."""
+    at_once = tx.alone and message.address.platform == WEB
     delivery = Delivery(
         id=tx.new_id(),
         message_id=message.id,
@@ -319,7 +323,7 @@ def deliver(
         reply_to=message.reply_to,
         answers=tuple(answers),
         agent=agent.slug if agent else None,
-        state=DeliveryState.PENDING,
+        state=DeliveryState.SENT if at_once else DeliveryState.PENDING,
         created_at=now,
         reply_ref=message.platform_ref,
         execution_id=message.execution_id,
@@ -327,7 +331,8 @@ def deliver(
         files=tuple(files),
     )
     tx.deliveries.add(delivery)
-    tx.jobs.add(NewJob.deliver(message.address, priority, delivery_id=delivery.id, message_id=message.id), now)
+    if not at_once:
+        tx.jobs.add(NewJob.deliver(message.address, priority, delivery_id=delivery.id, message_id=message.id), now)
 
 
 #: The mark `[SILENT]` counts only at the start or the end of a text. Elsewhere the mark may be a quotation of other

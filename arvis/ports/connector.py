@@ -173,6 +173,15 @@ class Reserves(Protocol):
 
 
 @runtime_checkable
+class ShowsStored(Protocol):
+    """A connector whose deliveries count as sent when they are stored."""
+
+    def show(self, delivery: Delivery) -> None:
+        """Show a stored delivery to the clients that are connected now."""
+        ...
+
+
+@runtime_checkable
 class ShowsTyping(Protocol):
     @property
     def typing_seconds(self) -> float:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.jobs import Job, NewJob, Settlement
+from arvis.domain.messages import Delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,4 +199,8 @@ class Claimer(Protocol):
 
     def due(self, at: int) -> None:
         """Schedule a check of the queue for this time, because a job or the deadline of a wait is then due."""
+        ...
+
+    def sent(self, deliveries: Sequence[Delivery]) -> None:
+        """Show deliveries that a commit has stored as sent."""
         ...

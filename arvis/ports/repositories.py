@@ -76,13 +76,14 @@ class Messages(Protocol):
         """Reopen an ended turn for a retry: reset its messages, and hide the notice about its failure."""
         ...
 
-    def history(self, conversation_id: str, limit: int) -> list[PastMessage]:
+    def history(self, conversation_id: str, limit: int) -> Sequence[PastMessage]:
         """Return the newest `limit` messages that belong to ended turns and are not replaced by a summary, oldest
         first."""
         ...
 
-    def recent(self, conversation_id: str, principal_id: str, limit: int) -> list[int]:
-        """Return the times (ms) of this person's newest messages in the conversation, newest first."""
+    def recent(self, conversation_id: str, principal_id: str, limit: int, *, since: int = 0) -> list[int]:
+        """Return the times (ms), from `since` on, of this person's newest messages in the conversation, newest
+        first."""
         ...
 
     def label(self, message_id: str, taint: Taint) -> None:
@@ -243,7 +244,9 @@ class Deliveries(Protocol):
         the order of commits."""
         ...
 
-    def add(self, delivery: Delivery) -> None: ...
+    def add(self, delivery: Delivery) -> None:
+        """Add a delivery. If its state is `sent`, the store passes it to `Claimer.sent` after the commit."""
+        ...
 
     def get(self, delivery_id: str) -> Delivery | None: ...
 

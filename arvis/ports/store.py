@@ -56,6 +56,11 @@ R = TypeVar("R")
 
 class Transaction(Protocol):
     @property
+    def alone(self) -> bool:
+        """True if no other process uses the database."""
+        ...
+
+    @property
     def jobs(self) -> JobStore: ...
     @property
     def messages(self) -> Messages: ...

@@ -35,6 +35,7 @@ from arvis.domain.jobs import (
     Snooze,
     Unfinished,
 )
+from arvis.domain.messages import Delivery
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.queue.outages import PAUSE_SECONDS, RETRY_SECONDS, Contact, RetryingStore
@@ -179,7 +180,8 @@ class Handler(Protocol):
 
 class Queue:
     """The queue of one process, which runs jobs until it is stopped. `expire(tx, now)` answers questions whose deadline
-    has passed. `rescued(tx, jobs, now)` is a part of each commit that takes back jobs of dead processes."""
+    has passed. `rescued(tx, jobs, now)` is a part of each commit that takes back jobs of dead processes. `sent` shows
+    deliveries that a commit has stored as sent, so that they need no job."""
 
     def __init__(
         self,
@@ -195,6 +197,7 @@ class Queue:
         boot: str,
         node: str,
         rescued: Rescued = no_more,
+        sent: Callable[[Sequence[Delivery]], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._patient = RetryingStore(store=store, clock=clock)
@@ -224,6 +227,7 @@ class Queue:
             clock=clock,
             start=partial(self._on_loop, self._start),
             due=partial(self._on_loop, self._set_timer),
+            sent=partial(self._on_loop, sent),
             missed=partial(self._on_loop, self.look),
         )
 

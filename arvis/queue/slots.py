@@ -13,14 +13,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from arvis.domain.jobs import Job, Pool
+from arvis.domain.messages import Delivery
 from arvis.ports.clock import Clock
 from arvis.ports.job_store import Slots
 
 
 class SlotPool:
-    """The `Claimer` of one process. The callback `start` receives the claimed jobs, and `due` receives the time (ms) of
-    the next due job. `missed` is called if jobs may be waiting although slots are free. All three may be called on any
-    thread. `alone` is True if no other process adds jobs; then a slot that becomes free causes no claim while no job is
+    """The `Claimer` of one process. The callback `start` receives the claimed jobs, `due` receives the time (ms) of the
+    next due job, and `sent` receives deliveries that were stored as sent. `missed` is called if jobs may be waiting
+    although slots are free. All four may be called on any thread. `alone` is True if no other process adds jobs; then a slot that becomes free causes no claim while no job is
     ready."""
 
     def __init__(
@@ -35,6 +36,7 @@ class SlotPool:
         clock: Clock,
         start: Callable[[Sequence[Job]], None],
         due: Callable[[int], None],
+        sent: Callable[[Sequence[Delivery]], None],
         missed: Callable[[], None],
     ) -> None:
         self._workers = workers
@@ -46,6 +48,7 @@ class SlotPool:
         self._start = start
         self._missed = missed
         self.due = due
+        self.sent = sent
         self._alone = alone
         #: True if the last claim left slots of each kind unused, and no job became ready since.
         self._drained = False

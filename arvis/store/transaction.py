@@ -9,6 +9,7 @@ from typing import TypeVar
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.jobs import Job
+from arvis.domain.messages import Delivery
 from arvis.ports.job_store import Claimer, JobStore, Slots
 from arvis.ports.store import Transaction
 from arvis.store.repositories.accounts import SqlAccounts, SqlCooldowns, SqlVariables
@@ -74,6 +75,7 @@ class Claim:
     claimer: Claimer
     ended: Sequence[str]
     due_at: int | None
+    sent: Sequence[Delivery]
     #: The slots that were reserved for the claim, or None if the commit claims no jobs.
     reserved: Slots | None
     jobs: Sequence[Job] = ()
@@ -84,6 +86,8 @@ class Claim:
             self.claimer.deliver(self.reserved, self.ended, self.jobs if committed else None)
         if committed and self.due_at is not None:
             self.claimer.due(self.due_at)
+        if committed and self.sent:
+            self.claimer.sent(self.sent)
 
 
 class CommitUnknown(Exception):
@@ -102,9 +106,8 @@ def claim_and_commit(
         commit()
         return ()
     ended = tuple(notices.ended)
-    claim = Claim(
-        claimer, ended, notices.due_at, claimer.reserve(ended, more=notices.more) if notices.want_claim else None
-    )
+    reserved = claimer.reserve(ended, more=notices.more) if notices.want_claim else None
+    claim = Claim(claimer, ended, notices.due_at, notices.sent, reserved)
     try:
         if claim.reserved:
             claim.jobs = jobs.claim(claim.reserved, *claimer.lease())
@@ -182,3 +185,7 @@ class SqlTransaction:
     @property
     def completions(self) -> SqlCompletionRequests:
         return SqlCompletionRequests(self._session)
+
+    @property
+    def alone(self) -> bool:
+        return not self._session.locks_rows

@@ -319,3 +319,5 @@ class AgentState(WorkState):
     reminded: bool = stored(default=False, key="nudged")
     #: The findings of the input check, for the timeline.
     input: Mapping[str, Any] | None = None
+    #: The number and the tokens of the conversation's messages before this turn (`Size`), if it is known.
+    size: Sequence[int] = ()

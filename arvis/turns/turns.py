@@ -34,6 +34,7 @@ from arvis.graphs.compaction.scripts import compaction_due, enqueue, room_is_sho
 from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import deliver, notice
 from arvis.messaging.owner_alerts import note_place
+from arvis.ports.conversations import Size
 from arvis.ports.store import Transaction
 from arvis.services import graph_selection
 from arvis.services.billing import charge_turn
@@ -318,21 +319,35 @@ def end_turn(
         deliver(tx, reply, agent=agent, answers=answers, priority=execution.priority, now=now, files=files)
     if ending.status is MessageStatus.ANSWERED:
         repeat_questions(tx, execution, reply, now)
-    _compact_if_due(tx, execution, reply, agent, now)
+    _compact_if_due(tx, execution, [*asked, reply], agent, now, straight=straight)
     return asked
 
 
-def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage, agent: Agent | None, now: int) -> None:
-    """Queue a compaction of the conversation if its stored messages or the last prompt have become too long."""
+def _compact_if_due(
+    tx: Transaction,
+    execution: Execution,
+    said: Sequence[StoredMessage],
+    agent: Agent | None,
+    now: int,
+    *,
+    straight: bool,
+) -> None:
+    """Queue a compaction of the conversation if its stored messages or the last prompt have become too long. `said` are
+    the messages and the reply of the turn; `straight` is True if the turn has no other messages."""
+    reply, state = said[-1], AgentState.from_json(execution.state)
     conversation_id = reply.conversation_id
     if agent is None or conversation_id is None:
         return
-    state = AgentState.from_json(execution.state)
     ceiling = state.ceiling or agent.context_tokens
     if not ceiling:
         return
     layers = state.prompt.get("tokens", {})
-    due = compaction_due(tx.compactions.size(conversation_id), ceiling) or room_is_short(layers, reply.tokens, ceiling)
+    if straight and state.size:
+        messages, tokens = state.size
+        size = Size(messages + len(said), tokens + sum([message.tokens for message in said]))
+    else:
+        size = tx.compactions.size(conversation_id)
+    due = compaction_due(size, ceiling) or room_is_short(layers, reply.tokens, ceiling)
     if due and (conversation := tx.conversations.get(conversation_id)) is not None:
         enqueue(tx, conversation, agent, now, begun_by=execution.id)
 

@@ -13,6 +13,7 @@ import pytest
 
 from arvis.domain.errors import DatabaseAway, StoreError
 from arvis.domain.jobs import Job, JobKind, NewJob
+from arvis.domain.messages import Delivery
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
 from arvis.store.open import Database, bring_up_to_date, open_store
@@ -92,6 +93,9 @@ class TakingClaimer:
         return "boot-1", "node-1", NOW, NOW + 30_000
 
     def due(self, at: int) -> None:
+        pass
+
+    def sent(self, deliveries: Sequence[Delivery]) -> None:
         pass
 
 

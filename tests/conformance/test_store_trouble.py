@@ -17,6 +17,7 @@ import pytest
 
 from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
 from arvis.domain.jobs import Done, Job
+from arvis.domain.messages import Delivery
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
 from arvis.store.open import Database, open_store
@@ -237,6 +238,9 @@ class ToldClaimer:
 
     def due(self, at: int) -> None:
         self.due_at.append(at)
+
+    def sent(self, deliveries: Sequence[Delivery]) -> None:
+        raise AssertionError("no delivery was stored")
 
 
 async def test_a_claim_hears_whether_its_commit_failed(store: SqliteStore) -> None:

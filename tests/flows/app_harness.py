@@ -215,6 +215,7 @@ class AppHarness:
             lease_seconds=self._lease_seconds,
             boot=boot,
             node="node",
+            sent=deliverer.show,
         )
 
     async def _release(self, execution_id: str, address: Address) -> None:

@@ -159,7 +159,7 @@ class Town:
 
     # -- stored data ---------------------------------------------------------------------------------------
 
-    async def history(self) -> list[PastMessage]:
+    async def history(self) -> Sequence[PastMessage]:
         return await self.store.read(lambda tx: tx.messages.history(self.conversation, ALL))
 
     async def summaries(self) -> Sequence[Compaction]:

@@ -122,7 +122,7 @@ async def test_an_execution_that_goes_on_has_no_opening(store: Store) -> None:
     assert seen == ["the opening of main", None]
 
 
-def _opening(tx: Transaction, execution: Execution, now: int) -> str:
+def _opening(tx: Transaction, execution: Execution, now: int, messages: object) -> str:
     assert tx.executions.get(execution.id) == execution
     assert now > 0
     return f"the opening of {execution.graph}"

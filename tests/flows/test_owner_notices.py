@@ -5,7 +5,6 @@ from __future__ import annotations
 from arvis.domain.conversations import conversation_lane
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Fail, Job
-from arvis.domain.messages import PastMessage
 from arvis.graphs.compaction.scripts import enqueue, note_failure
 from arvis.ports.store import Transaction
 from tests.flows.app_harness import AppHarness
@@ -16,7 +15,7 @@ DAY = 86_400
 def fail(tx: Transaction, execution_id: str, now: int) -> None:
     execution = tx.executions.get(execution_id)
     assert execution is not None
-    history: list[PastMessage] = tx.messages.history(execution.state["conversation"], 10)
+    history = tx.messages.history(execution.state["conversation"], 10)
     note_failure(tx, execution, history, now, reason="auth", error="the key is refused")
 
 

@@ -72,6 +72,7 @@ class Kept:
             clock=SteppedClock(now=NOW),
             start=self.started.extend,
             due=lambda at: None,
+            sent=lambda deliveries: None,
             missed=self._miss,
         )
 

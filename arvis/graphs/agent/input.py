@@ -180,17 +180,21 @@ class Arrival:
     """The rows that the input check reads."""
 
     turn: TurnContext
-    #: The times (ms) of this person's newest messages in the conversation, newest first.
+    #: The times (ms) of this person's messages in the conversation in the last `_BURST_SPAN`, newest first.
     times: list[int]
     #: The size of the conversation.
     size: Size
 
 
-def load_arrival(tx: Transaction, execution: Execution, now: int) -> Arrival:
-    turn = load_turn_context(tx, execution, now)
+def load_arrival(
+    tx: Transaction, execution: Execution, now: int, messages: Sequence[StoredMessage] | None = None
+) -> Arrival:
+    turn = load_turn_context(tx, execution, now, messages)
     newest, conversation_id = turn.current[-1], turn.conversation.id
-    times = tx.messages.recent(conversation_id, newest.principal_id or "", _RECENT)
-    return Arrival(turn, times, tx.compactions.size(conversation_id))
+    # The turn may contain several messages of a burst, so the oldest of them decides.
+    since = min(message.created_at for message in turn.current) - _BURST_SPAN
+    times = tx.messages.recent(conversation_id, newest.principal_id or "", _RECENT, since=since)
+    return Arrival(turn, times, turn.size or tx.compactions.size(conversation_id))
 
 
 class InputNode:
@@ -235,6 +239,7 @@ class InputNode:
                 AgentState,
                 input={message_id: diagnostics.to_json() for message_id, diagnostics in found.items()},
                 taint=frozenset(taint),
+                size=[size.messages, size.tokens],
             ),
         )
 

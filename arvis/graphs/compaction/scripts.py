@@ -171,7 +171,7 @@ class Backlog:
     conversation: Conversation
     #: The size of all messages that are not summarised, and the newest and the oldest of these messages.
     size: Size
-    newest: list[PastMessage]
+    newest: Sequence[PastMessage]
     oldest: list[PastMessage]
     summaries: Sequence[Compaction]
     accounts: Sequence[Cooldown]

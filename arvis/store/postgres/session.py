@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from enum import Enum
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from psycopg import sql
 from psycopg.rows import DictRow, dict_row
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.messages import PastMessage
 from arvis.store.postgres.errors import failure, with_options
 from arvis.store.sql.session import IdMaker, Notices, PostgresDialect, Row, Snapshot, load_queries
 from arvis.store.transaction import CommitUnknown
@@ -156,6 +157,12 @@ class PostgresSession:
     def held(self, query: str, make: Callable[[Sequence[Row]], T], **parameters: Any) -> T:
         # Other processes change the tables, too, so nothing is held.
         return make(self.rows(query, **parameters))
+
+    def held_history(self, key: Hashable) -> None:  # noqa: ARG002 - the port's signature
+        return None
+
+    def hold_history(self, key: Hashable, messages: Sequence[PastMessage]) -> None:
+        """Do nothing, because other processes change the conversations, too."""
 
     def execute(self, query: str, **parameters: Any) -> int:
         return self._run(query, parameters).rowcount

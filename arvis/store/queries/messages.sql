@@ -62,16 +62,17 @@ UPDATE messages SET superseded = 1, turn = NULL
 WHERE execution_id = :execution_id AND role <> 'user' AND role <> 'progress' AND role = 'notice' AND superseded = 0;
 
 -- name: history
--- Only ended turns, in the order in which they ended (docs/adr/0009). The newest is first; the caller reverses the
--- rows.
+-- Only turns that ended after the turn `after`, in the order in which they ended (docs/adr/0009). The newest is first;
+-- the caller reverses the rows.
 SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files FROM messages
-WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL
+WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL AND turn > :after
 ORDER BY turn DESC, position DESC LIMIT :limit;
 
 -- name: recent_messages
 -- The newest messages by id, which is exact enough to detect a burst.
 SELECT created_at FROM (
-    SELECT created_at, principal_id FROM messages WHERE conversation_id = :conversation_id AND role = 'user'
+    SELECT created_at, principal_id FROM messages
+    WHERE conversation_id = :conversation_id AND role = 'user' AND id > :after
     ORDER BY id DESC LIMIT 30
 ) AS newest
 WHERE principal_id = :principal_id
@@ -170,10 +171,10 @@ RETURNING seq;
 -- name: add_delivery
 INSERT INTO deliveries (
     id, message_id, part, platform, connector, channel, thread, seq, content, reply_to, answers, agent, state,
-    created_at, reply_ref, execution_id, buttons, files
+    created_at, reply_ref, execution_id, buttons, files, settled_at, platform_id
 ) VALUES (
     :id, :message_id, :part, :platform, :connector, :channel, :thread, :seq, :content, :reply_to, :answers, :agent,
-    :state, :created_at, :reply_ref, :execution_id, :buttons, :files
+    :state, :created_at, :reply_ref, :execution_id, :buttons, :files, :settled_at, :platform_id
 );
 
 -- name: get_delivery

@@ -18,6 +18,7 @@ from arvis.domain.executions import (
     WaitKind,
 )
 from arvis.domain.ids import first_id_at
+from arvis.domain.jobs import Begun
 from arvis.domain.messages import Address
 from arvis.store.sql.session import Row, Session, dump, each
 
@@ -98,6 +99,8 @@ class SqlExecutions:
             now=execution.created_at,
         )
         self.put_cursor(cursor)
+        if not self._session.locks_rows:
+            self._session.notices.begun[execution.id] = Begun(execution, cursor, [])
 
     def put_below(self, execution_id: str, above: str) -> None:
         self._session.execute("set_begun_by", id=execution_id, begun_by=above)

@@ -17,6 +17,7 @@ from arvis.domain.jobs import (
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
     SUSPECT_RETRY_MS,
+    Begun,
     Done,
     Fail,
     Job,
@@ -104,7 +105,7 @@ _POOLS = {pool.value: pool for pool in Pool}
 NO_PAYLOAD = dump({})
 
 
-def job_of(row: Row, *, followers: int = 0, delivery: Delivery | None = None) -> Job:
+def job_of(row: Row, *, followers: int = 0, delivery: Delivery | None = None, begun: Begun | None = None) -> Job:
     return Job(
         id=row["id"],
         kind=_KINDS[row["kind"]],
@@ -136,6 +137,7 @@ def job_of(row: Row, *, followers: int = 0, delivery: Delivery | None = None) ->
         lease_until=row["lease_until"],
         followers=followers,
         delivery=delivery,
+        begun=begun,
     )
 
 
@@ -218,7 +220,8 @@ class SqlJobs:
             # A `deliver` job needs its delivery. The claim reads it, which saves a query later.
             found = None if row["delivery_id"] is None else self._session.one("get_delivery", id=row["delivery_id"])
             delivery = delivery_of(found) if found else None
-            claimed.append(job_of(row, followers=row["followers"], delivery=delivery))
+            begun = self._session.notices.begun.get(row["execution_id"] or "")
+            claimed.append(job_of(row, followers=row["followers"], delivery=delivery, begun=begun))
         return sorted(claimed, key=lambda job: (job.rank, job.id))
 
     def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from arvis.domain.ids import first_id_at
 from arvis.domain.messages import (
     Address,
     Attachment,
@@ -238,6 +239,9 @@ class SqlMessages:
             album=message.album,
             wait_id=message.wait_id,
         )
+        begun = self._session.notices.begun.get(message.execution_id or "")
+        if begun is not None and message.role is Role.USER:
+            begun.messages.append(message)
 
     def of_turn(self, execution_id: str) -> list[StoredMessage]:
         rows = self._session.rows("messages_of_turn", execution_id=execution_id)
@@ -283,13 +287,25 @@ class SqlMessages:
         self._session.execute("reopen_turn", execution_id=execution_id)
         self._session.execute("reopen_progress", execution_id=execution_id)
 
-    def history(self, conversation_id: str, limit: int) -> list[PastMessage]:
-        rows = self._session.rows("history", conversation_id=conversation_id, limit=limit)
-        return [past_message_of(row) for row in reversed(rows)]
+    def history(self, conversation_id: str, limit: int) -> Sequence[PastMessage]:
+        key = (conversation_id, limit)
+        held = self._session.held_history(key)
+        after = held[-1].turn if held else 0
+        rows = self._session.rows("history", conversation_id=conversation_id, after=after, limit=limit)
+        if held and not rows:
+            return held
+        newer = [past_message_of(row) for row in reversed(rows)]
+        found = (*held, *newer)[-limit:] if held else tuple(newer)
+        self._session.hold_history(key, found)
+        return found
 
-    def recent(self, conversation_id: str, principal_id: str, limit: int) -> list[int]:
+    def recent(self, conversation_id: str, principal_id: str, limit: int, *, since: int = 0) -> list[int]:
         rows = self._session.rows(
-            "recent_messages", conversation_id=conversation_id, principal_id=principal_id, limit=limit
+            "recent_messages",
+            conversation_id=conversation_id,
+            principal_id=principal_id,
+            limit=limit,
+            after=first_id_at(since),
         )
         return [row["created_at"] for row in rows]
 
@@ -312,6 +328,7 @@ class SqlDeliveries:
         return seq
 
     def add(self, delivery: Delivery) -> None:
+        sent = delivery.state is DeliveryState.SENT
         self._session.execute(
             "add_delivery",
             id=delivery.id,
@@ -329,7 +346,11 @@ class SqlDeliveries:
             execution_id=delivery.execution_id,
             buttons=list_of(delivery.buttons),
             files=list_of(delivery.files),
+            settled_at=delivery.created_at if sent else None,
+            platform_id=delivery.id if sent else None,
         )
+        if sent:
+            self._session.notices.sent.append(delivery)
 
     def get(self, delivery_id: str) -> Delivery | None:
         row = self._session.one("get_delivery", id=delivery_id)

@@ -69,6 +69,8 @@ class ReferenceCache:
 
     def change(self, tables: Collection[str]) -> None:
         """Note that a commit changes these tables. The writer calls it before and after the commit."""
+        if not tables:
+            return
         self.version += 1
         for table in tables:
             self._changed[table] = self.version

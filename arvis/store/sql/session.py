@@ -6,13 +6,15 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 from importlib.resources import files
 from typing import Any, Protocol, TypeVar
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.jobs import Begun
+from arvis.domain.messages import Delivery, PastMessage
 from arvis.ports.pages import Page
 
 T = TypeVar("T")
@@ -92,6 +94,10 @@ class Notices:
     ended: list[str] = field(default_factory=list)
     #: The next time (ms) at which a waiting job becomes due, or None.
     due_at: int | None = None
+    #: The deliveries that were stored as sent.
+    sent: list[Delivery] = field(default_factory=list)
+    #: The executions that the transaction has begun and not changed afterwards, by id.
+    begun: dict[str, Begun] = field(default_factory=dict)
 
     @property
     def more(self) -> bool:
@@ -105,13 +111,22 @@ class Notices:
     def due(self, at: int) -> None:
         self.due_at = at if self.due_at is None else min(self.due_at, at)
 
-    def mark(self) -> tuple[int, bool, int, int | None]:
+    def mark(self) -> tuple[int, bool, int, int | None, int]:
         """Return the present state. If only one script of a group is rolled back, `back_to` restores this state."""
-        return self.heads, self.look, len(self.ended), self.due_at
+        return self.heads, self.look, len(self.ended), self.due_at, len(self.sent)
 
-    def back_to(self, mark: tuple[int, bool, int, int | None]) -> None:
-        self.heads, self.look, length, self.due_at = mark
-        del self.ended[length:]
+    def back_to(self, mark: tuple[int, bool, int, int | None, int]) -> None:
+        self.heads, self.look, ended, self.due_at, sent = mark
+        del self.ended[ended:]
+        del self.sent[sent:]
+        self.begun.clear()
+
+    def changed(self, values: Collection[object]) -> None:
+        """Forget the begun executions that a statement may have changed, because `values` contain their id or the id of
+        one of their messages."""
+        for execution_id, begun in [*self.begun.items()]:
+            if execution_id in values or any(message.id in values for message in begun.messages):
+                del self.begun[execution_id]
 
 
 class Session(Protocol):
@@ -137,6 +152,14 @@ class Session(Protocol):
     def held(self, query: str, make: Callable[[Sequence[Row]], T], **parameters: Any) -> T:
         """Return `make(rows)` for a query that only reads tables of `reference_cache.TABLES`. The result may be held in
         memory for later transactions. So it must be immutable, and `make` must be a function of a module."""
+        ...
+
+    def held_history(self, key: Hashable) -> Sequence[PastMessage] | None:
+        """Return the history that was held for this key, as it was before the newest turns; None if there is none."""
+        ...
+
+    def hold_history(self, key: Hashable, messages: Sequence[PastMessage]) -> None:
+        """Hold a history in memory for later transactions, if this is possible."""
         ...
 
     notices: Notices

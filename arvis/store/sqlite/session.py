@@ -5,12 +5,15 @@ reads must not change these files."""
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from arvis.domain.messages import PastMessage
+from arvis.store.sql.history_cache import HistoryCache, rewrites_history
 from arvis.store.sql.reference_cache import MISSING, TABLES, ReferenceCache, read_tables, written_tables
 from arvis.store.sql.session import IdMaker, Notices, Row
 from arvis.store.sqlite.wal import link_or_copy, with_suffix
@@ -53,6 +56,11 @@ def close_abandoned(connection: sqlite3.Connection) -> None:
 
 T = TypeVar("T")
 
+#: Statements that change an execution or its messages.
+_CHANGES_WORK = re.compile(
+    r"\b(?:INTO|UPDATE|DELETE\s+FROM)\s+(?:attachments|cursors|effects|executions|messages)\b", re.IGNORECASE
+)
+
 #: Rows with at least this many columns are converted to dictionaries. A `sqlite3.Row` searches all column names for
 #: each value, which takes longer in total than making a dictionary.
 WIDE = 8
@@ -60,7 +68,7 @@ WIDE = 8
 
 class SqliteSession:
     """The session of one connection. `notices` belongs to the group of scripts that is running. All connections of the
-    process share `cache`; without one, no results are held."""
+    process share `cache` and `histories`; without them, nothing is held."""
 
     locks_rows = False
 
@@ -71,6 +79,7 @@ class SqliteSession:
         queries: Mapping[str, str],
         new_id: IdMaker,
         cache: ReferenceCache | None = None,
+        histories: HistoryCache | None = None,
     ) -> None:
         self._connection = connection
         self._queries = queries
@@ -81,6 +90,14 @@ class SqliteSession:
         #: The tables of the cache that the transaction has changed.
         self._changed: set[str] = set()
         self._written = written_tables(queries)
+        self._histories = HistoryCache() if histories is None else histories
+        self._rewriting = rewrites_history(queries)
+        changing = {name for name, text in queries.items() if _CHANGES_WORK.search(text)}
+        self._changing = frozenset(changing - {"add_execution", "add_message"})
+        #: The last commit that the transaction certainly sees, if it only reads, and if it has rewritten a history.
+        self._begun = 0
+        self._reading = False
+        self._rewrites = False
         self._read: dict[str, frozenset[str]] = {}
         #: SQLite's counter of the commits by other connections.
         self._data_version = 0
@@ -109,11 +126,17 @@ class SqliteSession:
     def execute(self, query: str, **parameters: Any) -> int:
         if query in self._written:
             self._changed |= self._written[query]
+        self._rewrites = self._rewrites or query in self._rewriting
+        if self.notices.begun and query in self._changing:
+            self.notices.changed(parameters.values())
         return self._connection.execute(self._queries[query], parameters).rowcount
 
     def execute_many(self, query: str, parameters: Sequence[Mapping[str, Any]]) -> None:
         if query in self._written:
             self._changed |= self._written[query]
+        self._rewrites = self._rewrites or query in self._rewriting
+        if self.notices.begun and query in self._changing:
+            self.notices.begun.clear()
         self._connection.executemany(self._queries[query], parameters)
 
     def held(self, query: str, make: Callable[[Sequence[Row]], T], **parameters: Any) -> T:
@@ -130,7 +153,16 @@ class SqliteSession:
         found: T = value
         return found
 
+    def held_history(self, key: Hashable) -> Sequence[PastMessage] | None:
+        return None if self._rewrites else self._histories.get(key, self._begun)
+
+    def hold_history(self, key: Hashable, messages: Sequence[PastMessage]) -> None:
+        if self._reading:
+            self._histories.put(key, messages, self._begun)
+
     def begin_read(self) -> None:
+        self._reading = True
+        self._begun = self._histories.begin()
         self._seen = self._cache.version
         self._connection.execute("BEGIN")
 
@@ -142,18 +174,20 @@ class SqliteSession:
         if version != self._data_version:
             self._data_version = version
             self._cache.change(TABLES)
+            self._histories.drop_all()
+        self._begun = self._histories.begin()
         self._seen = self._cache.version
+        self._rewrites = False
         self._changed.clear()
 
     def commit(self) -> None:
-        if not self._changed:
-            self._connection.execute("COMMIT")
-            return
         self._cache.change(self._changed)
+        self._histories.commit_begins(rewrites=self._rewrites)
         try:
             self._connection.execute("COMMIT")
         finally:
             self._cache.change(self._changed)
+            self._histories.commit_ended()
 
 
 @contextlib.contextmanager

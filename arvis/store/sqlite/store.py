@@ -28,6 +28,7 @@ from arvis.domain.errors import StoreLost
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.blobs import Blobs
+from arvis.store.sql.history_cache import HistoryCache
 from arvis.store.sql.reference_cache import ReferenceCache
 from arvis.store.sql.session import IdMaker, Notices, Row, Snapshot, SqliteDialect, load_queries
 from arvis.store.sqlite.checkpoint import Sealing
@@ -316,12 +317,18 @@ class SqliteStore:
 
     def __init__(self, *, path: Path, blobs: Blobs, new_id: IdMaker, emergency: Emergency) -> None:
         queries = load_queries(SqliteDialect())
-        cache = ReferenceCache()
+        cache, histories = ReferenceCache(), HistoryCache()
+
+        def session_of(connection: sqlite3.Connection) -> SqliteSession:
+            return SqliteSession(
+                connection=connection, queries=queries, new_id=new_id, cache=cache, histories=histories
+            )
+
         connection = connect(path, writing=True)
         self._writes: queue.SimpleQueue[Submission | None] = queue.SimpleQueue()
         self._writer = Writer(
             connection=connection,
-            session=SqliteSession(connection=connection, queries=queries, new_id=new_id, cache=cache),
+            session=session_of(connection),
             work=self._writes,
             sealing=Sealing(connection=connection, file=path),
             emergency=emergency,
@@ -330,7 +337,7 @@ class SqliteStore:
         self._readers = [
             Reader(
                 connection=reading,
-                session=SqliteSession(connection=reading, queries=queries, new_id=new_id, cache=cache),
+                session=session_of(reading),
                 work=self._reads,
                 emergency=emergency,
             )

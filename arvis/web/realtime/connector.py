@@ -251,13 +251,17 @@ class WebConnector:
         """Send a delivery. The delivery counts as sent only after the other processes were notified. If this process
         ends before that, the job sends the notification again."""
         delivery = part.delivery
-        self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
+        self.show(delivery)
         if self._notify_others is not None:
             try:
                 await self._notify_others(DeliveryAdded(delivery.address))
             except StoreError as error:
                 raise SendError(str(error), retry_after=1.0) from error
         return Receipt(delivery.id)
+
+    def show(self, delivery: Delivery) -> None:
+        if delivery.address in self._rooms:
+            self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
 
     @property
     def sockets(self) -> int:

@@ -180,6 +180,7 @@ class Process:
             lease_seconds=LEASE_SECONDS,
             boot=self.boot,
             node=self.node,
+            sent=deliverer.show,
         )
         self._bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
         self.queue = queue

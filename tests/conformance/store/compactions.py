@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from arvis.domain.conversations import Compaction, CompactionStatus
@@ -65,7 +66,7 @@ def compact(tx: Transaction, compaction: Compaction) -> bool:
     return tx.compactions.add(compaction, ids)
 
 
-def history(tx: Transaction, conversation_id: str) -> list[PastMessage]:
+def history(tx: Transaction, conversation_id: str) -> Sequence[PastMessage]:
     return tx.messages.history(conversation_id, ALL)
 
 
