@@ -192,7 +192,12 @@ class EventBus:
         # The tuple is never changed in place, so listeners may subscribe and unsubscribe during the loop.
         for subscription in self._listeners.get(type(event), ()):
             if subscription.active:
-                self._notify(subscription, event)
+                try:
+                    subscription.listener(event)
+                except Exception:
+                    # The other listeners must still get the event. Only the type of the event is logged, because the
+                    # event may contain people's texts.
+                    self._logger.exception("a listener failed on %s", type(event).__name__)
 
     def subscribe(self, kind: type[E], listener: Callable[[E], None]) -> Callable[[], None]:
         """Call `listener` for each event of this type from now on. The returned function ends the subscription."""
@@ -204,14 +209,6 @@ class EventBus:
             self._listeners[kind] = tuple(other for other in self._listeners[kind] if other is not subscription)
 
         return unsubscribe
-
-    def _notify(self, subscription: _Subscription, event: Event) -> None:
-        try:
-            subscription.listener(event)
-        except Exception:
-            # The other listeners must still get the event. Only the type of the event is logged, because the event may
-            # contain people's texts.
-            self._logger.exception("a listener failed on %s", type(event).__name__)
 
 
 class _Subscription:

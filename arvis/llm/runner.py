@@ -314,6 +314,8 @@ class Runner:
         There are two such cases: this account fails and another account has become available; or this account answers
         other requests again, so that a new call of the same account will not hang."""
         was_open = self._rests.is_out_of_order(tried.choice)
+        if len(attempt.choices) == 1 and not was_open:
+            return await self._call(tried, on_text)
         call = asyncio.create_task(self._call(tried, on_text))
         try:
             while not call.done():

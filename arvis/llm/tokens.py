@@ -60,9 +60,9 @@ def measure_request(request: RunRequest) -> Measure:
         words=found.words,
         dense=found.dense,
         others=found.others,
-        messages=1 + sum(1 + len(turn.outputs) for turn in request.turns),
+        messages=1 + len(request.turns) + sum([len(turn.outputs) for turn in request.turns]),
         requests=1,
-        pictures=sum(len(turn.images) for turn in request.turns),
+        pictures=sum([len(turn.images) for turn in request.turns]),
     )
 
 

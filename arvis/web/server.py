@@ -140,9 +140,10 @@ class AcceptErrorLimiter:
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """The protocol of a WebSocket. It accepts only small frames until the application calls `take_large_frames`, a
-    function that it finds in the state of the connection. When the handler has ended and the client does not read the
-    remaining data, the connection is dropped."""
+    """The protocol of a WebSocket. The application finds two functions in the state of the connection: only small frames
+    are accepted until it calls `take_large_frames`; `send_now` sends a text without waiting, and returns False if the
+    client does not read. When the handler has ended and the client does not read the remaining data, the connection is
+    dropped."""
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
@@ -151,27 +152,28 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     async def run_asgi(self) -> None:
         self.scope["state"]["take_large_frames"] = self._take_large_frames
+        self.scope["state"]["send_now"] = self._send_now
         await super().run_asgi()
 
     def _take_large_frames(self) -> None:
         self.conn.max_message_size = self.config.ws_max_size
 
+    def _send_now(self, text: str) -> bool:
+        """Send a frame if the client reads. Frames that are sent in one pass of the event loop leave with one write."""
+        if self.conn.state is not State.OPEN or self.disconnected or not self.writable.is_set():
+            return False
+        self.conn.send_text(text.encode())
+        if not self._flushing:
+            self._flushing = True
+            self.loop.call_soon(self._flush)
+        return True
+
     async def send(self, message: ASGISendEvent) -> None:
-        """Send a frame. Frames that are sent in one pass of the event loop leave with one write. After a refusal before
-        the upgrade, mark the handshake as complete, because uvicorn would otherwise log an error that any client could
-        cause."""
-        if message["type"] == "websocket.send" and (text := message.get("text")) and self._accepts_frames():
-            self.conn.send_text(text.encode())
-            if not self._flushing:
-                self._flushing = True
-                self.loop.call_soon(self._flush)
-            return
+        """Send a frame. After a refusal before the upgrade, mark the handshake as complete, because uvicorn would
+        otherwise log an error that any client could cause."""
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True
-
-    def _accepts_frames(self) -> bool:
-        return self.conn.state is State.OPEN and not self.disconnected and self.writable.is_set()
 
     def _flush(self) -> None:
         self._flushing = False

@@ -76,6 +76,9 @@ class Handshake:
 #: deliveries of a read stay in memory until the client has accepted them.
 _SLICE = 16
 
+#: The maximum number of waiting frames that are sent in one pass of the event loop.
+_AT_ONCE = 64
+
 #: The maximum number of topics in one frame.
 _MOST_TOPICS = 50
 
@@ -165,21 +168,23 @@ class SocketRoute:
         return None
 
     async def _converse(self, socket: WebSocket, greeting: Greeting) -> None:
-        """Read and write until the reader or the writer ends. The writer is ended by a signal and never cancelled,
-        because it may be in the middle of a database read."""
+        """Read and write until the reader or the writer ends, and check the credential regularly. The writer is ended by
+        a signal and never cancelled, because it may be in the middle of a database read."""
         client = greeting.client
         self._connector.join(client)
         reader = asyncio.create_task(attempt(_until_gone(self._read(socket, client))))
+        renewer = asyncio.create_task(attempt(self._renew_regularly(client)))
         writer = asyncio.create_task(attempt(_until_gone(self._write(socket, greeting))))
         try:
             with self._access.held(client.identity, lambda: client.hang_up(NO_ACCESS, "logged out")):
-                await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({reader, writer, renewer}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._connector.leave(client)
             self._watching.unwatch(client)
-            client.hang_up(*_ending(reader))
+            client.hang_up(*_ending(renewer if renewer.done() else reader))
             reader.cancel()
-            await asyncio.gather(reader, writer, return_exceptions=True)
+            renewer.cancel()
+            await asyncio.gather(reader, writer, renewer, return_exceptions=True)
             await self._close_after(socket, writer)
             await self._listening.leave(client)
 
@@ -195,7 +200,7 @@ class SocketRoute:
         """Confirm the authentication, replay missed deliveries, then send new frames. The client joins its channel
         before the first database read, so no delivery is lost between the replay and the new frames. Duplicates are
         recognised by their `seq`."""
-        client, loop = greeting.client, asyncio.get_running_loop()
+        client, send_now = greeting.client, socket.state.send_now
         last = await self._insights.last_seq(client.address)
         await self._send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
         # Without `lastSeq` the client gets no earlier deliveries. After a restored backup, `lastSeq` can be greater
@@ -204,13 +209,13 @@ class SocketRoute:
         await self._replay(socket, client)
         while True:
             item: Frame | Replay | HangUp | None = await client.next()
-            # Frames that wait share a timeout. A slow client gets a new one soon, so each frame has enough time.
-            soon = loop.time() + self._timeouts.sending / 10
-            async with asyncio.timeout(self._timeouts.sending):
-                while isinstance(item, Frame):
-                    await socket.send_text(item.text)
-                    item = client.take() if loop.time() < soon else None
+            sent = 0
+            while isinstance(item, Frame) and sent < _AT_ONCE and send_now(item.text):
+                sent += 1
+                item = client.take()
             match item:
+                case Frame():
+                    await self._send(socket, item)
                 case Replay():
                     await self._replay(socket, client)
                 case HangUp(code, reason):
@@ -230,26 +235,23 @@ class SocketRoute:
                     await self._send(socket, item)
 
     async def _send(self, socket: WebSocket, item: Frame) -> None:
-        """Send a frame. Raise `TimeoutError` if the client does not accept it in time; the connection is then
+        """Send a frame, and let other tasks run. Raise `TimeoutError` if the client does not accept it in time; the connection is then
         dropped."""
         async with asyncio.timeout(self._timeouts.sending):
             await socket.send_text(item.text)
+            await asyncio.sleep(0)
 
     async def _read(self, socket: WebSocket, client: Client) -> None:
         """Read and handle frames. First check the credential again, because it may have ended before this socket was
         registered in `OpenAccess`."""
-        loop = asyncio.get_running_loop()
         await self._renew(client)
-        renewal = loop.time() + self._timeouts.renewal
         while True:
-            try:
-                async with asyncio.timeout_at(renewal):
-                    text = await _receive(socket)
-            except TimeoutError:
-                await self._renew(client)
-                renewal = loop.time() + self._timeouts.renewal
-            else:
-                await self._take(client, text)
+            await self._take(client, await _receive(socket))
+
+    async def _renew_regularly(self, client: Client) -> None:
+        while True:
+            await asyncio.sleep(self._timeouts.renewal)
+            await self._renew(client)
 
     async def _take(self, client: Client, text: str | None) -> None:
         """Handle one frame, and send the error if it fails."""
