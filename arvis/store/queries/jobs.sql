@@ -74,6 +74,18 @@ SET status = 'running', ready = 3, owner = :owner, node = :node, claim = claim +
 WHERE id IN (SELECT id FROM picked)
 RETURNING *, (SELECT lanes.live - 1 FROM lanes WHERE lanes.lane = jobs.lane) AS followers;
 
+-- name: ready_jobs
+-- For SQLite, which needs half of the time for this query and `claim_job` that it needs for `claim_jobs`.
+SELECT *, (SELECT lanes.live - 1 FROM lanes WHERE lanes.lane = jobs.lane) AS followers FROM jobs
+WHERE ready = 1 AND pool = :pool
+ORDER BY rank, id LIMIT :limit;
+
+-- name: claim_job
+UPDATE jobs
+SET status = 'running', ready = 3, owner = :owner, node = :node, claim = claim + 1, lease_until = :lease_until,
+    started_at = :now
+WHERE id = :id;
+
 -- name: extend_lease
 UPDATE jobs SET lease_until = :lease_until WHERE id = :id AND ready = 3 AND owner = :owner;
 

@@ -205,16 +205,12 @@ class SqlJobs:
         return job_of(row) if row else None
 
     def claim(self, slots: Slots, owner: str, node: str, now: int, lease_until: int) -> list[Job]:
-        rows = self._session.rows(
-            "claim_jobs",
-            work=slots.work,
-            background=slots.background,
-            delivery=slots.delivery,
-            owner=owner,
-            node=node,
-            now=now,
-            lease_until=lease_until,
-        )
+        lease = {"owner": owner, "node": node, "now": now, "lease_until": lease_until}
+        if self._session.locks_rows:
+            limits = {"work": slots.work, "background": slots.background, "delivery": slots.delivery}
+            rows = self._session.rows("claim_jobs", **limits, **lease)
+        else:
+            rows = [self._claimed(row, **lease) for row in self._ready(slots)]
         claimed: list[Job] = []
         for row in rows:
             # A `deliver` job needs its delivery. The claim reads it, which saves a query later.
@@ -223,6 +219,24 @@ class SqlJobs:
             begun = self._session.notices.begun.get(row["execution_id"] or "")
             claimed.append(job_of(row, followers=row["followers"], delivery=delivery, begun=begun))
         return sorted(claimed, key=lambda job: (job.rank, job.id))
+
+    def _ready(self, slots: Slots) -> list[Row]:
+        """Return the rows of the jobs to claim. Interactive and background jobs share the work slots."""
+        found: list[Row] = []
+        if slots.work:
+            found += self._session.rows("ready_jobs", pool=Pool.INTERACTIVE, limit=slots.work)
+        if slots.background:
+            found += self._session.rows("ready_jobs", pool=Pool.BACKGROUND, limit=slots.background)
+            found = sorted(found, key=lambda row: (row["rank"], row["id"]))[: slots.work]
+        if slots.delivery:
+            found += self._session.rows("ready_jobs", pool=Pool.DELIVERY, limit=slots.delivery)
+        return found
+
+    def _claimed(self, row: Row, **lease: Any) -> Row:
+        """Claim a job, and return its row as it is afterwards."""
+        self._session.execute("claim_job", id=row["id"], **lease)
+        changed = {"status": JobStatus.RUNNING, "claim": row["claim"] + 1, "started_at": lease["now"], **lease}
+        return {**{name: row[name] for name in row.keys()}, **changed}  # noqa: SIM118 - a row is no mapping
 
     def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
         return {

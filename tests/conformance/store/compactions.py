@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from arvis.domain.conversations import Compaction, CompactionStatus
@@ -66,8 +65,8 @@ def compact(tx: Transaction, compaction: Compaction) -> bool:
     return tx.compactions.add(compaction, ids)
 
 
-def history(tx: Transaction, conversation_id: str) -> Sequence[PastMessage]:
-    return tx.messages.history(conversation_id, ALL)
+def history(tx: Transaction, conversation_id: str) -> list[PastMessage]:
+    return [*tx.messages.history(conversation_id, ALL)]
 
 
 class CompactionCases(TransactionCases):
