@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from arvis.domain.changes import CHANGE_EVENTS, changes_of
+from arvis.domain.dataclass import replace
 from arvis.domain.events import (
     AccountsChanged,
     AgentMoved,
@@ -174,7 +175,7 @@ def _pieces(event: Event) -> Iterator[Event]:
         yield event
         return
     for start in range(0, len(event.text), _PIECE):
-        yield dataclasses.replace(event, offset=event.offset + start, text=event.text[start : start + _PIECE])
+        yield replace(event, offset=event.offset + start, text=event.text[start : start + _PIECE])
 
 
 E = TypeVar("E", bound=Event)

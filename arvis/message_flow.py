@@ -23,12 +23,12 @@ are published after the commit of the rows that they announce.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from arvis.actions.context import Limits
 from arvis.actions.delegation import on_turn_end
 from arvis.actions.turn_end import TurnEnd, TurnResult
 from arvis.bus import EventBus
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
 from arvis.domain.events import Changed, GraphCompleted, RunAdvanced, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus

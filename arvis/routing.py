@@ -9,11 +9,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 
 from arvis.config.sections import Routing
 from arvis.domain.agents import Agent, Binding, Permission
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import Address, IncomingMessage, Principal, PrincipalRole, Respond, Sender
 from arvis.extensions import is_risky
 from arvis.ports.store import Transaction

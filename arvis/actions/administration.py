@@ -6,13 +6,12 @@ Everything is checked before the first write, so a refused action writes nothing
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.actions.context import ActionContext
 from arvis.actions.report import done, quoted
 from arvis.domain.agents import Agent, AgentStatus, Binding, Permission, flaws_of_binding
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.messages import Address

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from arvis.actions.administration import Plan, known_agent, plan_of, wanted_client
@@ -20,7 +20,7 @@ from arvis.actions.report import LISTS, not_done, report, wish
 from arvis.actions.schedules import found_schedule, wanted_changes, wanted_schedule
 from arvis.approvals import change, change_question, line, verdict_of
 from arvis.domain.agents import Agent, Binding
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.effects import EffectKind, EffectResult, Outcome, Proposal
 from arvis.domain.errors import UsageError
 from arvis.domain.executions import Execution, WaitKind

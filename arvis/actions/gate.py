@@ -7,13 +7,12 @@ table (`RULES`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from itertools import groupby
 
 from arvis.actions.context import ActionContext
 from arvis.actions.memory import taint_of_note
 from arvis.domain.agents import CONDUCTOR, Agent, AgentStatus
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.effects import EffectKind, Outcome, Proposal
 from arvis.domain.executions import Execution
 from arvis.domain.memory import Category

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.actions import approvals
@@ -20,7 +19,7 @@ from arvis.actions.perform import note, perform
 from arvis.actions.report import not_done, report
 from arvis.actions.schedules import CHANGES
 from arvis.domain.changes import topic_of_effect
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.effects import EffectKind, EffectResult, Outcome, Proposal
 from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus, WaitKind
 from arvis.domain.explanation import CUT

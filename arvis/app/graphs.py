@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from arvis.actions.approvals import proposal_graph
 from arvis.domain.agents import Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.engine.graph import Graph
 from arvis.graphs.agent.files import FileRules
 from arvis.graphs.agent.graph import PREPARE, AgentParts, agent_graph

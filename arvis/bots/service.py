@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from arvis.bots.connectors import ConnectorFactory, describe
 from arvis.bots.registry import BotRegistry, BotSpec, Key, Source, is_secret, opened_of, request_restart, seal_all
 from arvis.bus import EventBus
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ConfigError, Conflict, NotFound, SecretLost, Unprocessable
 from arvis.domain.events import BotsChanged
 from arvis.domain.platforms import BotStatus, StoredBot

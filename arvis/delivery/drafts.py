@@ -7,10 +7,9 @@ depends on a draft: the answer is sent as a delivery, and errors of drafts are i
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 from arvis.delivery.late_replies import ChannelBackoff
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.messages import Address, Button
 from arvis.domain.platforms import Draft, DraftState

@@ -3,9 +3,9 @@ at a limited rate."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import Enum
 
+from arvis.domain.dataclass import replace
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import Address, Delivery
 from arvis.ports.clock import Clock

@@ -7,10 +7,9 @@ existing message, such as a draft, can be repeated on any platform.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from arvis.delivery.late_replies import ChannelBackoff
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import LeaseLost
 from arvis.domain.jobs import Done, Job, Settlement, Snooze
 from arvis.domain.messages import Delivery, DeliveryState

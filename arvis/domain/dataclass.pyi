@@ -1,1 +1,2 @@
 from dataclasses import dataclass as dataclass
+from dataclasses import replace as replace

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from enum import StrEnum
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 
 #: Limits in characters. Prompts contain all notes of a project, and each change stores all of them as a new version, so
 #: the notes are limited to about a page.

@@ -15,12 +15,12 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
 from arvis.bus import EventBus
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import ExecutionError, LeaseLost
 from arvis.domain.events import ExecutionPaused, JobSettled
 from arvis.domain.executions import (

@@ -7,10 +7,9 @@ parts of their callers' transactions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import LeaseLost
 from arvis.domain.executions import (
     CUT_OFF,

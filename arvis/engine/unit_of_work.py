@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, assert_never
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ExecutionError
 from arvis.domain.events import Event
 from arvis.domain.executions import (
@@ -48,13 +48,18 @@ LONGEST_NOTED = 8_000
 _SHOWN = 1_000
 
 
-def shortened(changes: Mapping[str, Any]) -> dict[str, Any]:
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def shortened(changes: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the changes with long values shortened, for the history."""
+    if len(_ENCODER.encode(changes)) <= LONGEST_NOTED:
+        return changes
     return {name: _short(value) for name, value in changes.items()}
 
 
 def _short(value: Any) -> Any:
-    text = json.dumps(value, ensure_ascii=False)
+    text = _ENCODER.encode(value)
     return value if len(text) <= LONGEST_NOTED else f"{text[:_SHOWN]} [… {len(text)} characters]"
 
 

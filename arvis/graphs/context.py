@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from arvis.domain.agents import MOST_OBSERVED, Agent, Binding
 from arvis.domain.conversations import Compaction, Conversation
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
 from arvis.domain.memory import scopes_of

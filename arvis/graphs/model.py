@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from arvis.domain.dataclass import replace
 from arvis.domain.money import Spender
 from arvis.domain.runs import Cooldown, RunRequest
 from arvis.engine.graph import DurableWrite, NodeContext

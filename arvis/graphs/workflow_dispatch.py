@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from arvis.domain.dataclass import replace
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.markup import escape
 from arvis.domain.workflows import STATE

@@ -7,12 +7,12 @@ The script of a message begins with `EventSource.advance`. A repeated event crea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from arvis import commands
 from arvis.approvals import APPROVERS, Approvers
 from arvis.commands import Invocation, Spoken
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.jobs import JobStatus, Priority
 from arvis.domain.messages import (
     Address,

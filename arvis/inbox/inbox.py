@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.approvals import answer_question
 from arvis.bus import EventBus
 from arvis.domain.changes import ChangeTopic
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
 from arvis.domain.events import Changed, MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.executions import ExecutionStatus

@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
@@ -21,7 +20,7 @@ from arvis.config.entries import AccountEntry
 from arvis.config.problems import Problem, dotted, from_validation
 from arvis.config.values import is_reference
 from arvis.domain.accounts import AccountStatus, StoredAccount
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import (
     ArvisError,
     Conflict,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import PERMANENT, TRANSIENT, ArvisError, ProviderError, ProviderErrorKind
 from arvis.domain.runs import Cooldown, Measure, ModelCall, RunRequest, RunResult
 from arvis.llm.prices import Prices, prompt_tokens, text_tokens

@@ -13,10 +13,10 @@ pots of a call are locked in their order, so that two calls never deadlock.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import BudgetBusy, BudgetReached
 from arvis.domain.jobs import Job
 from arvis.domain.money import (

@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.markup import escape
 from arvis.domain.runs import Account, Cooldown, ModelCall, RunRequest, RunResult

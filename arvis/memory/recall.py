@@ -8,9 +8,8 @@ same and can be cached.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.memory import Category, Fact, State, asked_words, is_personal
 from arvis.domain.messages import RANKS
 from arvis.domain.taint import Label

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State, asked_words
 from arvis.domain.messages import RANKS
 from arvis.domain.taint import CLEAN

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from arvis.approvals import LONGEST_QUESTION, beginning, named_approvers
 from arvis.domain.agents import Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.markup import closed
 from arvis.domain.money import Budget, budget_reason

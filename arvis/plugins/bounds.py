@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 
+from arvis.domain.dataclass import replace
 from arvis.domain.plugins import (
     Addition,
     AgentInput,

@@ -17,13 +17,12 @@ import socket
 import struct
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import BRIDGE, WORKSPACE, Answerer, Finished, Task
 from arvis.process.subprocesses import MAX_PROCESSES, run_guarded

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.markup import escape
 from arvis.domain.messages import FileKind, PastMessage, Role, StoredMessage
 from arvis.domain.plugins import PluginBlock

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from arvis.domain.agents import is_timezone
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.markup import escape
 from arvis.domain.messages import Attachment, FileKind, PastMessage, Role, StoredMessage
 from arvis.domain.runs import Turn, joined

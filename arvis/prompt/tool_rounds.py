@@ -6,10 +6,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.markup import escape
 from arvis.domain.runs import RunRequest, Turn, joined
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec

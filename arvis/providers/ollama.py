@@ -14,9 +14,9 @@ import base64
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from typing import Any
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.ports.clock import Clock

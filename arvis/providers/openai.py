@@ -14,11 +14,11 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolCall

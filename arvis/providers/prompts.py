@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import replace
 
+from arvis.domain.dataclass import replace
 from arvis.domain.runs import Account, RunRequest, Turn
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -19,7 +18,7 @@ import structlog
 
 from arvis.bus import EventBus
 from arvis.domain.changes import ChangeTopic
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import DatabaseAway, LeaseLost, StoreError, Unavailable
 from arvis.domain.events import Changed
 from arvis.domain.jobs import (

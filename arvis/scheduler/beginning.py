@@ -7,10 +7,10 @@ scripts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from arvis.domain.agents import Agent, graph_named
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import UsageError
 from arvis.domain.jobs import JobKind, NewJob, Priority
 from arvis.domain.messages import Address, PrincipalRole

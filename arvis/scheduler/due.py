@@ -8,12 +8,10 @@ change of the clock, or in a second process (docs/adr/0024). For times at which 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import structlog
 
 from arvis.calendar import At, Every, ScheduleText, last_times, next_times, parse
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, Unprocessable
 from arvis.domain.schedules import Cause, Missed, Occurrence, OccurrenceStatus, Schedule
 from arvis.ports.backups import RESTORED_AT

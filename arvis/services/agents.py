@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.domain.agents import (
@@ -24,6 +23,7 @@ from arvis.domain.agents import (
     flaws_of_binding,
     graph_named,
 )
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.text import storable
 from arvis.extensions import TOOLS, installed

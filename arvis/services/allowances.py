@@ -7,9 +7,8 @@ operators is ten times as high. The counts are rows, so they survive a restart a
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import TooMany
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.ports.people import Allowance

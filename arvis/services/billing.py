@@ -7,9 +7,9 @@ customer stores a version, so that it can be undone. A version contains no balan
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import Execution
 from arvis.domain.money import (

@@ -12,10 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.jobs import Priority
 from arvis.domain.messages import RANKS, IncomingMessage, Principal, PrincipalRole

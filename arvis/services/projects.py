@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import count
 from typing import Any
 
 from arvis.domain.agents import SLUG, Agent
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.projects import LONGEST_GOAL, LONGEST_NOTES, LONGEST_TITLE, Project, ProjectStatus
 from arvis.domain.text import storable

@@ -3,8 +3,7 @@ after several failures the owner of the installation gets an alert. Parts of tra
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from arvis.domain.dataclass import replace
 from arvis.domain.executions import Execution
 from arvis.domain.schedules import Occurrence, OccurrenceStatus, Schedule
 from arvis.domain.text import storable

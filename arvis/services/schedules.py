@@ -8,14 +8,14 @@ import json
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
 from arvis.calendar import Every, next_times, parse, pinned, shortest_gap_seconds, zone_of
 from arvis.domain.agents import GRAPHS, Agent, graph_named
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.domain.text import storable

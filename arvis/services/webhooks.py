@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from arvis.domain.agents import Agent, AgentStatus
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, NotFound, Unavailable, Unprocessable, UsageError
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, Priority

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from arvis.domain.agents import CONDUCTOR, Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ExecutionError, NotFound, Unavailable, Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.explanation import duration, in_words

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import structlog
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Unprocessable
 from arvis.ports.automation import StoredSkill
 from arvis.ports.clock import Clock

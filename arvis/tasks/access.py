@@ -9,11 +9,10 @@ rights of all people involved: the person for whom the work is done, and the aut
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.domain.agents import Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.messages import RANKS, Address, Principal, PrincipalRole, Sender

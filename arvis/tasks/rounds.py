@@ -8,11 +8,10 @@ of calls are stored as effects of the execution; only the outputs of refused cal
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import SecretLost
 from arvis.domain.executions import Effect, EffectState, Execution
 from arvis.domain.messages import StoredMessage

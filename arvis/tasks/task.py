@@ -8,11 +8,11 @@ conversation with the agent.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from arvis.domain.agents import Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, NewJob
 from arvis.domain.messages import Address, MessageStatus, PastMessage, Principal, Role, StoredMessage

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import Any
 
 import structlog
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.tools import Permit, Risk, ToolDeclaration, ToolSpec, wire_name
 from arvis.extensions import TOOLS, declared_tools, installed
 from arvis.ports.tool import Current, Tool, ToolServices, ToolSource, declaration_of

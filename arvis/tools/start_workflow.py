@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import ToolError
 from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.tool import Caller, Tool, ToolServices, WorkflowStarts

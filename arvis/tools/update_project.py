@@ -10,14 +10,14 @@ Prompts mark the lines as data.
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ToolError
 from arvis.domain.projects import LONGEST_NOTE, Project, ProjectStatus, with_note
 from arvis.domain.text import storable

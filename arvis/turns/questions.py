@@ -12,11 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from arvis.approvals import Approvers, answer_question, may_answer, question_of
 from arvis.domain.conversations import Conversation, conversation_lane
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, Forbidden, Unprocessable, sentences
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.messages import Address, Principal, StoredMessage

@@ -6,12 +6,11 @@ Every end of a turn goes through `end_turn`, so that no turn is answered twice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation, conversation_lane
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Answer, Execution, Wait, WaitKind
 from arvis.domain.jobs import NewJob, Priority
 from arvis.domain.messages import (

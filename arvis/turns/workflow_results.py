@@ -4,12 +4,11 @@ the run. The report becomes the agent's next turn. The functions are parts of tr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.approvals import visible
 from arvis.domain.agents import Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Priority
 from arvis.domain.taint import Label, Taint, taint_in

@@ -7,12 +7,11 @@ Branches that do not lead through that node are not repeated: their earlier toke
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from arvis.domain.agents import Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import NotFound
 from arvis.domain.executions import Cursor, Execution
 from arvis.domain.taint import CLEAN, Label, Taint

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import count
 from typing import Any
 
 from arvis.domain.agents import LONGEST_DESCRIPTION, LONGEST_NAME, RESERVED_SLUGS, SLUG
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.schedules import ScheduleKind
 from arvis.domain.text import storable

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import aiohttp
 from discord.errors import ConnectionClosed, DiscordException, PrivilegedIntentsRequired
 
+from arvis.domain.dataclass import replace
 from arvis.domain.messages import Address, Button, Delivery
 from arvis.domain.platforms import Draft, Part, Piece
 from arvis.ports.connector import (

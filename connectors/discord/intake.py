@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import Unavailable
 from arvis.domain.messages import Address
 from arvis.domain.text import storable_json

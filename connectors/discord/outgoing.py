@@ -11,9 +11,9 @@ import json
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+from arvis.domain.dataclass import replace
 from arvis.domain.messages import Address, Button, ButtonStyle
 from arvis.domain.platforms import Draft, Part, Piece
 from arvis.ports.clock import Clock

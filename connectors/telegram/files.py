@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, Final
@@ -12,7 +11,7 @@ from urllib.parse import quote
 import httpx
 import telegram
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import OutgoingFile
 from arvis.ports.connector import FetchError
 from connectors import answers

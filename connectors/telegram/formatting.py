@@ -10,14 +10,13 @@ import html
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import telegram
 import telegramify_markdown
 from telegramify_markdown.entity import MessageEntity
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from connectors.formatting.splitting import divide
 from connectors.formatting.units import utf16_length
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import structlog
 import telegram
 from telegram.constants import ChatAction
 
+from arvis.domain.dataclass import replace
 from arvis.domain.messages import Address, Button, Delivery, OutgoingFile
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.clock import Clock

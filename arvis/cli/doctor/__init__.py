@@ -5,7 +5,6 @@ the first failed check first. To add a check, write a function in the file of it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from arvis.cli.doctor import accounts, bots, configuration, daemon, database, machine, optional_parts, security
@@ -13,6 +12,7 @@ from arvis.cli.doctor.findings import Finding, failed
 from arvis.cli.doctor.scene import PLACEHOLDER, System, gather
 from arvis.config import Config, load, unset_variables
 from arvis.config.stored import sift, stored_changes
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import ConfigError
 
 GROUPS = (

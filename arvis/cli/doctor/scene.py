@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from arvis.app.database import database_of
 from arvis.cli.api_client import daemon_url, left_in, request
 from arvis.config import Config
 from arvis.config.stored import Sifted
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ArvisError, ConfigError, DaemonUnreachable
 from arvis.process.data_folder import Holder, address_file, api_key_file, holder_of
 from arvis.store.health import DatabaseState, Records, inspect

@@ -7,10 +7,9 @@ If its reply has no wrapper, the agent gets one reminder, unless people have alr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import WaitKind
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.runs import RunResult

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ToolError, Unavailable, sentences
 from arvis.domain.messages import Address, Attachment, FileKind, FileState, StoredMessage
 from arvis.domain.runs import RunResult

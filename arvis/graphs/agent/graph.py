@@ -9,11 +9,10 @@ does not fit into the prompt, it is compacted within the turn. So no message lea
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution

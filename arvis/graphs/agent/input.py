@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.domain.agents import AgentStatus
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Execution
 from arvis.domain.messages import PastMessage, Role, StoredMessage
 from arvis.domain.runs import RunResult

@@ -6,11 +6,11 @@ message, and a retry builds its prompt from the rows at the time of the retry (d
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Self
 
 from arvis.domain.agents import Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import Role
 from arvis.domain.money import Spender
 from arvis.domain.runs import Turn

@@ -8,13 +8,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ArvisError, ToolError
 from arvis.domain.messages import OutgoingFile, StoredMessage
 from arvis.domain.taint import CLEAN, Label, Taint

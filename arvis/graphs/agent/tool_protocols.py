@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
+from arvis.domain.dataclass import replace
 from arvis.domain.runs import RunResult, Turn
 from arvis.domain.tools import Permit, ToolCall, ToolSpec
 from arvis.ports.tool import Tool, Wary

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import structlog
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.effects import EffectKind
 from arvis.domain.errors import BudgetBusy, BudgetReached, ProviderErrorKind
 from arvis.domain.markup import escape, visible

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction, CompactionStatus, Conversation
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, NewJob, Priority

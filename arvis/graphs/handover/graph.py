@@ -9,13 +9,13 @@ handover never adds rights (`tasks/access.py`), and the rules limit the number o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction, Conversation
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.events import AgentMoved, StatusChanged
 from arvis.domain.executions import Execution
 from arvis.domain.messages import MessageStatus, OutgoingFile, PastMessage, Role, StoredMessage

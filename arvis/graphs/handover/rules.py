@@ -6,12 +6,12 @@ waiting agents, so every waiting agent gets its answer, and every turn ends (doc
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from arvis.approvals import visible
 from arvis.domain.agents import Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.markup import escape
 from arvis.engine.state import stored
 from arvis.tasks.state import ChildEnd, WorkOutcome, WorkState

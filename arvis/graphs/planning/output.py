@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
+from arvis.domain.dataclass import replace
 from arvis.domain.events import Delta
 from arvis.domain.runs import RunResult
 from arvis.engine.graph import Decision, End, NodeContext

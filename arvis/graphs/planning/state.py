@@ -6,10 +6,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import PERSONAL_WAITS, Execution
 from arvis.domain.messages import OutgoingFile, PastMessage, Role
 from arvis.domain.taint import Taint, taint_in

@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.events import StatusChanged
 from arvis.domain.executions import Execution
 from arvis.domain.messages import MessageStatus

@@ -17,11 +17,10 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import BackupDamaged, MigrationFailed, SchemaTooNew
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.ids import encode, moment_of

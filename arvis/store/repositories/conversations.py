@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.domain.conversations import Compaction, CompactionStatus, Conversation
+from arvis.domain.dataclass import replace
 from arvis.domain.messages import Address, PastMessage
 from arvis.domain.taint import taint_of, taint_text
 from arvis.ports.conversations import Calibration, Size

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
+from arvis.domain.dataclass import replace
 from arvis.domain.ids import first_id_at
 from arvis.domain.memory import room_scope
 from arvis.domain.messages import Address, Delivery

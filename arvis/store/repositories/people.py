@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from arvis.domain.dataclass import replace
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.platforms import Pairing, PairingStatus

@@ -7,10 +7,10 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.domain.conversations import Compaction
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import Unprocessable
 from arvis.domain.messages import Attachment, Delivery, MessageStatus, PastMessage, StoredMessage
 from arvis.ports.browsing import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.domain.accounts import Variable
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import replace
 from arvis.domain.executions import Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, Role, StoredMessage

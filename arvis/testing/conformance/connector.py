@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 
 import pytest
 
+from arvis.domain.dataclass import replace
 from arvis.domain.messages import Button, OutgoingFile
 from arvis.ports.connector import Connector, FetchError, FetchesFiles, Guarantee, SendError, ShowsDrafts, ShowsTyping
 from arvis.testing.conformance.connector_stage import (

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from typing import Any, Protocol
 
 import pytest
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, Turn
 from arvis.domain.tools import ToolOutput

@@ -12,14 +12,13 @@ import json
 import keyword
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ToolError
 from arvis.domain.markup import escape
 from arvis.domain.text import strict_json

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from http.client import NOT_FOUND
 from typing import Any
 
@@ -40,6 +39,7 @@ from pydantic import ValidationError
 
 from arvis import __version__
 from arvis.config.servers import McpServer
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import ToolError
 from arvis.domain.text import storable
 from arvis.ports.clock import Clock

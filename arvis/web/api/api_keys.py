@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Self
 
 from pydantic import Field
 from starlette.responses import Response
 
 from arvis.bus import EventBus
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.domain.events import SessionEnded
 from arvis.domain.messages import PrincipalRole

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import date
 from typing import Annotated, Any, Self
 
 from pydantic import Field
 from starlette.responses import Response
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import Unprocessable
 from arvis.domain.money import (
     MICROS,

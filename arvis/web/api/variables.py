@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Self
 
 from starlette.responses import Response
 
 from arvis.domain.accounts import Variable
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import NotFound
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from starlette.responses import Response
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.domain.workflows import Workflow, WorkflowVersion
 from arvis.ports.choices import Choices

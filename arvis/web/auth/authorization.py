@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from starlette.requests import HTTPConnection
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import Forbidden, NotFound, Unauthorised
 from arvis.domain.messages import Address, Principal, PrincipalRole, Sender
 from arvis.ports.browsing import Person, TalkDetail

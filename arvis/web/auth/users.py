@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, NotFound, Unauthorised, Unprocessable
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, SHORTEST_PASSWORD, User, UserRole

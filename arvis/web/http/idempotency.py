@@ -14,12 +14,12 @@ import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, SecretLost, Unprocessable
 from arvis.ports.api_requests import KEYS_KEPT_MS, KeyedRequest
 from arvis.ports.clock import Clock

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.taint import Label, Taint
 from arvis.domain.text import CURRENT_MESSAGE, EARLIER_MESSAGES
 from arvis.web.http.requests import Fields, unusable

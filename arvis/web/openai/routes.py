@@ -11,7 +11,6 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ from starlette.responses import Response
 
 from arvis.bus import EventBus
 from arvis.domain.agents import Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ArvisError, NotFound
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.ports.clock import Clock

@@ -13,8 +13,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
+from arvis.domain.dataclass import replace
 from arvis.domain.executions import WaitKind
 from arvis.domain.workflows import STATE, LogType, as_text
 from arvis.engine.graph import Decision, Node, NodeContext, Pause

@@ -9,11 +9,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from arvis.domain.agents import Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ExecutionError, NotFound, Unprocessable
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.jobs import NewJob

@@ -8,11 +8,10 @@ run. Different branches write different keys.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from arvis.domain.agents import Agent
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ExecutionError, sentences
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.taint import CLEAN, Taint, taint_in
