@@ -113,7 +113,7 @@ async def test_failed_tries_are_in_the_log_at_most_so_many_a_minute(site: Site) 
         ("wrong_key", "key", None),
     ]
     assert len(told) == 21
-    assert told[-1]["untold"] == 42
+    assert told[-1]["unreported"] == 42
     assert {line["address"] for line in told} == {"127.0.0.1"}
     assert "guess-1" not in repr(told)
     assert "wrong" not in {line.get("password") for line in told}

@@ -80,7 +80,7 @@ class FailedLogins:
             self._unreported += 1
             return
         self._lines.append(now)
-        more, self._unreported = ({"untold": self._unreported} if self._unreported else {}), 0
+        more, self._unreported = ({"unreported": self._unreported} if self._unreported else {}), 0
         named = {"user": user[:_LONGEST_NAME]} if user else {}
         log.warning(event, address=address, by=by, **named, **more)
 
