@@ -45,20 +45,12 @@ STAGES = (
     ("model call (demo)", "called"),
     ("finish: way to the writer", "script"),
     ("finish: script", "scripted"),
-    ("finish: claim", "claimed"),
     ("finish: commit", "committed"),
-    ("deliver: way to the worker", "delivering"),
+    ("deliver: way to the event loop", "delivering"),
     ("deliver: into the socket's queue", "pushed"),
 )
 #: The stage from the last of these marks until the client has the reply.
 OUT = "socket: out"
-#: Stages for which no person waits.
-AFTERWARDS = (
-    ("sent: way to the writer", "script"),
-    ("sent: script", "scripted"),
-    ("sent: claim", "claimed"),
-    ("sent: commit", "committed"),
-)
 
 
 @asynccontextmanager
@@ -106,7 +98,7 @@ def stages_of(exchange: Exchange, stamps: Stamps) -> dict[str, float] | None:
     if at is None or at > exchange.answered:
         return None
     seconds[OUT] = exchange.answered - at
-    return seconds if _follow(AFTERWARDS, at, stamps, seconds) is not None else None
+    return seconds
 
 
 def _follow(stages: Sequence[tuple[str, str]], at: float, stamps: Stamps, seconds: dict[str, float]) -> float | None:
@@ -134,8 +126,6 @@ def print_waits(stage_times: Sequence[Mapping[str, float]], waited: Sequence[flo
     for name in [*(name for name, _ in STAGES), OUT]:
         print(f"  {name:38}{_microseconds(stage_times, name):8,.0f}")
     print(f"  {'until the reply is there':38}{median(waited) * 1e6:8,.0f}\n")
-    for name, _ in AFTERWARDS:
-        print(f"  {name:38}{_microseconds(stage_times, name):8,.0f}")
 
 
 def _microseconds(stage_times: Sequence[Mapping[str, float]], name: str) -> float:

@@ -50,8 +50,8 @@ def stamping() -> Iterator[Stamps]:
             (MessageFlow, "run", "begun", None),
             (SqliteStore, "read", None, "read"),
             (Runner, "run", "calling", "called"),
-            (Deliverer, "run", "delivering", None),
-            (WebConnector, "send", None, "pushed"),
+            (Deliverer, "show", "delivering", None),
+            (WebConnector, "show", None, "pushed"),
         ):
             stack.enter_context(_replaced(owner, method, functools.partial(_marked, stamps, before, after)))
         stack.enter_context(_replaced(SqliteStore, "write", functools.partial(_with_marked_script, stamps)))

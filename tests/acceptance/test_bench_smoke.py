@@ -16,7 +16,7 @@ from bench.order import Stay, disorder
 from bench.people import Exchange
 from bench.places import Files
 from bench.postgres import on_postgres
-from bench.profile import AFTERWARDS, OUT, STAGES, processor_time, stages_of, waits
+from bench.profile import OUT, STAGES, processor_time, stages_of, waits
 from bench.report import CORES, Figure, Run, Target, Verdict, number, table
 from bench.results import about, comparison, file_for, read
 from bench.rounds import TINY, Paired, Setting, in_turn
@@ -145,7 +145,6 @@ async def test_the_stages_of_a_message_add_up_to_its_wait(tmp_path: Path) -> Non
     for stages in told:
         assert min(stages.values()) >= 0
         assert any(math.isclose(sum(stages[name] for name, _ in STAGES) + stages[OUT], wait) for wait in waited)
-        assert {name for name, _ in AFTERWARDS} < stages.keys()
 
 
 def test_a_message_whose_marks_are_missing_is_left_out() -> None:

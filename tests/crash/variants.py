@@ -78,7 +78,7 @@ _VARIANTS = (
             Edit(
                 WRITER,
                 old="            self._run_in_savepoint(following)\n",
-                new="            self._run_in_savepoint(following)\n        time.sleep(0.05)\n",
+                new="            self._run_in_savepoint(following)\n        time.sleep(0.25)\n",
             ),
         ),
         caught_by=[every_accepted_message_is_answered],
@@ -206,20 +206,18 @@ _VARIANTS = (
         caught_by=[finished_calls_are_booked],
         plan=ChatPlan(disturbances=5, instant=Instant.ANSWERED, patience=60, rate=2.0, working=4),
     ),
-    # A delivery is claimed in the commit of its turn. The pause simulates a slow disk.
+    # The pause simulates a slow disk.
     Variant(
         name="send_before_commit",
-        breaks="a claimed delivery is handed out before the commit of its turn, so a reply is shown that may be lost",
+        breaks="a delivery is shown before the commit of its turn, so a reply is shown that may be lost",
         edits=(
             Edit(
                 "arvis/store/transaction.py",
                 old="            claim.jobs = jobs.claim(claim.reserved, *claimer.lease())\n        commit()\n",
                 new="            claim.jobs = jobs.claim(claim.reserved, *claimer.lease())\n"
-                "        if early := [job for job in claim.jobs if job.delivery is not None]:\n"
-                "            claimer.deliver(claim.reserved, claim.ended, early)\n"
-                "            __import__('time').sleep(0.05)\n"
-                "            claim.ended, claim.reserved = (), claimer.reserve((), more=True)\n"
-                "            claim.jobs = [job for job in claim.jobs if job.delivery is None]\n"
+                "        if notices.sent:\n"
+                "            claimer.sent(notices.sent)\n"
+                "            __import__('time').sleep(0.25)\n"
                 "        commit()\n",
             ),
         ),

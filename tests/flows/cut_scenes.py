@@ -118,8 +118,8 @@ def _said(tx: Transaction, play: Play) -> Counter[str]:
     """Return the messages of its conversation."""
     address = Address("chat", "main", play.mark)
     conversation = tx.conversations.open(play.agent.id, address, 0, direct=False)
-    rows = cast(SqlWorkflowRuns, tx.workflow_runs)._session.rows("history", conversation_id=conversation.id, limit=100)
-    return Counter(f"{each['role']} {_plain(each['content'], play)}" for each in rows)
+    said = tx.messages.history(conversation.id, 100)
+    return Counter(f"{each.role} {_plain(each.content, play)}" for each in said)
 
 
 def _plain(text: str, play: Play) -> str:
