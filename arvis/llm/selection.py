@@ -41,6 +41,9 @@ class Choice:
     #: The number of models that the agent prefers to this model.
     wish: int = field(default=0, compare=False)
 
+    def __hash__(self) -> int:
+        return hash((self.account.name, self.model))  # hashing the whole account would take ten times longer
+
     @property
     def key(self) -> tuple[str, str]:
         """Return the key under which `Cooldowns` stores the cooldown of this choice."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import mul
 from string import ascii_letters
 
+from arvis.domain.dataclass import replace
 from arvis.domain.runs import Measure, RunRequest
 from arvis.ports.conversations import Calibration
 
@@ -35,29 +36,50 @@ _PIECE = 65_536
 _HAIR = 1e-6
 
 
-#: An estimator remembers texts with this many characters in total, because each prompt of a conversation contains the
-#: same messages again. A longer text than `_LONGEST` is not remembered.
+#: The numbers of texts with `_KEPT` characters in total are remembered, because each prompt of a conversation contains
+#: the same messages again. A text with more than `_LONGEST` characters is not remembered.
 _KEPT, _LONGEST = 2_000_000, 20_000
+
+
+class RememberedCounts:
+    """The function `count`, whose results are remembered by text."""
+
+    def __init__(self, count: Callable[[str], int]) -> None:
+        self._count = count
+        self._known: dict[str, int] = {}
+        self._characters = 0
+
+    def of(self, text: str) -> int:
+        number = self._known.get(text)
+        if number is None:
+            number = self._count(text)
+            if len(text) <= _LONGEST:
+                self._characters += len(text)
+                if self._characters > _KEPT:
+                    self._known.clear()
+                    self._characters = len(text)
+                self._known[text] = number
+        return number
+
+    def of_each(self, texts: Sequence[str]) -> list[int]:
+        known = self._known
+        return [known[text] if text in known else self.of(text) for text in texts]
 
 
 def measure(text: str) -> Measure:
     """Count the characters and words of a text; the counts of messages and requests stay 0. A million ASCII characters
     take ten milliseconds."""
-    plain = text.encode("ascii", "ignore")
-    marks = len(plain.translate(None, delete=_LETTERS))
-    dense = 0 if text.isascii() else sum(map(len, _DENSE.findall(text)))
-    words = sum(len(text[start : start + _PIECE].split()) for start in range(0, len(text), _PIECE))
-    return Measure(len(plain) - marks, marks, words, dense, len(text) - len(plain) - dense)
+    return replace(_characters_of(text), words=_count_words(text))
 
 
 def measure_request(request: RunRequest) -> Measure:
     """Measure everything that is sent to a vendor."""
     texts = request.texts
-    found = measure(" ".join(texts))
+    found = _characters_of("".join(texts))
     return Measure(
-        letters=found.letters - (len(texts) - 1),  # without the spaces between the texts
+        letters=found.letters,
         marks=found.marks,
-        words=found.words,
+        words=sum(_WORDS.of_each(texts)),
         dense=found.dense,
         others=found.others,
         messages=1 + len(request.turns) + sum([len(turn.outputs) for turn in request.turns]),
@@ -66,13 +88,29 @@ def measure_request(request: RunRequest) -> Measure:
     )
 
 
+def _characters_of(text: str) -> Measure:
+    plain = text.encode("ascii", "ignore")
+    marks = len(plain.translate(None, delete=_LETTERS))
+    dense = 0 if text.isascii() else sum(map(len, _DENSE.findall(text)))
+    return Measure(letters=len(plain) - marks, marks=marks, dense=dense, others=len(text) - len(plain) - dense)
+
+
+def _count_words(text: str) -> int:
+    return sum([len(text[start : start + _PIECE].split()) for start in range(0, len(text), _PIECE)])
+
+
+#: Counting words takes ten times longer than counting characters.
+_WORDS = RememberedCounts(_count_words)
+
+
 class Estimator:
     """An estimator of tokens with `weights`, in the order of `DEFAULT_WEIGHTS`; further numbers are ignored."""
 
     def __init__(self, weights: Sequence[float] = DEFAULT_WEIGHTS) -> None:
         self._weights = tuple(weights[: len(DEFAULT_WEIGHTS)])
-        self._known: dict[str, int] = {}
-        self._characters = 0
+        self._counts = RememberedCounts(lambda text: self.of(measure(text)))
+        #: `tokens` of each of several texts.
+        self.tokens_of_each = self._counts.of_each
 
     @property
     def message_tokens(self) -> float:
@@ -82,20 +120,7 @@ class Estimator:
     def tokens(self, text: str) -> int:
         """Return an estimate of the tokens of a text, which is more often too high than too low; 0 for an empty
         text."""
-        tokens = self._known.get(text)
-        if tokens is None:
-            tokens = self.of(measure(text))
-            if len(text) <= _LONGEST:
-                self._characters += len(text)
-                if self._characters > _KEPT:
-                    self._known.clear()
-                    self._characters = len(text)
-                self._known[text] = tokens
-        return tokens
-
-    def tokens_of_each(self, texts: Sequence[str]) -> list[int]:
-        known = self._known
-        return [known[text] if text in known else self.tokens(text) for text in texts]
+        return self._counts.of(text)
 
     def of(self, found: Measure) -> int:
         counted: float = sum(map(mul, self._weights, sizes(found)))
