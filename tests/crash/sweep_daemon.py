@@ -32,7 +32,7 @@ from tests.crash.sweep_users import (
     Line,
     within,
 )
-from tests.crash.triggers import Trigger, Triggers
+from tests.crash.triggers import Observation, Trigger, Triggers
 from tests.crash.users import Refused
 from tests.environment import daemon_environment, fork_server
 from tests.fork_server import AsyncForkedProcess, fork
@@ -218,9 +218,8 @@ class SweepDaemon:
 
     async def kill_at_model_call(self, requests: int) -> None:
         """Kill the daemon during the N-th model request of this process."""
-        for _ in range(requests):
-            async with asyncio.timeout(PATIENCE):
-                await _occurrence(self._triggers.asked)
+        async with asyncio.timeout(requests * PATIENCE):
+            await _occurrences(self._triggers.asked, requests)
         await self.kill()
 
     async def kill(self) -> None:
@@ -290,7 +289,7 @@ class SweepDaemon:
         with suppress(TimeoutError):
             async with asyncio.timeout(5):
                 while self._socket.last_seq < shown:
-                    await _occurrence(self._triggers.shown)
+                    await _occurrences(self._triggers.shown)
 
     def _record_end(self, ended: asyncio.Future[int]) -> None:
         self._endpoint.up.clear()
@@ -344,9 +343,20 @@ async def sweep_daemon(code: Path, folder: Path) -> AsyncIterator[SweepDaemon]:
             await daemon.close()
 
 
-async def _occurrence(trigger: Trigger) -> None:
-    seen = asyncio.Event()
-    trigger.arm(lambda _: seen.set())
+async def _occurrences(trigger: Trigger, number: int = 1) -> None:
+    """Wait for this number of occurrences. The trigger is armed again at once, because several may follow each other
+    before this task runs."""
+    seen, left = asyncio.Event(), number
+
+    def note(_: Observation) -> None:
+        nonlocal left
+        left -= 1
+        if left:
+            trigger.arm(note)
+        else:
+            seen.set()
+
+    trigger.arm(note)
     await seen.wait()
 
 
