@@ -10,6 +10,7 @@ import json
 import re
 from urllib.parse import parse_qs, urlparse
 
+import pytest
 from playwright.async_api import Browser, FilePayload, Page, Response, Route, WebSocketRoute, expect
 
 from tests.browser.chatting import (
@@ -232,6 +233,7 @@ async def test_older_messages_come_on_demand_and_stay_in_order(dashboard: Page, 
     await expect(dashboard.get_by_role("button", name="Show older messages")).to_have_count(0)
 
 
+@pytest.mark.alone
 async def test_two_thousand_messages_stay_smooth(dashboard: Page, daemon: Daemon, figures: list[str]) -> None:
     """The messages are made up, since real ones would take minutes; the test measures the page."""
     slug = await new_agent(daemon)
