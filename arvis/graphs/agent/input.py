@@ -179,7 +179,7 @@ class Arrival:
     """The rows that the input check reads."""
 
     turn: TurnContext
-    #: The times (ms) of this person's messages in the conversation in the last `_BURST_SPAN`, newest first.
+    #: The times (ms) of this person's messages in the conversation in the last `_BURST_SPAN`.
     times: list[int]
     #: The size of the conversation.
     size: Size
@@ -189,11 +189,15 @@ def load_arrival(
     tx: Transaction, execution: Execution, now: int, messages: Sequence[StoredMessage] | None = None
 ) -> Arrival:
     turn = load_turn_context(tx, execution, now, messages)
-    newest, conversation_id = turn.current[-1], turn.conversation.id
+    person, conversation_id, size = turn.current[-1].principal_id or "", turn.conversation.id, turn.size
     # The turn may contain several messages of a burst, so the oldest of them decides.
     since = min(message.created_at for message in turn.current) - _BURST_SPAN
-    times = tx.messages.recent(conversation_id, newest.principal_id or "", _RECENT, since=since)
-    return Arrival(turn, times, turn.size or tx.compactions.size(conversation_id))
+    if size is None:
+        times = tx.messages.recent(conversation_id, person, _RECENT, since=since)
+        return Arrival(turn, times, tx.compactions.size(conversation_id))
+    said: list[PastMessage | StoredMessage] = [*turn.history, *turn.current]
+    times = [each.created_at for each in said if each.principal_id == person and each.created_at >= since]
+    return Arrival(turn, times, size)
 
 
 class InputNode:
