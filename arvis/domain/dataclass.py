@@ -3,7 +3,8 @@
 The stub `dataclass.pyi` shows the decorator of the standard library to the type checker. So the type checker reports
 each change of a frozen object. At run time such a change raises no error, because the check would make the creation of
 an object four times slower. The standard library would also generate methods for comparison, hash and text. Generating
-them and the check would take a fifth of the CPU time of the daemon's start. `replace` calls no `__init__`; it needs a fifth of the time.
+them and the check would take a fifth of the CPU time of the daemon's start. `replace` copies the fields without a call
+of `__init__`, which needs a fifth of the time.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _HAIR = 1e-6
 
 #: The numbers of texts with `_KEPT` characters in total are remembered, because each prompt of a conversation contains
 #: the same messages again. A text with more than `_LONGEST` characters is not remembered.
-_KEPT, _LONGEST = 2_000_000, 20_000
+_KEPT, _LONGEST = 1_000_000, 20_000
 
 
 class RememberedCounts:
@@ -192,7 +192,7 @@ def estimator_of(calibration: Calibration | None) -> Estimator:
     return _estimator(calibration.weights) if calibration and len(calibration.weights) == _STORED else _DEFAULT
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def _estimator(weights: Sequence[float]) -> Estimator:
     return Estimator(weights)
 

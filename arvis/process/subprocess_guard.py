@@ -41,9 +41,6 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: The errors that occur if another process removes or replaces a file during a scan.
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
-#: The name of a process's root folder in `/proc`.
-_ROOT = "root"
-
 #: The name of a folder in memory (`/tmp` in the sandbox) that only the program uses.
 _SCRATCH = "tmp"
 
@@ -160,7 +157,7 @@ def _crowded(init: int, most: int) -> bool:
     program starts thousands of processes; `_descendants` would then take seconds."""
     number = 0
     if init:
-        with suppress(OSError), os.scandir(f"/proc/{init}/{_ROOT}/proc") as entries:
+        with suppress(OSError), os.scandir(f"/proc/{init}/root/proc") as entries:
             for entry in entries:
                 number += entry.name.isdecimal()
                 if number > most:
@@ -294,7 +291,7 @@ def _in_scratch() -> int:
         ours = os.stat(f"/{_SCRATCH}").st_dev  # noqa: PTH116 (as below)
         for pid in _descendants():
             with suppress(OSError):
-                path = f"/proc/{pid}/{_ROOT}/{_SCRATCH}"
+                path = f"/proc/{pid}/root/{_SCRATCH}"
                 if os.stat(path).st_dev != ours:  # noqa: PTH116 (as below)
                     space = os.statvfs(path)
                     most = max(most, space.f_files - space.f_ffree)

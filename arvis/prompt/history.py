@@ -165,8 +165,8 @@ def words_of(message: PastMessage | StoredMessage, *, group: bool) -> str:
     return _spoken(message.user_name, message.principal_id or "", text) if group else text
 
 
-#: The maximum number of lines that `Lines` keeps.
-_KEPT = 4_096
+#: `Lines` keeps lines with this many characters in total. Each line counts `_LINE` characters more.
+_KEPT, _LINE = 2_000_000, 500
 
 
 class Lines:
@@ -175,15 +175,19 @@ class Lines:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, bool], tuple[PastMessage, Line]] = {}
+        self._characters = 0
 
     def of(self, messages: Iterable[PastMessage], *, group: bool) -> list[Line]:
         lines = []
         for message in messages:
             known = self._kept.get((message.id, group))
             if known is None or (known[0] is not message and known[0] != message):
-                if len(self._kept) >= _KEPT:
+                known = message, line_of(message, group=group)
+                self._characters += len(known[1].text) + _LINE
+                if self._characters > _KEPT:
                     self._kept.clear()
-                known = self._kept[message.id, group] = message, line_of(message, group=group)
+                    self._characters = len(known[1].text) + _LINE
+                self._kept[message.id, group] = known
             lines.append(known[1])
         return lines
 

@@ -21,8 +21,8 @@ from arvis.ports.job_store import Slots
 class SlotPool:
     """The `Claimer` of one process. The callback `start` receives the claimed jobs, `due` receives the time (ms) of the
     next due job, and `sent` receives deliveries that were stored as sent. `missed` is called if jobs may be waiting
-    although slots are free. All four may be called on any thread. `alone` is True if no other process adds jobs; then a slot that becomes free causes no claim while no job is
-    ready."""
+    although slots are free. All four may be called on any thread. `alone` is True if no other process adds jobs; then a
+    slot that becomes free causes no claim while no job is ready."""
 
     def __init__(
         self,

@@ -341,7 +341,7 @@ def _compact_if_due(
     if not ceiling:
         return
     layers = state.prompt.get("tokens", {})
-    if straight and state.size:
+    if straight and state.size and state.compaction is None:
         messages, tokens = state.size
         size = Size(messages + len(said), tokens + sum([message.tokens for message in said]))
     else:

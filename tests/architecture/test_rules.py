@@ -31,7 +31,7 @@ SQL_FILES = re.compile(r"(migrations|arvis/store/queries(/postgres)?|tests/fixtu
 
 # The brackets keep this file from matching its own patterns.
 REGISTRIES = re.compile(r"py[p]i\.org|python[h]osted|npm[j]s\.(org|com)|deb[i]an\.org/debian")
-MACHINE_PATHS = re.compile(r"(?<![\w.~])/(work|root|home|Users)/\w")
+MACHINE_PATHS = re.compile(r"(?<![\w.~}])/(work|root|home|Users)/\w")
 STANDARD_DATACLASS = re.compile(r"^from dataclasses import .*\bdataclass\b|@dataclasses\.dataclass")
 MOCKS = re.compile(r"\bunittest(\.| import )mock\b|^\s*(from|import) mock\b")
 TYPE_ONLY = re.compile(r"\b(import|typing\.)\s*TYPE_CHECKING\b|\bif TYPE_CHECKING\b")

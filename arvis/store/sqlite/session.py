@@ -110,6 +110,7 @@ class SqliteSession:
         open."""
         if query in self._written:
             self._changed |= self._written[query]
+        self._rewrites = self._rewrites or query in self._rewriting
         cursor = self._connection.execute(self._queries[query], parameters)
         found = cursor.fetchall()
         if not found:
