@@ -32,18 +32,6 @@ class Measure:
     requests: int = 0
     pictures: int = 0
 
-    def __add__(self, other: Measure) -> Measure:
-        return Measure(
-            self.letters + other.letters,
-            self.marks + other.marks,
-            self.words + other.words,
-            self.dense + other.dense,
-            self.others + other.others,
-            self.messages + other.messages,
-            self.requests + other.requests,
-            self.pictures + other.pictures,
-        )
-
 
 #: The reasons why a reply ended: by itself, with tool calls, or at a length limit. The names are the same for all
 #: vendors.

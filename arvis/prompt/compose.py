@@ -432,9 +432,8 @@ class _Sheet:
         return self._count(text) + self._empty_line if text else 0
 
     def _talk_cost(self, lines: Sequence[Line]) -> int:
-        return sum(map(self._count, [line.text for line in lines])) + len(lines) * (
-            self._empty_line + self._per_message
-        )
+        tokens = self._given.estimator.tokens_of_each([line.text for line in lines])
+        return sum(tokens) + len(lines) * (self._empty_line + self._per_message)
 
 
 def taint_of_asked(messages: Sequence[StoredMessage]) -> Taint:

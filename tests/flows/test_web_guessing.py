@@ -106,14 +106,14 @@ async def test_failed_tries_are_in_the_log_at_most_so_many_a_minute(site: Site) 
         await guess(site, 60)
         site.clock.shift_ms += 61_000
         await guess(site, 1)
-    told = [line for line in lines if line["event"] in {"login_failed", "wrong_key"}]
-    assert [(line["event"], line["by"], line.get("user")) for line in told[:3]] == [
+    logged = [line for line in lines if line["event"] in {"login_failed", "wrong_key"}]
+    assert [(line["event"], line["by"], line.get("user")) for line in logged[:3]] == [
         ("login_failed", "password", "owner"),
         ("login_failed", "link", None),
         ("wrong_key", "key", None),
     ]
-    assert len(told) == 21
-    assert told[-1]["unreported"] == 42
-    assert {line["address"] for line in told} == {"127.0.0.1"}
-    assert "guess-1" not in repr(told)
-    assert "wrong" not in {line.get("password") for line in told}
+    assert len(logged) == 21
+    assert logged[-1]["unreported"] == 42
+    assert {line["address"] for line in logged} == {"127.0.0.1"}
+    assert "guess-1" not in repr(logged)
+    assert "wrong" not in {line.get("password") for line in logged}

@@ -95,7 +95,7 @@ def test_instructions_that_a_vendor_adds_are_no_part_of_the_texts() -> None:
 
 @pytest.mark.parametrize("tokens", [0, -5, 1, 10**12])
 def test_reports_that_cannot_be_true_change_nothing(tokens: int) -> None:
-    size = measure("words and words " * 100) + Measure(messages=2, requests=1)
+    size = replace(measure("words and words " * 100), messages=2, requests=1)
     known = learn(None, MODEL, size, 500)
     assert learn(known, MODEL, size, tokens) == known
     assert learn(None, MODEL, size, tokens) == Calibration(MODEL, (), 0)
@@ -134,7 +134,7 @@ def test_whatever_is_reported_the_weights_stay_usable(reports: list[tuple[Measur
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=70))
 def test_state_of_another_length_is_begun_anew(weights: list[float]) -> None:
     known = Calibration(MODEL, tuple(weights), 3, 8_192)
-    size = measure("words and words " * 100) + Measure(messages=2, requests=1)
+    size = replace(measure("words and words " * 100), messages=2, requests=1)
     if len(weights) not in (0, 64):
         assert estimator_of(known).of(size) == estimator_of(None).of(size)
         learnt = learn(known, MODEL, size, 500)
