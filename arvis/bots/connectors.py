@@ -43,8 +43,8 @@ class ConnectorFactory:
         return sorted(self._points)
 
     async def make(self, spec: BotSpec) -> Connector:
-        """Make a connector. Raises `BadSetting` for a setting that cannot be used, or `ConfigError` if the cause is not
-        a setting."""
+        """Make a connector. Raises `BadSetting` for a setting that cannot be used, or `ConfigError` if it
+        fails for another reason."""
         if spec.trouble:
             raise ConfigError(spec.trouble)
         create = await self._create_of(spec.platform)

@@ -247,7 +247,7 @@ class ConfigFile(Common):
 
 @dataclass(frozen=True, slots=True)
 class BotEntry:
-    """A bot with its settings in the form of the file. The class `Config` of its connector checks the settings
+    """A bot with its settings as the configuration contains them. The class `Config` of its connector checks them
     later."""
 
     platform: str

@@ -55,7 +55,7 @@ def header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
         if not _HEADER.fullmatch(name):
             raise Refused(f"contains {name!r}, which is not a valid name of a header")
         if not _HEADER_VALUE.fullmatch(text.get_secret_value()):
-            raise Refused(f"contains characters in {name} that a header cannot contain")
+            raise Refused(f"contains an invalid character in the value of the header {name}")
     return value
 
 

@@ -74,7 +74,8 @@ class EventSource:
 
 #: The maximum number of consecutive turns that messages of bots begin in one place.
 MOST_BOT_TURNS = 5
-#: The same maximum for a channel and all its threads, because some bots begin a new thread with each answer.
+#: The maximum number of such turns in a channel and all its threads together. It is needed because some bots begin a new
+#: thread with each answer.
 MOST_IN_CHANNEL = 20
 #: After this time (ms) without turns the count starts again at 0, so that a bot may report every hour.
 PAUSE_MS = 15 * 60_000

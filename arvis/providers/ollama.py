@@ -215,7 +215,8 @@ class OllamaResponse(Answer):
     true`."""
 
     def take(self, document: object) -> bool:
-        """Read the next document. Return False if the reply has reached its maximum size. Raise `ProviderError`."""
+        """Read the next document. Return False if the reply has reached its maximum size. Raise `ProviderError` if the
+        document is invalid or reports an error."""
         if not isinstance(document, Mapping):
             raise failures.unreadable(self.account, "it is not an object")
         if error := document.get("error"):

@@ -200,8 +200,8 @@ class CommandTranscriber:
 
 
 class CommandSpeaker:
-    """Implements `Speaker`: the program reads the text and prints a sound. The sound is sent with `content_type` and
-    `filename`."""
+    """Implements `Speaker`: the program reads the text and writes a sound to standard output. The sound is sent with
+    `content_type` and `filename`."""
 
     def __init__(
         self,

@@ -120,5 +120,5 @@ async def _address(client: Client, source: str, limit: int) -> str:
 
 
 def _too_large(limit: int) -> FetchError:
-    whose = "bots can download files from Telegram of" if limit == _DOWNLOAD_LIMIT else "files may have"
-    return FetchError(f"The file is too large: {whose} at most {limit // (1024 * 1024)} MB", permanent=True)
+    rule = "Telegram lets bots download files of" if limit == _DOWNLOAD_LIMIT else "a file may have"
+    return FetchError(f"The file is too large: {rule} at most {limit // (1024 * 1024)} MB", permanent=True)

@@ -53,8 +53,8 @@ def code_of(text: str) -> Code | None:
     if script is None:
         return None
     mark = _MARK.search(behind)
-    # A complete block (`_PROBE`) is put before the text, because only a text that follows a block ends at the beginning
-    # of the next block.
+    # `visible` ends a text at the next metadata block only if a block precedes the text. So `_PROBE`, a complete block,
+    # is put before it.
     said = visible(_PROBE + behind[mark.end() :]) if mark else ""
     return Code(script, _listed(elements.get(LIBRARIES, "")), said)
 

@@ -113,7 +113,7 @@ class Kind:
     ins: Mapping[str, str] = field(default_factory=lambda: {"": "Input"})
     #: True: a run leaves the node by only one of its outputs, and a connection without a handle belongs to no output.
     chooses: bool = False
-    #: The rule that reports a node if none of its outputs is connected; empty: no rule.
+    #: The rule that reports a node if none of its outputs is connected; if empty: no rule.
     unconnected: str = ""
     #: True: a run can begin at the node.
     begins: bool = False
@@ -166,7 +166,7 @@ SETTINGS = (
         "agent",
         Form.LINE,
         "Agent",
-        "Used by nodes that name no agent. Empty: the agent that was addressed, otherwise the conductor.",
+        "Used by nodes that name no agent. If empty: the agent that was addressed, otherwise the conductor.",
         most=64,
         offers="agents",
     ),
@@ -194,8 +194,8 @@ SETTINGS = (
 
 LONG = 65_536
 TEMPLATES = "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced."
-AGENT = Field("agent", Form.LINE, "Agent", "Does the work; empty: the agent of the run.", most=64, offers="agents")
-DEADLINE = Field("deadlineMinutes", Form.NUMBER, "Deadline", "In minutes; empty: none.", least=1, most=525_600)
+AGENT = Field("agent", Form.LINE, "Agent", "Does the work; if empty: the agent of the run.", most=64, offers="agents")
+DEADLINE = Field("deadlineMinutes", Form.NUMBER, "Deadline", "In minutes; if empty: none.", least=1, most=525_600)
 
 AGENT_FIELDS: tuple[Field, ...] = (
     AGENT,
@@ -209,7 +209,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
     Field(
         "systemPrompt", Form.TEXT, "Instructions", "Added to the agent's own instructions.", most=LONG, template=True
     ),
-    Field("userPrompt", Form.TEXT, "Task", f"Empty: the previous output. {TEMPLATES}", most=LONG, template=True),
+    Field("userPrompt", Form.TEXT, "Task", f"If empty: the previous output. {TEMPLATES}", most=LONG, template=True),
     Field(
         "beforePrompt",
         Form.TEXT,
@@ -244,7 +244,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "model",
         Form.LINE,
         "Model",
-        "In the form provider/model; empty: the agent's own model.",
+        "In the form provider/model; if empty: the agent's own model.",
         most=200,
         offers="models",
     ),
@@ -268,7 +268,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "allowTools",
         Form.LIST,
         "Only these tools",
-        "A selection from the agent's tools; empty: all its tools.",
+        "A selection from the agent's tools; if empty: all its tools.",
         most=200,
         offers="tools",
     ),

@@ -115,8 +115,8 @@ _KINDS = (
                 "A model uses this to choose among several triggers.",
                 most=2_000,
             ),
-            Field("platform", Form.LINE, "Platform", "Empty: any.", most=32, offers="platforms"),
-            Field("channel", Form.LINE, "Channel", "Empty: any.", most=200),
+            Field("platform", Form.LINE, "Platform", "If empty: any.", most=32, offers="platforms"),
+            Field("channel", Form.LINE, "Channel", "If empty: any.", most=200),
             Field(
                 "words",
                 Form.LINE,
@@ -295,7 +295,9 @@ _KINDS = (
         "people",
         "A person approves or rejects.",
         (
-            Field("prompt", Form.TEXT, "Question", f"Empty: asks to continue. {TEMPLATES}", most=LONG, template=True),
+            Field(
+                "prompt", Form.TEXT, "Question", f"If empty: whether to continue. {TEMPLATES}", most=LONG, template=True
+            ),
             DEADLINE,
             Field(
                 "onExpiry",
@@ -370,7 +372,7 @@ _KINDS = (
                 Form.TEXT,
                 "Ends when",
                 "The loop ends if this text is `true` or `yes`, or has the form `A contains B` and A contains B. "
-                "Empty: it ends after the maximum number of repetitions.",
+                "If empty: it ends after the maximum number of repetitions.",
                 most=LONG,
                 template=True,
             ),
@@ -423,7 +425,7 @@ _KINDS = (
         "Runs another workflow.",
         (
             Field("workflow", Form.LINE, "Workflow", required=True, most=64, offers="workflows"),
-            Field("input", Form.TEXT, "Input", f"Empty: the previous output. {TEMPLATES}", most=LONG, template=True),
+            Field("input", Form.TEXT, "Input", f"If empty: the previous output. {TEMPLATES}", most=LONG, template=True),
             Field("awaitResponse", Form.SWITCH, "Wait for its result", default=True),
         ),
         icon="workflow",
@@ -435,7 +437,9 @@ _KINDS = (
         "people",
         "Posts a message where the run was requested; the message is its output.",
         (
-            Field("template", Form.TEXT, "Text", f"Empty: the previous output. {TEMPLATES}", most=LONG, template=True),
+            Field(
+                "template", Form.TEXT, "Text", f"If empty: the previous output. {TEMPLATES}", most=LONG, template=True
+            ),
             Field("compose", Form.SWITCH, "Let the agent phrase it"),
             AGENT,
         ),

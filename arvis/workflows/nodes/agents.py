@@ -345,12 +345,13 @@ class _Tree:
         )
 
     def _value_before_task(self, name: str) -> str | None:
-        """Return the value of a template's name for a description. The value of the task is a placeholder, because the
-        task is not known yet."""
+        """Return the value that replaces a name in the description of a subagent. The task gets a placeholder, because
+        it is not known yet."""
         return _TASK if name == templates.PREVIOUS else self._quoted(name)
 
     def _value_after_task(self, name: str) -> str | None:
-        """Return the value of a template's name; None for the task, because the calling agent gives it later."""
+        """Return the value that replaces a name in a template; None for the task, because the calling agent gives it
+        later."""
         return None if name == templates.PREVIOUS else self._known(name)
 
 

@@ -16,7 +16,7 @@ const texts = words({
     channelHint:
       "The id of the channel on the platform, such as -1001234567890. For the platform web, enter the name of the channel, such as hall.",
     thread: "Thread",
-    threadHint: "Empty: the channel itself.",
+    threadHint: "If empty: the channel itself.",
     agent: "Agent",
   },
 });

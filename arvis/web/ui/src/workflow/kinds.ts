@@ -73,7 +73,7 @@ export const JOIN_COUNT: Field = field("joinCount", "number", "Number of branche
 
 /** The settings of a document. */
 export const SETTINGS: readonly Field[] = [
-  field("agent", "line", "Agent", { help: "Used by nodes that name no agent. Empty: the agent that was addressed, otherwise the conductor.", most: 64, offers: "agents" }),
+  field("agent", "line", "Agent", { help: "Used by nodes that name no agent. If empty: the agent that was addressed, otherwise the conductor.", most: 64, offers: "agents" }),
   field("pauses", "choice", "While a person is asked", { default: "run", choices: ["run", "branch"], words: ["Other branches wait, too", "Other branches continue"] }),
   field("unlabelled", "choice", "Connections without a handle", { help: "Applies to connections from nodes with several outputs.", default: "skip", choices: ["skip", "follow"], words: ["Never followed", "Always followed"] }),
   field("maxSteps", "number", "Maximum steps", { default: 1000, least: 1, most: 100000 }),
@@ -96,8 +96,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     fields: [
       field("kind", "choice", "When", { required: true, choices: ["message", "chat-app", "dashboard", "workbench", "chat-completions", "schedule", "calendar", "heartbeat", "webhook", "manual"], words: ["A message arrives", "A message arrives in a chat app", "A person writes in the dashboard", "A person writes in the workbench", "A program calls the OpenAI-compatible API", "A schedule is due", "A calendar event begins", "The heartbeat is due", "A web hook is called", "A person starts it manually"], unoffered: ["calendar", "workbench"] }),
       field("description", "text", "Purpose", { help: "A model uses this to choose among several triggers.", most: 2000 }),
-      field("platform", "line", "Platform", { help: "Empty: any.", most: 32, offers: "platforms" }),
-      field("channel", "line", "Channel", { help: "Empty: any.", most: 200 }),
+      field("platform", "line", "Platform", { help: "If empty: any.", most: 32, offers: "platforms" }),
+      field("channel", "line", "Channel", { help: "If empty: any.", most: 200 }),
       field("words", "line", "Words", { help: "The message must contain one of these, separated by commas; empty: any message.", most: 500 }),
     ],
     icon: "zap", summary: ["{description}", "{kind}", "Starts by itself"],
@@ -107,18 +107,18 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "agent", label: "Agent", category: "agents",
     help: "An agent works on the task.",
     fields: [
-      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
       field("agentName", "line", "Name", { help: "The name that people see, and the name of the tool if another agent calls this one.", most: 100 }),
       field("systemPrompt", "text", "Instructions", { help: "Added to the agent's own instructions.", most: 65536, template: true }),
-      field("userPrompt", "text", "Task", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("userPrompt", "text", "Task", { help: "If empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
       field("beforePrompt", "text", "Question before the task", { help: "A first question to the same agent; the question and its answer precede the task.", most: 65536, template: true }),
       field("afterPrompt", "text", "Question after the task", { help: "A last question about the result; its answer is the output.", most: 65536, template: true }),
       field("successCriteria", "text", "Success criteria", { help: "A model judges the result by these criteria. If the result does not meet them, the task is tried once more.", most: 65536, template: true }),
       field("completionContract", "switch", "Hand back with a summary", { help: "Summary, artifact, open question, next action." }),
-      field("model", "line", "Model", { help: "In the form provider/model; empty: the agent's own model.", most: 200, offers: "models" }),
+      field("model", "line", "Model", { help: "In the form provider/model; if empty: the agent's own model.", most: 200, offers: "models" }),
       field("reasoningEffort", "choice", "Reasoning", { choices: ["", "none", "low", "medium", "high"], words: ["", "None", "Low", "Medium", "High"] }),
       field("tools", "switches", "Tools", { fields: [field("web_search", "switch", "Search the web"), field("subagents", "switch", "Subagents")] }),
-      field("allowTools", "list", "Only these tools", { help: "A selection from the agent's tools; empty: all its tools.", most: 200, offers: "tools" }),
+      field("allowTools", "list", "Only these tools", { help: "A selection from the agent's tools; if empty: all its tools.", most: 200, offers: "tools" }),
     ],
     icon: "bot", summary: ["{userPrompt}", "{systemPrompt}", "Works on the previous output"],
     outs: {"": "Next", "subagent": "Subagents"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
@@ -127,7 +127,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "tool-call", label: "Tool", category: "agents",
     help: "Calls one tool, without a model.",
     fields: [
-      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
       field("tool", "line", "Tool", { required: true, most: 128, offers: "tools" }),
       field("arguments", "object", "Arguments", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", template: true }),
       field("review", "text", "Review before", { help: "Tells the agent what to check before the call. The agent may change the arguments.", most: 65536, template: true }),
@@ -148,7 +148,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "router", label: "Router", category: "routing",
     help: "An agent chooses one of the routes.",
     fields: [
-      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
       field("prompt", "text", "How to choose", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
       field("routes", "rows", "Routes", { required: true, least: 1, most: 20, fields: [field("label", "line", "Name", { required: true, most: 100 }), field("description", "line", "When", { most: 500 })] }),
     ],
@@ -159,7 +159,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "condition", label: "Condition", category: "routing",
     help: "Decides between true and false. If the data has the fields, Arvis applies the rules; otherwise an agent decides.",
     fields: [
-      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
       field("combinator", "choice", "True if", { default: "and", choices: ["and", "or"], words: ["All rules hold", "One of the rules holds"] }),
       field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output. If it is a template, its value is compared.", most: 200, template: true }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "present", "matching the pattern"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
@@ -170,8 +170,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "approval", label: "Approval", category: "people",
     help: "A person approves or rejects.",
     fields: [
-      field("prompt", "text", "Question", { help: "Empty: asks to continue. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
-      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; empty: none.", least: 1, most: 525600 }),
+      field("prompt", "text", "Question", { help: "If empty: whether to continue. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; if empty: none.", least: 1, most: 525600 }),
       field("onExpiry", "choice", "After the deadline", { default: "reject", choices: ["reject", "approve", "escalate", "fail"], words: ["It counts as rejected", "It counts as approved", "The owners are asked", "The run fails"] }),
       field("escalateMinutes", "number", "Time after escalation", { help: "In minutes. After this time, the question counts as rejected.", least: 1, most: 525600 }),
       field("approvers", "list", "Who may answer", { help: "Roles and people; empty: the approvers in the configuration.", most: 50, offers: "people" }),
@@ -184,7 +184,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     help: "Waits for the person's next message, which is its output.",
     fields: [
       field("prompt", "text", "Question", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
-      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; empty: none.", least: 1, most: 525600 }),
+      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; if empty: none.", least: 1, most: 525600 }),
     ],
     icon: "message-circle-question-mark", summary: ["{prompt}", "Waits for the next message"],
     outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
@@ -203,9 +203,9 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "loop", label: "Loop", category: "flow",
     help: "Repeats its body: the nodes between its output “Each repetition” and its input “Next repetition”.",
     fields: [
-      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
       field("maxIterations", "number", "Maximum repetitions", { default: 10, least: 1, most: 1000 }),
-      field("condition", "text", "Ends when", { help: "The loop ends if this text is `true` or `yes`, or has the form `A contains B` and A contains B. Empty: it ends after the maximum number of repetitions.", most: 65536, template: true }),
+      field("condition", "text", "Ends when", { help: "The loop ends if this text is `true` or `yes`, or has the form `A contains B` and A contains B. If empty: it ends after the maximum number of repetitions.", most: 65536, template: true }),
       field("conditionMode", "choice", "Decided by", { default: "template", choices: ["template", "llm"], words: ["The text above, filled in", "A model"] }),
     ],
     icon: "repeat", summary: ["{condition}", "At most {maxIterations} repetitions"],
@@ -232,7 +232,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     help: "Runs another workflow.",
     fields: [
       field("workflow", "line", "Workflow", { required: true, most: 64, offers: "workflows" }),
-      field("input", "text", "Input", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("input", "text", "Input", { help: "If empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
       field("awaitResponse", "switch", "Wait for its result", { default: true }),
     ],
     icon: "workflow", summary: ["{workflow}", "Choose a workflow"],
@@ -242,9 +242,9 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "response", label: "Response", category: "people",
     help: "Posts a message where the run was requested; the message is its output.",
     fields: [
-      field("template", "text", "Text", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("template", "text", "Text", { help: "If empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
       field("compose", "switch", "Let the agent phrase it"),
-      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
     ],
     icon: "message-square-reply", summary: ["{template}", "Sends the previous output"],
     outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,

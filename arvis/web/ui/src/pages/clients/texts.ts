@@ -24,7 +24,7 @@ export const texts = words({
     factor: "Cost factor",
     factorHint: "The customer pays the model costs times this factor. 0: the customer pays no model costs.",
     limitField: "Monthly limit, in USD",
-    limitHint: "The most that model calls may cost in a month. Empty: the configured default.",
+    limitHint: "The most that model calls may cost in a month. If empty: the configured default.",
     notes: "Notes",
     made: "The customer was created.",
     undo: "Undo the last change",

@@ -64,7 +64,7 @@ export const texts = words({
       skip: "Skip all missed times",
     },
     grace: "Maximum age of a missed time, in minutes",
-    graceHint: "Arvis skips older missed times. Empty: no limit.",
+    graceHint: "Arvis skips older missed times. If empty: no limit.",
     graph: "Working mode",
     graphs: {
       "": "Default for its kind",

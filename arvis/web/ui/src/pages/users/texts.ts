@@ -35,7 +35,7 @@ export const texts = words({
     users: "Users",
     addUser: "Add a user",
     name: "Name",
-    nameHint: "The name that others see. Empty: the id.",
+    nameHint: "The name that others see. If empty: the id.",
     id: "Id",
     idHint:
       "The login name, such as ann. Use lower-case letters, digits and underscores, and begin with a letter. The id cannot be changed later.",

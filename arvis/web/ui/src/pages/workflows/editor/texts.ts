@@ -82,7 +82,7 @@ export const texts = words({
       description: "Description",
       slug: "Short name",
       slugHint:
-        "Commands and other workflows call the workflow by this short name. Empty: Arvis derives it from the name.",
+        "Commands and other workflows call the workflow by this short name. If empty: Arvis derives it from the name.",
     },
     problems: {
       title: "Problems",

@@ -53,7 +53,7 @@ export const texts = words({
     again: "Rerun",
     againFrom: "Rerun from here",
     begun: "A new run has started.",
-    newest: "With the newest version",
+    newest: "Rerun with the newest version",
     state: "State",
     states: {
       pending: "Not reached",
