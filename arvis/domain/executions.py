@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from arvis.domain.dataclass import dataclass
 
@@ -59,6 +59,12 @@ class Cursor:
     visits: int = 0
     #: The id of the wait whose answer this position needs; None if the position does not wait.
     wait_id: str | None = None
+
+    @classmethod
+    def start(cls, execution_id: str, node: str = "") -> Self:
+        """Return the first position of an execution. It is not stored until the execution leaves it. Its id is the id of
+        the execution, so that effects of the first visit are found again after a crash."""
+        return cls(execution_id, execution_id, node, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
-from arvis.domain.executions import Cursor, Execution
+from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, Delivery, StoredMessage
 
 #: The milliseconds that one priority class adds to a job's rank. Jobs run in the order of rank: arriving one minute
@@ -158,10 +158,9 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A new execution as it was stored, with its position and the messages that it answers."""
+    """A new execution as it was stored, with the messages that it answers."""
 
     execution: Execution
-    cursor: Cursor
     messages: list[StoredMessage]
 
 

@@ -344,8 +344,11 @@ class Engine:
                 f"The graph {execution.graph} is not installed",
                 fix="Install the package that provides it, then retry the job.",
             )
-        # The first position of an execution is stored without a node. It is at the start of the graph.
+        # A position without a node is at the start of the graph.
         cursors = {each.id: each if each.node else replace(each, node=graph.start) for each in loaded.cursors}
+        stored = frozenset(cursors)
+        if not cursors and not execution.steps:
+            cursors[execution.id] = Cursor.start(execution.id, graph.start)
         version = self._versions.get(graph.name) or graph.version
         effects: dict[tuple[str, int], list[Effect]] = defaultdict(list)
         for effect in loaded.effects:
@@ -358,7 +361,7 @@ class Engine:
             effects=effects,
             new_id=self._new_id,
             now=self._clock.now,
-            committed=frozenset(cursors),
+            committed=stored,
             prefetched=loaded.opened,
             visited=loaded.visited,
         )

@@ -58,7 +58,7 @@ def begin(
         now=now,
         begun_by=begun_by,
     )
-    tx.executions.add(execution, Cursor(tx.new_id(), execution_id, "", None))
+    tx.executions.add(execution)
     return execution
 
 
@@ -208,6 +208,7 @@ LOOK_AGAIN_MS = 3_600_000
 @dataclass(frozen=True, slots=True)
 class Loaded:
     execution: Execution
+    #: The stored positions.
     cursors: list[Cursor]
     waits: list[Wait]
     effects: list[Effect]
@@ -226,7 +227,7 @@ def load(tx: Transaction, job: Job, graph_of: Drawn, now: int) -> Loaded | None:
     if (begun := job.begun) is not None:
         graph = graph_of(tx, begun.execution)
         opened = _open(tx, begun.execution, graph, now, begun.messages)
-        return Loaded(begun.execution, [begun.cursor], [], [], opened, graph)
+        return Loaded(begun.execution, [], [], [], opened, graph)
     execution_id = job.execution_id or ""
     execution = tx.executions.get(execution_id)
     if execution is None:

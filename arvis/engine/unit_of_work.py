@@ -90,7 +90,7 @@ class ExecutionUpdate:
     _changed: set[str] = field(default_factory=set)
     _writes: list[Write] = field(default_factory=list)
     _waits: list[Wait] = field(default_factory=list)
-    _children: list[tuple[Execution, Cursor]] = field(default_factory=list)
+    _children: list[Execution] = field(default_factory=list)
     _asking: bool = False
     _held: dict[str, dict[str, Cursor]] = field(init=False)
     _arrived: dict[str, list[Cursor]] = field(init=False)
@@ -298,7 +298,7 @@ class ExecutionUpdate:
             parent_wait=self._waits[-1].id,
             now=self.now(),
         )
-        self._children.append((child, Cursor(self.new_id(), child_id, "", None)))
+        self._children.append(child)
 
     def _end(self, value: Any) -> None:
         self._close(replace(self.execution, status=ExecutionStatus.DONE, result=value))
@@ -367,8 +367,8 @@ class ExecutionUpdate:
             tx.executions.put_cursor(cursor)
         for wait in self._waits:
             tx.waits.add(wait)
-        for child, cursor in self._children:
-            tx.executions.add(child, cursor)
+        for child in self._children:
+            tx.executions.add(child)
             tx.jobs.add(
                 NewJob.advance(child.id, child.lane, child.priority, principal_id=child.principal_id), self.now()
             )

@@ -3,11 +3,11 @@ which the store calls the queue (`Claimer`). All times are integer milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from arvis.domain.dataclass import dataclass
-from arvis.domain.jobs import Job, NewJob, Settlement
+from arvis.domain.jobs import Job, NewJob, Pool, Settlement
 from arvis.domain.messages import Delivery
 
 
@@ -30,6 +30,8 @@ class Slots:
     #: The maximum number of background jobs. They also count towards `work`.
     background: int
     delivery: int
+    #: False if no interactive job is ready, so that the claim need not look for one.
+    interactive: bool = True
 
     def __bool__(self) -> bool:
         return self.work > 0 or self.delivery > 0
@@ -182,9 +184,9 @@ class Claimer(Protocol):
     queue names the number of free slots and receives the claimed jobs. The store calls these methods in its own
     threads."""
 
-    def reserve(self, ended: Sequence[str], *, more: bool) -> Slots:
-        """Reserve all free slots for a commit, including the slots of the jobs that the commit ends (`ended`). `more`
-        is False if no job has become ready by this commit; then it may reserve nothing. The store always calls
+    def reserve(self, ended: Sequence[str], *, ready: Collection[Pool]) -> Slots:
+        """Reserve the free slots for a commit, including the slots of the jobs that the commit ends (`ended`). Jobs have
+        become ready only in the pools `ready`; slots of other pools need not be reserved. The store always calls
         `deliver` with the same `ended` afterwards."""
         ...
 

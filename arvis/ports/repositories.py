@@ -148,7 +148,8 @@ class Agents(Protocol):
 
 
 class Executions(Protocol):
-    def add(self, execution: Execution, cursor: Cursor) -> None: ...
+    def add(self, execution: Execution) -> None:
+        """Add an execution that has made no step. Its first position, `Cursor.start`, is not stored."""
 
     def put_below(self, execution_id: str, above: str) -> None: ...
 

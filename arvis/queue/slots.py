@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from arvis.domain.jobs import Job, Pool
 from arvis.domain.messages import Delivery
@@ -50,8 +50,8 @@ class SlotPool:
         self.due = due
         self.sent = sent
         self._alone = alone
-        #: True if the last claim left slots of each kind unused, and no job became ready since.
-        self._drained = False
+        #: The pools of which the last claim left slots unused, and in which no job became ready since.
+        self._drained: set[Pool] = set()
         self._lock = threading.Lock()
         self._running: dict[str, Job] = {}
         self._ending: dict[str, Job] = {}
@@ -59,13 +59,13 @@ class SlotPool:
         self._overlapped = False
         self._closed: Callable[[], None] | None = None
 
-    def reserve(self, ended: Sequence[str], *, more: bool) -> Slots:
+    def reserve(self, ended: Sequence[str], *, ready: Collection[Pool]) -> Slots:
         with self._lock:
-            self._drained = self._drained and not more
+            self._drained.difference_update(ready)
             for job_id in ended:
                 if (job := self._running.pop(job_id, None)) is not None:
                     self._ending[job_id] = job
-            slots = Slots(0, 0, 0) if self._drained and self._alone else self._free()
+            slots = self._free(self._drained) if self._alone else self._free()
             self._overlapped = self._overlapped or bool(self._reserved)
             self._reserved.append(slots)
             return slots
@@ -77,7 +77,7 @@ class SlotPool:
                 if job is not None and jobs is None:
                     self._running[job_id] = job
             if reserved:
-                self._drained = jobs is not None and _left_over(reserved, jobs)
+                self._drained.update(_left_over(reserved, jobs) if jobs is not None else ())
             if jobs:
                 self._running.update((job.id, job) for job in jobs)
                 self._start(jobs)
@@ -123,7 +123,8 @@ class SlotPool:
             del self._running[job.id]
             return True
 
-    def _free(self) -> Slots:
+    def _free(self, drained: Collection[Pool] = ()) -> Slots:
+        """Return the free slots. Pools in `drained` get none."""
         if self._closed is not None:
             return Slots(0, 0, 0)
         pools = Counter(job.pool for job in self._running.values())
@@ -131,17 +132,24 @@ class SlotPool:
         background = pools[Pool.BACKGROUND] + sum(slots.background for slots in self._reserved)
         working = pools[Pool.INTERACTIVE] + pools[Pool.BACKGROUND] + sum(slots.work for slots in self._reserved)
         work = max(0, self._workers - working)
+        interactive, behind = Pool.INTERACTIVE not in drained, Pool.BACKGROUND not in drained
         # Background work never uses the last slot, so that interactive work need not wait for it.
         return Slots(
-            work=work,
-            background=min(work, max(0, self._workers - 1 - background)),
-            delivery=max(0, self._delivery_workers - deliveries),
+            work=work if interactive or behind else 0,
+            background=min(work, max(0, self._workers - 1 - background)) if behind else 0,
+            delivery=max(0, self._delivery_workers - deliveries) if Pool.DELIVERY not in drained else 0,
+            interactive=interactive,
         )
 
 
-def _left_over(reserved: Slots, jobs: Sequence[Job]) -> bool:
-    """Return whether a claim left slots of each kind unused."""
+def _left_over(reserved: Slots, jobs: Sequence[Job]) -> Collection[Pool]:
+    """Return the pools of which a claim left slots unused, so that no job of them is ready."""
     pools = Counter(job.pool for job in jobs)
     work = pools[Pool.INTERACTIVE] + pools[Pool.BACKGROUND]
     background, deliveries = pools[Pool.BACKGROUND], pools[Pool.DELIVERY]
-    return work < reserved.work and background < reserved.background and deliveries < reserved.delivery
+    found = {
+        Pool.INTERACTIVE: reserved.interactive and work < reserved.work,
+        Pool.BACKGROUND: work < reserved.work and background < reserved.background,
+        Pool.DELIVERY: deliveries < reserved.delivery,
+    }
+    return [pool for pool, left in found.items() if left]

@@ -92,6 +92,8 @@ def _most(base: int | None, role: PrincipalRole) -> int | None:
 def _use(
     tx: Transaction, person: Principal, kind: str, now: int, *, size: int, most: int, window: int
 ) -> UsedUp | None:
+    if tx.allowances.use(person.id, kind, size, most=most, after=now - window, now=now):
+        return None
     known = tx.allowances.get(person.id, kind)
     if known is None or not 0 <= now - known.since < window:
         known = Allowance(now, 0)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
-from arvis.domain.jobs import Job
+from arvis.domain.jobs import Job, Pool
 from arvis.domain.messages import Delivery
 from arvis.ports.job_store import Claimer, JobStore, Slots
 from arvis.ports.store import Transaction
@@ -106,7 +106,7 @@ def claim_and_commit(
         commit()
         return ()
     ended = tuple(notices.ended)
-    reserved = claimer.reserve(ended, more=notices.more) if notices.want_claim else None
+    reserved = claimer.reserve(ended, ready=Pool if notices.look else notices.pools) if notices.want_claim else None
     claim = Claim(claimer, ended, notices.due_at, notices.sent, reserved)
     try:
         if claim.reserved:

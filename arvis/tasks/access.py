@@ -345,6 +345,8 @@ def _above(tx: Transaction, execution: Execution) -> Execution | None:
     if execution.parent_wait is not None:
         wait = tx.waits.get(execution.parent_wait)
         return tx.executions.get(wait.execution_id) if wait is not None else None
+    if execution.begun_by is None:
+        return None  # no execution caused this one, so it has no delegation
     given = tx.delegations.get(execution.id)
     return tx.executions.get(given.root_id) if given is not None else None
 

@@ -82,6 +82,8 @@ def rerun(
         more=with_authors(kept, old.state.get(AUTHORS, ())),
     )
     begun = workflow_runs.begin(tx, wanted, now)
+    if side_arrivals:
+        tx.executions.put_cursor(Cursor.start(begun.id))
     for arrival in side_arrivals:
         tx.executions.put_cursor(Cursor(tx.new_id(), begun.id, arrival.gate, arrival.token.to_json()))
     return begun

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from pathlib import Path
 
-from arvis.domain.executions import ExecutionStatus, Wait, WaitKind
+from arvis.domain.executions import Cursor, ExecutionStatus, Wait, WaitKind
 from arvis.engine import lifecycle
 from arvis.ports.store import Transaction
 from arvis.process.clock import IdMaker, SystemClock
@@ -30,7 +30,8 @@ async def _ask(data: Path) -> str:
 def _pause(tx: Transaction) -> str:
     execution = lifecycle.begin(tx, tx.new_id(), "gone", {}, lane="test", priority=1, principal_id=None, now=1)
     tx.executions.set_status(execution.id, ExecutionStatus.PAUSED, None, 1)
-    cursor = tx.executions.cursors(execution.id)[0]
+    cursor = Cursor.start(execution.id)
+    tx.executions.put_cursor(cursor)
     wait = Wait(tx.new_id(), execution.id, cursor.id, WaitKind.APPROVAL, "May I?", (), 1, None)
     tx.waits.add(wait)
     return wait.id

@@ -45,7 +45,6 @@ async def test_a_claim_passes_on_the_rows_of_its_commit(store: Store) -> None:
     [job] = await store.write(begin_turn)
     assert job.begun is not None
     assert await store.read(lambda tx: tx.executions.get("e1")) == job.begun.execution
-    assert await store.read(lambda tx: tx.executions.cursors("e1")) == [job.begun.cursor]
     assert await store.read(lambda tx: tx.messages.of_turn("e1")) == job.begun.messages
 
 

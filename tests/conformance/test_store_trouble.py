@@ -9,14 +9,14 @@ import asyncio
 import contextlib
 import resource
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
-from arvis.domain.jobs import Done, Job
+from arvis.domain.jobs import Done, Job, Pool
 from arvis.domain.messages import Delivery
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
@@ -227,7 +227,7 @@ class ToldClaimer:
         self.heard: list[tuple[Sequence[str], Sequence[str] | None]] = []
         self.due_at: list[int] = []
 
-    def reserve(self, ended: Sequence[str], *, more: bool) -> Slots:
+    def reserve(self, ended: Sequence[str], *, ready: Collection[Pool]) -> Slots:
         return Slots(1, 1, 1)
 
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:

@@ -68,7 +68,7 @@ def _begin(tx: Transaction, workflow: str, source: str, now: int, parent_wait: s
 
 def _add_child(tx: Transaction, execution: Execution, parent_wait: str) -> None:
     fields = {name: getattr(execution, name) for name in Execution.__slots__}
-    tx.executions.add(Execution(**{**fields, "parent_wait": parent_wait}), Cursor(tx.new_id(), execution.id, "", None))
+    tx.executions.add(Execution(**{**fields, "parent_wait": parent_wait}))
 
 
 def _waits(tx: Transaction, run_id: str, node: str, kind: WaitKind) -> str:

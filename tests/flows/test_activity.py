@@ -62,15 +62,14 @@ def _call(tx: Transaction, parent_id: str, agent: Agent) -> str:
     assert parent is not None
     (job,) = tx.jobs.live_of_execution(parent_id)
     tx.jobs.cancel(job.id, NOW)
-    (cursor,) = tx.executions.cursors(parent_id)
-    wait = Wait(tx.new_id(), parent_id, cursor.id, WaitKind.CHILD, "runs", (), NOW, None)
+    wait = Wait(tx.new_id(), parent_id, Cursor.start(parent_id).id, WaitKind.CHILD, "runs", (), NOW, None)
     tx.waits.add(wait)
     child_id = tx.new_id()
     state = {**child_state(parent.state, TaskSpec("Dig."), agent_id=agent.id), "status_note": "I dig. <AGENT_DONE>"}
     child = new_execution(
         child_id, "agent", state, lane=child_id, priority=10, principal_id=None, now=NOW, parent_wait=wait.id
     )
-    tx.executions.add(child, Cursor(tx.new_id(), child_id, "", None))
+    tx.executions.add(child)
     tx.jobs.add(NewJob.advance(child_id, child_id, 10), NOW)
     return child_id
 

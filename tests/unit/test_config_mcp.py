@@ -54,7 +54,10 @@ mcp:
             "contains 'A=B', which is not a valid name of an environment variable",
         ),
         ("{name: a, url: 'http://x/', headers: {'a b': c}}", "contains 'a b', which is not a valid name of a header"),
-        (f'{{name: a, url: "http://x/", headers: {{A: "{CANARY}\\r\\nB: c"}}}}', "an invalid character in the value of the header A"),
+        (
+            f'{{name: a, url: "http://x/", headers: {{A: "{CANARY}\\r\\nB: c"}}}}',
+            "an invalid character in the value of the header A",
+        ),
         ("{name: a, command: [x], risk: huge}", "`mcp.servers[0].risk` must be one of"),
         ("{name: a, command: [x], timeout_seconds: 0}", "`mcp.servers[0].timeout_seconds` must be more than 0"),
         ("{name: a, command: [x], trust: true}", "`mcp.servers[0].trust` is not a known key"),

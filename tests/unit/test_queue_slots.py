@@ -80,7 +80,7 @@ class Kept:
         self.missed += 1
 
     def claim(self, *jobs: Job, ended: Sequence[str] = ()) -> Slots:
-        slots = self.keeper.reserve(ended, more=True)
+        slots = self.keeper.reserve(ended, ready=Pool)
         self.keeper.deliver(slots, ended, jobs)
         return slots
 
@@ -97,34 +97,55 @@ def test_all_free_slots_are_offered_and_background_never_gets_the_last() -> None
 def test_a_process_without_others_claims_only_if_jobs_may_be_ready() -> None:
     kept = Kept(alone=True)
     keeper = kept.keeper
-    assert keeper.reserve((), more=False), "before the first claim, jobs may be waiting"
+    assert keeper.reserve((), ready=()), "before the first claim, jobs may be waiting"
     kept = Kept(alone=True)
     keeper = kept.keeper
     kept.claim(running_job("i", Pool.INTERACTIVE))  # It left slots of each kind, so no job is ready.
-    nothing = keeper.reserve(["i"], more=False)
+    nothing = keeper.reserve(["i"], ready=())
     assert not nothing
     keeper.deliver(nothing, ["i"], [])
     full = kept.claim(*(running_job(f"d{n}", Pool.DELIVERY) for n in range(DELIVERY_WORKERS)))
     assert full.delivery == DELIVERY_WORKERS
-    again = keeper.reserve(["d0"], more=False)
+    again = keeper.reserve(["d0"], ready=())
     assert again, "a claim that used all slots of a kind may have left jobs"
     keeper.deliver(again, ["d0"], None)
-    assert keeper.reserve(["d0"], more=False), "the commit failed"
+    assert keeper.reserve(["d0"], ready=()), "the commit failed"
+
+
+def test_a_process_without_others_claims_only_from_pools_with_ready_jobs() -> None:
+    kept = Kept(alone=True)
+    assert kept.claim() == Slots(4, 3, 2)
+    keeper = kept.keeper
+
+    def claim(*ready: Pool, jobs: Sequence[Job] = ()) -> Slots:
+        slots = keeper.reserve((), ready=ready)
+        keeper.deliver(slots, (), jobs)
+        return slots
+
+    assert claim(Pool.INTERACTIVE) == Slots(4, 0, 0)
+    assert claim(Pool.DELIVERY) == Slots(0, 0, 2, interactive=False)
+    assert claim(Pool.BACKGROUND) == Slots(4, 3, 0, interactive=False)
+    two = [running_job(f"d{number}", Pool.DELIVERY) for number in range(2)]
+    assert claim(Pool.DELIVERY, jobs=two) == Slots(0, 0, 2, interactive=False)
+    freed = keeper.reserve(["d0"], ready=())
+    assert freed == Slots(0, 0, 1, interactive=False), "deliveries may wait, because the last claim used all slots"
+    keeper.deliver(freed, ["d0"], None)
+    assert claim() == Slots(0, 0, 0, interactive=False), "the delivery still runs, because its commit failed"
 
 
 def test_jobs_that_become_ready_while_all_slots_are_used_are_claimed_later() -> None:
     kept = Kept(workers=1, alone=True)
     kept.claim()
     kept.claim(running_job("i", Pool.INTERACTIVE), *(running_job(f"d{n}", Pool.DELIVERY) for n in range(2)))
-    nothing = kept.keeper.reserve((), more=True)
+    nothing = kept.keeper.reserve((), ready=Pool)
     assert not nothing
     kept.keeper.deliver(nothing, (), [])
-    assert kept.keeper.reserve(["i"], more=False)
+    assert kept.keeper.reserve(["i"], ready=())
 
 
 def test_two_claims_at_once_never_share_a_slot() -> None:
     keeper = Kept().keeper
-    first, second = keeper.reserve((), more=True), keeper.reserve((), more=True)
+    first, second = keeper.reserve((), ready=Pool), keeper.reserve((), ready=Pool)
     assert (first, second) == (Slots(4, 3, 2), Slots(0, 0, 0))
 
 
@@ -132,14 +153,14 @@ def test_two_claims_at_once_leave_the_last_slot_to_interactive_work() -> None:
     """One claim ends an interactive job, while the other may be claiming background jobs into all other slots."""
     kept = Kept(workers=2)
     kept.claim(running_job("i", Pool.INTERACTIVE))
-    assert kept.keeper.reserve((), more=True) == Slots(1, 1, 2)
-    assert kept.keeper.reserve(["i"], more=True) == Slots(1, 0, 0)
+    assert kept.keeper.reserve((), ready=Pool) == Slots(1, 1, 2)
+    assert kept.keeper.reserve(["i"], ready=Pool) == Slots(1, 0, 0)
 
 
 def test_what_was_not_used_is_offered_again() -> None:
     kept = Kept()
-    first = kept.keeper.reserve((), more=True)
-    second = kept.keeper.reserve((), more=True)
+    first = kept.keeper.reserve((), ready=Pool)
+    second = kept.keeper.reserve((), ready=Pool)
     kept.keeper.deliver(first, (), [])
     assert kept.missed == 0
     kept.keeper.deliver(second, (), [])
@@ -152,7 +173,7 @@ def test_a_job_that_should_have_ended_counts_again_when_its_commit_failed() -> N
     kept = Kept()
     job = running_job("i", Pool.INTERACTIVE)
     kept.claim(job)
-    slots = kept.keeper.reserve(["i"], more=True)
+    slots = kept.keeper.reserve(["i"], ready=Pool)
     assert slots.work == 4
     kept.keeper.deliver(slots, ["i"], None)
     assert kept.keeper.counts(job)
@@ -163,7 +184,7 @@ def test_a_task_that_ended_during_its_failing_commit_is_not_counted_for_ever() -
     kept = Kept()
     job = running_job("i", Pool.INTERACTIVE)
     kept.claim(job)
-    slots = kept.keeper.reserve(["i"], more=True)
+    slots = kept.keeper.reserve(["i"], ready=Pool)
     assert not kept.keeper.release(job)
     kept.keeper.deliver(slots, ["i"], None)
     assert kept.claim().work == 4
@@ -185,7 +206,7 @@ def test_an_older_claim_does_not_free_the_slot_of_a_newer_one() -> None:
 def test_a_closed_keeper_offers_nothing_and_tells_when_claims_have_come_home() -> None:
     kept = Kept()
     quiet: list[bool] = []
-    on_its_way = kept.keeper.reserve((), more=True)
+    on_its_way = kept.keeper.reserve((), ready=Pool)
     kept.keeper.close(lambda: quiet.append(True))
     assert kept.claim() == Slots(0, 0, 0)
     assert quiet == []
@@ -219,7 +240,7 @@ class SlotMachine(RuleBasedStateMachine):
     def reserve(self, ending: int) -> None:
         taken = {job_id for _, ended in self.on_the_way for job_id in ended}
         ended = tuple([job_id for job_id in self.live if job_id not in taken][:ending])
-        self.on_the_way.append((self.kept.keeper.reserve(ended, more=True), ended))
+        self.on_the_way.append((self.kept.keeper.reserve(ended, ready=Pool), ended))
 
     @precondition(lambda self: self.on_the_way)
     @rule(which=st.integers(0, 9), used=st.integers(0, 6), fails=st.sampled_from([False, False, True]), data=st.data())

@@ -127,7 +127,7 @@ UPDATE jobs SET ready = CASE WHEN run_at <= :now THEN 1 ELSE 2 END
 WHERE id = (
     SELECT id FROM jobs WHERE lane = :lane AND ready = 0 AND status = 'pending' ORDER BY position LIMIT 1
 )
-RETURNING run_at;
+RETURNING run_at, pool;
 
 -- name: shorten_leases
 -- The clock was set back after these leases were granted. They stay valid for a while, because their owners may be

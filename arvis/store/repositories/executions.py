@@ -84,7 +84,7 @@ class SqlExecutions:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def add(self, execution: Execution, cursor: Cursor) -> None:
+    def add(self, execution: Execution) -> None:
         self._session.execute(
             "add_execution",
             id=execution.id,
@@ -98,9 +98,8 @@ class SqlExecutions:
             begun_by=execution.begun_by,
             now=execution.created_at,
         )
-        self.put_cursor(cursor)
         if not self._session.locks_rows:
-            self._session.notices.begun[execution.id] = Begun(execution, cursor, [])
+            self._session.notices.begun[execution.id] = Begun(execution, [])
 
     def put_below(self, execution_id: str, above: str) -> None:
         self._session.execute("set_begun_by", id=execution_id, begun_by=above)

@@ -44,13 +44,13 @@ class Lanes:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def enter(self, lane: str, run_at: int, now: int) -> tuple[int, int]:
+    def enter(self, lane: str, pool: Pool, run_at: int, now: int) -> tuple[int, int]:
         """Count a job that is added at the end of a lane. Return the job's position and its value of the column
         `ready`."""
         position, live = self._counted(lane)
         if live > 1:
             return position, 0
-        self.announce(run_at, now)
+        self.announce(run_at, now, pool)
         return position, 1 if run_at <= now else 2
 
     def make_room(self, lane: str, count: int, now: int) -> tuple[int, bool] | None:
@@ -69,7 +69,7 @@ class Lanes:
             first = rows[0]["position"]
         self._session.execute("join_lane", lane=lane, count=count)
         if waits:
-            self.announce(now, now)
+            self.announce(now, now, *Pool)
         return first - count, waits
 
     def leave(self, lane: str, count: int, now: int, *, promote: bool) -> None:
@@ -77,12 +77,13 @@ class Lanes:
             return
         self._session.execute("leave_lane", lane=lane, count=count)
         if promote and (promoted := self._session.one("promote_next", lane=lane, now=now)):
-            self.announce(promoted["run_at"], now)
+            self.announce(promoted["run_at"], now, _POOLS[promoted["pool"]])
 
-    def announce(self, run_at: int, now: int) -> None:
-        """Notify the queue after the commit that a lane has a new head, which can be claimed from the time `run_at`."""
+    def announce(self, run_at: int, now: int, *pools: Pool) -> None:
+        """Notify the queue after the commit that a lane has a new head, which can be claimed from the time `run_at`. The
+        head is in one of these pools."""
         if run_at <= now:
-            self._session.notices.heads += 1
+            self._session.notices.ready(pools)
         else:
             self._session.notices.due(run_at)
 
@@ -159,7 +160,7 @@ class SqlJobs:
         job_id = self._session.new_id()
         lane = job.lane if job.lane is not None else f"job:{job_id}"
         run_at = now if job.run_at is None else job.run_at
-        position, ready = self._lanes.enter(lane, run_at, now)
+        position, ready = self._lanes.enter(lane, pool_of(job.kind, job.priority), run_at, now)
         self._insert(job, job_id, lane, position=position, ready=ready, run_at=run_at, now=now)
         return AddedJob(job_id, position)
 
@@ -223,7 +224,7 @@ class SqlJobs:
     def _ready(self, slots: Slots) -> list[Row]:
         """Return the rows of the jobs to claim. Interactive and background jobs share the work slots."""
         found: list[Row] = []
-        if slots.work:
+        if slots.work and slots.interactive:
             found += self._session.rows("ready_jobs", pool=Pool.INTERACTIVE, limit=slots.work)
         if slots.background:
             found += self._session.rows("ready_jobs", pool=Pool.BACKGROUND, limit=slots.background)
@@ -271,7 +272,7 @@ class SqlJobs:
         rows = self._session.rows("rescue_jobs", **lost, boot=boot, now=now)
         rescued = [job_of(row) for row in rows]
         for job in rescued:
-            self._lanes.announce(job.run_at, now)
+            self._lanes.announce(job.run_at, now, job.pool)
         return sorted(rescued, key=lambda job: (job.rank, job.id))
 
     def cancel(self, job_id: str, now: int) -> Job | None:
@@ -290,7 +291,7 @@ class SqlJobs:
         if job is None or job.status is not JobStatus.FAILED:
             self._unlock(job)
             return None
-        position, ready = self._lanes.enter(job.lane, now, now)
+        position, ready = self._lanes.enter(job.lane, job.pool, now, now)
         self._session.execute(
             "requeue_job", id=job_id, position=position, ready=ready, rank=rank_of(job.priority, now), now=now
         )
@@ -343,11 +344,11 @@ class SqlJobs:
 
     def call_back(self, job_id: str, now: int) -> None:
         if self._session.execute("call_back", id=job_id, reason=CALLED, now=now) > 0:
-            self._lanes.announce(now, now)
+            self._lanes.announce(now, now, *Pool)
 
     def hasten(self, now: int) -> None:
         if self._session.execute("hasten_jobs", now=now) > 0:
-            self._lanes.announce(now, now)
+            self._lanes.announce(now, now, *Pool)
 
     def step_aside(self, job_id: str, now: int) -> None:
         job = self._locked(job_id)
@@ -361,7 +362,7 @@ class SqlJobs:
         rows = self._session.rows("live_of_execution", execution_id=execution_id)
         if self._session.locks_rows:
             # This query locks the rows. A claim of another process skips locked rows and may have skipped one of these.
-            self._session.notices.heads += sum(row["ready"] == 1 for row in rows)
+            self._session.notices.ready(Pool, sum(row["ready"] == 1 for row in rows))
         return [job_of(row) for row in rows]
 
     def running(self, now: int, limit: int) -> list[tuple[Job, str]]:
@@ -382,7 +383,7 @@ class SqlJobs:
 
     def wake(self, now: int) -> int:
         woken = self._session.execute("wake_jobs", now=now)
-        self._session.notices.heads += woken
+        self._session.notices.ready(Pool, woken)
         self._session.notices.look = True
         return woken
 
@@ -410,7 +411,7 @@ class SqlJobs:
         moved = 0
         while rows := [*self._session.rows("waiting_head", lane=old), *self._session.rows("waiting_behind", lane=old)]:
             for row in rows:
-                position, ready = self._lanes.enter(new, row["run_at"], now)
+                position, ready = self._lanes.enter(new, _POOLS[row["pool"]], row["run_at"], now)
                 self._session.execute("change_lane", id=row["id"], lane=new, position=position, ready=ready)
             moved += len(rows)
         if moved and not self._session.execute("leave_lane_empty", lane=old, count=moved):
@@ -447,7 +448,7 @@ class SqlJobs:
             "postpone_job", job, ready=ready, run_at=run_at, attempts=attempts, error=error, reason=reason
         )
         if held:
-            self._lanes.announce(run_at, now)
+            self._lanes.announce(run_at, now, job.pool)
         return held
 
     def _fenced(self, query: str, job: Job, **values: Any) -> bool:

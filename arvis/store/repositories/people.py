@@ -93,6 +93,10 @@ class SqlAllowances:
             notified_at=allowance.notified_at,
         )
 
+    def use(self, principal_id: str, kind: str, size: int, *, most: int, after: int, now: int) -> bool:
+        given = {"principal_id": principal_id, "kind": kind, "size": size}
+        return self._session.execute("use_allowance", **given, most=most, after=after, now=now) > 0
+
     def prune(self, before: int) -> None:
         self._session.execute("prune_allowances", before=before)
 

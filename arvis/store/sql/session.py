@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Protocol, TypeVar
 
 from arvis.domain.dataclass import dataclass
-from arvis.domain.jobs import Begun
+from arvis.domain.jobs import Begun, Pool
 from arvis.domain.messages import Delivery, PastMessage
 from arvis.ports.pages import Page
 
@@ -86,8 +86,9 @@ def _without_comments(body: str) -> str:
 class Notices:
     """The changes that a transaction reports to the queue after its commit."""
 
-    #: The number of jobs at the head of a lane that became ready to be claimed.
+    #: The number of jobs at the head of a lane that became ready to be claimed, and the pools in which jobs became ready.
     heads: int = 0
+    pools: set[Pool] = field(default_factory=set)
     #: True if jobs must be claimed even if `heads` and `ended` are empty.
     look: bool = False
     #: The ids of the running jobs that ended.
@@ -100,13 +101,13 @@ class Notices:
     begun: dict[str, Begun] = field(default_factory=dict)
 
     @property
-    def more(self) -> bool:
-        """True if jobs may have become ready."""
-        return self.look or self.heads > 0
-
-    @property
     def want_claim(self) -> bool:
-        return self.more or bool(self.ended)
+        return self.look or self.heads > 0 or bool(self.ended)
+
+    def ready(self, pools: Collection[Pool], heads: int = 1) -> None:
+        """Note that jobs at the heads of lanes became ready in these pools."""
+        self.heads += heads
+        self.pools.update(pools)
 
     def due(self, at: int) -> None:
         self.due_at = at if self.due_at is None else min(self.due_at, at)

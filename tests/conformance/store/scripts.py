@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from arvis.domain.agents import Agent
-from arvis.domain.executions import Cursor, Effect, EffectState, Execution, ExecutionStatus
+from arvis.domain.executions import Effect, EffectState, Execution, ExecutionStatus
 from arvis.domain.jobs import Job, JobKind, NewJob, Settlement
 from arvis.domain.messages import Address, Delivery, DeliveryState, MessageStatus, Role, StoredMessage
 from arvis.ports.job_store import AddedJob, Slots
@@ -172,4 +172,4 @@ def begin_execution(tx: Transaction, execution_id: str, parent_wait: str | None 
         created_at=NOW,
         updated_at=NOW,
     )
-    tx.executions.add(execution, Cursor(f"{execution_id}-cursor", execution_id, "", None))
+    tx.executions.add(execution)
