@@ -21,7 +21,8 @@ POISON_CRASHES = 5
 #: The reason code of a job that was ended as poison.
 POISON = "poison"
 
-#: The delay (s) before a job runs again, after its first, second, third and fourth crash.
+#: The delay (s) before a job runs again, after its first, second, third and fourth crash. After `POISON_CRASHES`
+#: crashes, the queue ends the job.
 CRASH_DELAYS = (0, 1, 5, 30)
 
 #: The maximum remaining time (ms) of a lease. A lease exceeds this time only if the clock was set back after the lease

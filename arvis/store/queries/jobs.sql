@@ -176,12 +176,15 @@ WHERE ready = 3 AND (lease_until < :expired_before OR (node = :node AND owner <>
 
 -- name: rescue_jobs
 -- Jobs that run under an older boot of this node, or under an expired lease. They include a job of this boot only if
--- this process does not know that it runs, because the answer to the claim or to the end of the job was lost. The
--- delays are CRASH_DELAYS of `domain/jobs.py`.
+-- this process does not know that it runs, because the answer to the claim or to the end of the job was lost. After
+-- its first four crashes, a job runs again after `delay_1` to `delay_4` (ms).
 UPDATE jobs
 SET status = 'pending', owner = NULL, lease_until = NULL, crashes = crashes + 1, reason = NULL,
-    run_at = :now + CASE crashes WHEN 1 THEN 1000 WHEN 2 THEN 5000 WHEN 3 THEN 30000 ELSE 0 END,
-    ready = CASE WHEN crashes BETWEEN 1 AND 3 THEN 2 ELSE 1 END
+    run_at = :now
+        + CASE crashes WHEN 0 THEN :delay_1 WHEN 1 THEN :delay_2 WHEN 2 THEN :delay_3 WHEN 3 THEN :delay_4 ELSE 0 END,
+    ready = CASE WHEN
+        CASE crashes WHEN 0 THEN :delay_1 WHEN 1 THEN :delay_2 WHEN 2 THEN :delay_3 WHEN 3 THEN :delay_4 ELSE 0 END > 0
+        THEN 2 ELSE 1 END
 WHERE ready = 3 AND (lease_until < :expired_before OR (node = :node AND owner <> :boot))
 RETURNING *;
 

@@ -10,6 +10,7 @@ from typing import Any
 from arvis.domain.ids import first_id_at
 from arvis.domain.jobs import (
     CALLED,
+    CRASH_DELAYS,
     LONGEST_LEASE_MS,
     MODEL_RETRY,
     POISON_CRASHES,
@@ -269,7 +270,17 @@ class SqlJobs:
         )
         self._session.execute("forget_dead_processes", **lost)
         self._session.execute("note_progress", **lost, boot=boot)
-        rows = self._session.rows("rescue_jobs", **lost, boot=boot, now=now)
+        first, second, third, fourth = CRASH_DELAYS
+        rows = self._session.rows(
+            "rescue_jobs",
+            **lost,
+            boot=boot,
+            now=now,
+            delay_1=1000 * first,
+            delay_2=1000 * second,
+            delay_3=1000 * third,
+            delay_4=1000 * fourth,
+        )
         rescued = [job_of(row) for row in rows]
         for job in rescued:
             self._lanes.announce(job.run_at, now, job.pool)
