@@ -42,7 +42,9 @@ def setting(
     `more` contains further sentences for `config.yaml`, and `examples` contains further lines. `keys` are the usual
     keys of a mapping, each with the value that `config.yaml` shows and its description. `file_only` is the reason why
     the dashboard cannot change the key, and `at_once` is True if a change takes effect without a restart; both apply to
-    all keys of a section. `own_page` is True if a separate page shows the key; the catalog then omits it.
+    all keys of a section. Code that uses a key with `at_once` must read `SettingsService.current()` at each use, because
+    the configuration of the start does not change. `own_page` is True if a separate page shows the key; the catalog
+    then omits it.
     """
     notes: dict[str, Any] = {
         "more": more,
