@@ -21,7 +21,7 @@ from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.workflow_runs import note_begun, source_for
 from arvis.tasks.state import WorkOutcome, WorkStatus
-from arvis.workflows.document.kinds import KINDS, SETTINGS, SUBAGENT, Kind
+from arvis.workflows.document.kinds import KINDS, SETTINGS, SUBAGENT, Category, Kind
 from arvis.workflows.document.view import backwards, label_of, reach
 from arvis.workflows.nodes import make_node
 from arvis.workflows.runtime import joins, log
@@ -137,7 +137,7 @@ def _setting(document: Mapping[str, Any], name: str) -> Any:
 
 
 def _spec(node: Mapping[str, Any], document: Mapping[str, Any]) -> NodeSpec:
-    kind = KINDS.get(node["type"]) or Kind(str(node["type"]), str(node["type"]), "unknown", "")
+    kind = KINDS.get(node["type"]) or Kind(str(node["type"]), str(node["type"]), Category.FLOW, "")
     mine = [each for each in document["connections"] if each["source"] == node["id"]]
     return NodeSpec(
         id=node["id"],

@@ -11,11 +11,12 @@ import pytest
 
 from arvis.domain.workflows import LogType
 from arvis.workflows import nodes
-from arvis.workflows.document.kinds import KINDS, LOG_TYPES, Kind
+from arvis.workflows.document.kinds import KINDS, LOG_TYPES, Category, Kind
 from arvis.workflows.validation.rules import RULES
-from tests.architecture.tree import parse
+from tests.architecture.tree import ROOT, parse
 from tests.fixtures.workflow_kinds import current
 
+_TEXTS = ROOT / "arvis/web/ui/src/pages/workflows/editor/texts.ts"
 _PLACE = re.compile(r"\{(\w+)(?:\|\w+)?\}")
 _EVERY = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
@@ -43,6 +44,14 @@ def test_the_outputs_of_rows_have_names(kind: Kind) -> None:
         for row in field.fields
     ]
     assert set(_PLACE.findall(" ".join(kind.row_names))) <= {"number", *rows}
+
+
+def test_every_category_has_a_heading_in_the_palette() -> None:
+    """The palette shows only kinds whose category has a heading, in the order of the headings."""
+    headings = re.findall(r"categories: \{(.*?)\}", _TEXTS.read_text(encoding="utf-8"), re.DOTALL)
+    assert headings
+    for each in headings:
+        assert set(re.findall(r"(\w+): \"", each)) == set(Category)
 
 
 def test_nodes_write_only_declared_types_of_lines() -> None:

@@ -183,7 +183,7 @@ class RowHandlesView(View):
 class NodeKindView(View):
     name: str
     label: str
-    category: str
+    category: kinds.Category
     help: str
     fields: list[NodeFieldView]
     outputs: Annotated[list[str], About("Source handles; the empty one is the default output.")]

@@ -84,6 +84,17 @@ class OwnLogType:
     ends: bool = False
 
 
+class Category(StrEnum):
+    """The groups of kinds in the editor's palette. Each group has its heading in `pages/workflows/editor/texts.ts` of the
+    dashboard."""
+
+    BEGIN = "begin"
+    AGENTS = "agents"
+    ROUTING = "routing"
+    PEOPLE = "people"
+    FLOW = "flow"
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of node.
@@ -96,7 +107,7 @@ class Kind:
 
     name: str
     label: str
-    category: str
+    category: Category
     help: str
     fields: tuple[Field, ...] = ()
     #: A name of lucide's icons (https://lucide.dev/icons).

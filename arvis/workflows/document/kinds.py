@@ -36,6 +36,7 @@ from arvis.workflows.document.fields import (
     TEMPLATES,
     TRIGGER_LABELS,
     UNSERVED_TRIGGERS,
+    Category,
     Field,
     Form,
     Kind,
@@ -64,6 +65,7 @@ __all__ = [
     "SETTINGS",
     "SUBAGENT",
     "UNSERVED_TRIGGERS",
+    "Category",
     "Field",
     "Form",
     "Kind",
@@ -74,7 +76,7 @@ _KINDS = (
     Kind(
         "start",
         "Start",
-        "begin",
+        Category.BEGIN,
         "The beginning of a run; its output is the input of the run.",
         (Field("initialInput", Form.TEXT, "Input", "Used if the run is started without one.", most=LONG),),
         icon="play",
@@ -85,7 +87,7 @@ _KINDS = (
     Kind(
         "trigger",
         "Trigger",
-        "begin",
+        Category.BEGIN,
         "Starts a run automatically; its output is the event.",
         (
             Field(
@@ -133,7 +135,7 @@ _KINDS = (
     Kind(
         "agent",
         "Agent",
-        "agents",
+        Category.AGENTS,
         "An agent works on the task.",
         AGENT_FIELDS,
         icon="bot",
@@ -143,7 +145,7 @@ _KINDS = (
     Kind(
         "tool-call",
         "Tool",
-        "agents",
+        Category.AGENTS,
         "Calls one tool, without a model.",
         (
             AGENT,
@@ -164,7 +166,7 @@ _KINDS = (
     Kind(
         "if",
         "If",
-        "routing",
+        Category.ROUTING,
         "Takes the first output whose condition holds for the previous output.",
         (
             Field(
@@ -198,7 +200,7 @@ _KINDS = (
     Kind(
         "router",
         "Router",
-        "routing",
+        Category.ROUTING,
         "An agent chooses one of the routes.",
         (
             AGENT,
@@ -227,7 +229,7 @@ _KINDS = (
     Kind(
         "condition",
         "Condition",
-        "routing",
+        Category.ROUTING,
         "Decides between true and false. If the data has the fields, Arvis applies the rules; otherwise an agent decides.",
         (
             AGENT,
@@ -292,7 +294,7 @@ _KINDS = (
     Kind(
         "approval",
         "Approval",
-        "people",
+        Category.PEOPLE,
         "A person approves or rejects.",
         (
             Field(
@@ -335,7 +337,7 @@ _KINDS = (
     Kind(
         "user-input",
         "Ask the user",
-        "people",
+        Category.PEOPLE,
         "Waits for the person's next message, which is its output.",
         (
             Field("prompt", Form.TEXT, "Question", TEMPLATES, most=LONG, template=True),
@@ -348,7 +350,7 @@ _KINDS = (
     Kind(
         "wait",
         "Wait",
-        "flow",
+        Category.FLOW,
         "Continues later, with the previous output.",
         (
             Field("amount", Form.NUMBER, "Duration", required=True, least=0, most=100_000),
@@ -362,7 +364,7 @@ _KINDS = (
     Kind(
         "loop",
         "Loop",
-        "flow",
+        Category.FLOW,
         "Repeats its body: the nodes between its output “Each repetition” and its input “Next repetition”.",
         (
             AGENT,
@@ -395,7 +397,7 @@ _KINDS = (
     Kind(
         "parallel",
         "Parallel",
-        "flow",
+        Category.FLOW,
         "All following nodes run at the same time, up to a merge, which reports failed branches.",
         icon="split",
         summary=("All outputs in parallel",),
@@ -403,7 +405,7 @@ _KINDS = (
     Kind(
         "merge",
         "Merge",
-        "flow",
+        Category.FLOW,
         "Joins branches; its output is the list of their outputs.",
         (
             Field(
@@ -421,7 +423,7 @@ _KINDS = (
     Kind(
         "sub-workflow",
         "Workflow",
-        "flow",
+        Category.FLOW,
         "Runs another workflow.",
         (
             Field("workflow", Form.LINE, "Workflow", required=True, most=64, offers="workflows"),
@@ -434,7 +436,7 @@ _KINDS = (
     Kind(
         "response",
         "Response",
-        "people",
+        Category.PEOPLE,
         "Posts a message where the run was requested; the message is its output.",
         (
             Field(
@@ -449,7 +451,7 @@ _KINDS = (
     Kind(
         "transfer",
         "Transfer",
-        "flow",
+        Category.FLOW,
         "Ends this run, and starts another workflow with the output of this run.",
         (Field("workflow", Form.LINE, "Workflow", required=True, most=64, offers="workflows"),),
         icon="arrow-right-left",

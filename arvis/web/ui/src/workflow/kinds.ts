@@ -28,6 +28,9 @@ export interface Field {
 
 export type KindName = "start" | "trigger" | "agent" | "tool-call" | "if" | "router" | "condition" | "approval" | "user-input" | "wait" | "loop" | "parallel" | "merge" | "sub-workflow" | "response" | "transfer";
 
+/** The groups of kinds in the editor's palette. */
+export type Category = "begin" | "agents" | "routing" | "people" | "flow";
+
 /**
  * A kind of nodes. `outs` and `ins`: its source and target handles with their names (empty handle: the plain output or input).
  * `rowHandles` (field, prefix): each row of this field has a source handle, too, named by `rowNames`. `chooses`: a run
@@ -36,7 +39,7 @@ export type KindName = "start" | "trigger" | "agent" | "tool-call" | "if" | "rou
 export interface Kind {
   readonly name: KindName;
   readonly label: string;
-  readonly category: string;
+  readonly category: Category;
   readonly help: string;
   readonly fields: readonly Field[];
   readonly icon: string;

@@ -1,11 +1,11 @@
 import { type KeyboardEvent, type Ref, useState } from "react";
 import { DRAGGED } from "../../../workflow/canvas/Canvas";
 import { iconOf } from "../../../workflow/canvas/look";
-import { KINDS, type Kind, type KindName } from "../../../workflow/kinds";
+import { type Category, KINDS, type Kind, type KindName } from "../../../workflow/kinds";
 import styles from "./editor.module.css";
 import { texts } from "./texts";
 
-const CATEGORIES = Object.keys(texts.palette.categories) as (keyof typeof texts.palette.categories)[];
+const CATEGORIES = Object.keys(texts.palette.categories) as Category[];
 const ALL = Object.values(KINDS);
 
 type Props = {
