@@ -82,15 +82,15 @@ async def _conversation(folder: Path, messages: int) -> AsyncIterator[Round]:
     _fill(database, execution, messages, clock.now())
     bring_up_to_date(database, clock.now())
     async with open_store(database, boot="bench", new_id=new_id) as (store, _):
-        briefing = _briefing(clock, new_id)
-        yield lambda: _one(store, briefing, execution, clock.now())
+        prompt_builder = _prompt_builder(clock, new_id)
+        yield lambda: _one(store, prompt_builder, execution, clock.now())
 
 
-async def _one(store: Store, briefing: PromptBuilder, execution: Execution, now: int) -> float:
+async def _one(store: Store, prompt_builder: PromptBuilder, execution: Execution, now: int) -> float:
     begun = time.perf_counter()
     turn = await store.read(load_turn_context, execution, now)
-    prompt = briefing.prompt(
-        turn, PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=now), briefing.limits(turn)
+    prompt = prompt_builder.prompt(
+        turn, PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=now), prompt_builder.limits(turn)
     )
     took = (time.perf_counter() - begun) * 1000
     if prompt.left_out or len(turn.history) < RECENT or not turn.summaries:
@@ -141,7 +141,7 @@ def _fill(database: Database, execution: Execution, count: int, now: int) -> Non
     kept_log(database.file).unlink(missing_ok=True)
 
 
-def _briefing(clock: SystemClock, new_id: IdMaker) -> PromptBuilder:
+def _prompt_builder(clock: SystemClock, new_id: IdMaker) -> PromptBuilder:
     runner = Runner(
         providers=GivenProviders({}),
         accounts=list,

@@ -64,7 +64,7 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
     agent = AgentParts(
         store=parts.store,
         caller=caller,
-        briefing=PromptBuilder(runner=parts.runner, zone=rules.timezone),
+        prompt_builder=PromptBuilder(runner=parts.runner, zone=rules.timezone),
         skills=parts.skills,
         compactor=_compactor(parts, caller, after=PREPARE),
         tools=rules,

@@ -72,7 +72,7 @@ class AgentParts:
 
     store: Store
     caller: ModelCaller
-    briefing: PromptBuilder
+    prompt_builder: PromptBuilder
     #: A function that returns the current skills.
     skills: Callable[[], Awaitable[Collection[Skill]]]
     #: The nodes for a compaction within a turn. `PREPARE` follows them.
@@ -125,7 +125,7 @@ class _Nodes:
         self._loops = parts.loops
         self._store = parts.store
         self._caller = parts.caller
-        self._briefing = parts.briefing
+        self._prompt_builder = parts.prompt_builder
         self._skills = parts.skills
         self._tools = parts.tools
         self._extending = parts.extending
@@ -152,8 +152,8 @@ class _Nodes:
             return extended  # the message was a command of a plugin
         brought = await self._extending.bring(context, extended)
         inputs = await self._prompt_inputs(context, state, extended, arrived, brought)
-        limits = self._briefing.limits(extended)
-        prompt = self._briefing.prompt(extended, inputs, limits)
+        limits = self._prompt_builder.limits(extended)
+        prompt = self._prompt_builder.prompt(extended, inputs, limits)
         if outgrown(extended, prompt) and may_compact(context.execution):
             return Goto("compact", **changes(AgentState, room=prompt.room))
 

@@ -57,12 +57,12 @@ def planning_graph(parts: AgentParts) -> Graph:
 
 
 def _nodes(parts: AgentParts, bounds: Bounds) -> dict[str, Node]:
-    store, briefing = parts.store, parts.briefing
-    adviser = Adviser(store=store, caller=parts.caller, briefing=briefing, reply_bytes=parts.reply_bytes)
+    store, prompt_builder = parts.store, parts.prompt_builder
+    adviser = Adviser(store=store, caller=parts.caller, prompt_builder=prompt_builder, reply_bytes=parts.reply_bytes)
     retrieval = RetrievalNode(
         store=store,
         adviser=adviser,
-        briefing=briefing,
+        prompt_builder=prompt_builder,
         skills=parts.skills,
         bounds=bounds,
         files=READ_FILES,
@@ -75,7 +75,7 @@ def _nodes(parts: AgentParts, bounds: Bounds) -> dict[str, Node]:
         REASONING: ReasoningNode(store=store, adviser=adviser, bounds=bounds).reasoning,
         ACTION: ActionNode(store=store, adviser=adviser, bounds=bounds).action,
         CRITIC: CriticNode(store=store, adviser=adviser, bounds=bounds).skill_critic,
-        OUTPUT: OutputNode(store=store, adviser=adviser, briefing=briefing, spoken=spoken).output,
+        OUTPUT: OutputNode(store=store, adviser=adviser, prompt_builder=prompt_builder, spoken=spoken).output,
     }
 
 

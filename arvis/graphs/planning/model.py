@@ -40,10 +40,10 @@ class Question:
 
 
 class Adviser:
-    def __init__(self, *, store: Store, caller: ModelCaller, briefing: PromptBuilder, reply_bytes: int) -> None:
+    def __init__(self, *, store: Store, caller: ModelCaller, prompt_builder: PromptBuilder, reply_bytes: int) -> None:
         self._store = store
         self._caller = caller
-        self._briefing = briefing
+        self._prompt_builder = prompt_builder
         self._reply_bytes = reply_bytes
 
     async def turn(self, context: NodeContext) -> TurnContext:
@@ -52,12 +52,12 @@ class Adviser:
     async def room(self, context: NodeContext) -> int:
         """Return the maximum number of characters of information for a child execution. This information fills at most
         half of the child's prompt."""
-        return self._briefing.limits(await self.turn(context)).budget.usable * _CHARACTERS // 2
+        return self._prompt_builder.limits(await self.turn(context)).budget.usable * _CHARACTERS // 2
 
     async def ask(self, context: NodeContext, turn: TurnContext, question: Question) -> str:
         """Return the model's reply, or "" if the model gave none. Other failures are raised; the queue then retries the
         node."""
-        room = self._briefing.limits(turn).budget.usable * _CHARACTERS - len(question.task) - len(question.goal)
+        room = self._prompt_builder.limits(turn).budget.usable * _CHARACTERS - len(question.task) - len(question.goal)
         known = clipped(question.known, max(room, 1_000))
         turns = (Turn("user", question.goal), Turn("assistant", known)) if known else (Turn("user", question.goal),)
         request = self.request(
@@ -86,7 +86,7 @@ class Adviser:
             turns=turns,
             model=None,
             agent_name=turn.agent.name,
-            max_tokens=min(most, self._briefing.limits(turn).budget.reserve),
+            max_tokens=min(most, self._prompt_builder.limits(turn).budget.reserve),
             max_bytes=self._reply_bytes,
             conversation=PlanningState.from_json(context.state).conversation,
             changing=changing,

@@ -35,18 +35,18 @@ _NO_WORDS_STOPPED = "I could not finish this: {}."
 
 
 class OutputNode:
-    def __init__(self, *, store: Store, adviser: Adviser, briefing: PromptBuilder, spoken: SpokenReply) -> None:
+    def __init__(self, *, store: Store, adviser: Adviser, prompt_builder: PromptBuilder, spoken: SpokenReply) -> None:
         self._store = store
         self._adviser = adviser
-        self._briefing = briefing
+        self._prompt_builder = prompt_builder
         self._spoken = spoken
 
     async def output(self, context: NodeContext) -> Decision:
         turn, evidence = await self._adviser.turn(context), await evidence_of(self._store, context)
-        limits = self._briefing.limits(turn)
+        limits = self._prompt_builder.limits(turn)
         notes = clipped(_notes(PlanningState.from_json(context.state), evidence), limits.budget.usable)
         brought = PromptInputs(skills=(), tools=(), rounds=(), rules=notes, shrunk=False, now=context.now())
-        prompt = self._briefing.prompt(turn, brought, limits)
+        prompt = self._prompt_builder.prompt(turn, brought, limits)
         result = await self._ask(context, turn, prompt, most=limits.budget.reply)
         state = PlanningState.from_json(context.state)
         words = without_documents(result.content) or _fallback(state)

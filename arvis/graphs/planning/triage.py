@@ -174,7 +174,7 @@ class RetrievalNode:
         *,
         store: Store,
         adviser: Adviser,
-        briefing: PromptBuilder,
+        prompt_builder: PromptBuilder,
         skills: Skills,
         bounds: Bounds,
         files: str,
@@ -182,7 +182,7 @@ class RetrievalNode:
     ) -> None:
         self._store = store
         self._adviser = adviser
-        self._briefing = briefing
+        self._prompt_builder = prompt_builder
         self._skills = skills
         self._bounds = bounds
         self._files = files
@@ -196,9 +196,9 @@ class RetrievalNode:
         if not is_run(context.execution) and not state.tries.get(PLAN_RETRIEVAL, 0):
             for message in turn.current:
                 context.publish_now(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
-        limits = self._briefing.limits(turn)
+        limits = self._prompt_builder.limits(turn)
         brought = PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=context.now())
-        prompt = self._briefing.prompt(turn, brought, limits)
+        prompt = self._prompt_builder.prompt(turn, brought, limits)
         if outgrown(turn, prompt) and may_compact(context.execution):
             return Goto(self._compact, **changes(PlanningState, room=prompt.room))
         skills = [skill for skill in await self._skills() if usable(skill, turn.agent.tools)]
@@ -210,7 +210,7 @@ class RetrievalNode:
         if found.memory_search:
             words = " ".join([*found.memory_search, found.goal])
             reminded = await self._store.read(_search, context.execution, turn, words, context.now())
-            prompt = self._briefing.prompt(replace(turn, recall=reminded), brought, limits)
+            prompt = self._prompt_builder.prompt(replace(turn, recall=reminded), brought, limits)
         context.record(touch, prompt.recalled, context.now())
         return Next(
             (found.complexity or Complexity.HIGH).value,
