@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from arvis.actions import approvals
+from arvis.actions import change_approvals
 from arvis.actions.context import ActionContext, Limits
 from arvis.actions.delegation import on_turn_end
 from arvis.actions.gate import judge
@@ -91,7 +91,7 @@ def _settle(tx: Transaction, proposal: Proposal, situation: ActionContext, now: 
         case None:
             result = perform(tx, proposal, situation, now)
         case Outcome.ASKED:
-            result = approvals.begin(tx, proposal, situation, now)
+            result = change_approvals.begin(tx, proposal, situation, now)
         case outcome:
             result = not_done(proposal, outcome, verdict.reason, verdict.words)
     note(tx, result, situation, now)
@@ -147,11 +147,11 @@ class TurnEnd:
         done = execution.status is ExecutionStatus.DONE
         if execution.status is ExecutionStatus.FAILED:
             return self._fail(tx, execution, now)
-        if execution.graph == approvals.GRAPH:
+        if execution.graph == change_approvals.GRAPH:
             if done:
-                result = approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)
+                result = change_approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)
                 return TurnResult(rescheduled=result.proposal.kind in CHANGES and result.outcome is Outcome.DONE)
-            approvals.post_question(tx, execution, now)
+            change_approvals.post_question(tx, execution, now)
             return TurnResult()
         if not is_turn(execution) and not is_run(execution):
             return TurnResult()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import field
 
-from arvis.actions.approvals import proposal_graph
+from arvis.actions.change_approvals import proposal_graph
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
 from arvis.engine.graph import Graph

@@ -250,7 +250,7 @@ def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], ru
     if (refused := _limit_rate(tx, routed, rules, now)) is not None:
         return Handled(refused)
     files = [*uploads, *_files_to_fetch(message.files)]
-    if not files and (answered := _answer_question(tx, routed, rules, now)) is not None:
+    if not files and (answered := _take_as_answer(tx, routed, rules, now)) is not None:
         return Handled(answered)
     command = commands.parse(message.content)
     if command is not None and not files:
@@ -278,7 +278,7 @@ def _limit_rate(tx: Transaction, routed: Routed, rules: InboxRules, now: int) ->
     return Received(dropped.id, MessageStatus.DROPPED, _TOO_MANY)
 
 
-def _answer_question(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
+def _take_as_answer(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
     """Answer an open question with the message. Return None if the message is not an answer; it may then begin a
     turn."""
     message, sender, agent = routed.message, routed.message.sender, routed.agent

@@ -84,7 +84,7 @@ def begin_turn(
     person, or begins a new turn (an execution and a job). A new turn does not start before `run_at` (ms; None: now)."""
     conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
     message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
-    asked = _answer_question(tx, conversation, principal, message, now)
+    asked = _answer_agent(tx, conversation, principal, message, now)
     if asked is not None:
         message = _as_answer(tx, message, asked)
     else:
@@ -108,11 +108,11 @@ def _as_answer(tx: Transaction, message: StoredMessage, asked: Execution) -> Sto
     return replace(message, execution_id=asked.id, position=_last_position(tx, asked.id) + 1)
 
 
-def _answer_question(
+def _answer_agent(
     tx: Transaction, conversation: Conversation, principal: Principal, message: StoredMessage, now: int
 ) -> Execution | None:
-    """Use the message as the answer to an open question to this person, and return the root execution that continues.
-    Return None if no question is open or another answer came first; the message then begins a turn."""
+    """Use the message as the answer to an agent's open question to this person, and return the root execution that
+    continues. Return None if no question is open or another answer came first; the message then begins a turn."""
     for wait in _questions(tx, tx.waits.open_in_lane(conversation.lane, WaitKind.USER, WaitKind.CHILD)):
         asking = tx.executions.get(wait.execution_id)
         given = Answer({"decision": "answer", "text": message.content, "message": message.id}, principal.id)

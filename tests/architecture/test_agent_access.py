@@ -39,7 +39,7 @@ DECIDED_BEFORE = {
     "workflows/nodes/other_workflows.py child_of": "`target` chose the agent with `worker`",
     "workflows/nodes/other_workflows.py transfer": "`target` chose the agent with `worker`",
     "actions/delegation.py _begin": "`actions/gate.py judge_delegation` allowed it",
-    "actions/approvals.py _put": "it asks a person; the answer causes another check",
+    "actions/change_approvals.py _put": "it asks a person; the answer causes another check",
 }
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.actions import approvals
+from arvis.actions import change_approvals
 from arvis.actions.context import Limits
 from arvis.approvals import approvers_of
 from arvis.bus import EventBus
@@ -44,7 +44,7 @@ class Room:
         self.store = store
         self.insights = insights
         self.clock = SteppedClock(now=NOW)
-        graph = approvals.proposal_graph(deadline_ms=DAY_SECONDS * 1000, on_expiry=on_expiry)
+        graph = change_approvals.proposal_graph(deadline_ms=DAY_SECONDS * 1000, on_expiry=on_expiry)
         self._engine = Engine(
             store=store, graphs={graph.name: graph}, clock=self.clock, bus=EventBus(), new_id=id_maker()
         )
@@ -97,9 +97,9 @@ def _completion(execution: Execution) -> Callable[[Transaction, int], None]:
 
     def closing(tx: Transaction, now: int) -> None:
         if execution.status is ExecutionStatus.DONE:
-            approvals.conclude(tx, execution, now, limits=Limits())
+            change_approvals.conclude(tx, execution, now, limits=Limits())
         else:
-            approvals.post_question(tx, execution, now)
+            change_approvals.post_question(tx, execution, now)
 
     return closing
 
