@@ -78,8 +78,9 @@ async def daemon_in_this_process(folder: Path) -> AsyncIterator[Endpoint]:
 
 async def chat_from_outside(endpoint: Endpoint, *, people: int, messages: int, pause: float = 0.0) -> list[Exchange]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.people", endpoint.url, endpoint.api_key),
+        *(sys.executable, "-m", "bench.people"),
         *("--people", str(people), "--messages", str(messages), "--pause", str(pause)),
+        *("--", endpoint.url, endpoint.api_key),  # a key may begin with a hyphen
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
     )
