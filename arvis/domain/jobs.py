@@ -16,6 +16,9 @@ from arvis.domain.messages import Address, Delivery, StoredMessage
 #: earlier has the same effect as being one class more urgent.
 CLASS_MS = 60_000
 
+#: The milliseconds that each earlier message of a person in the same minute adds to the rank of a message.
+BURST_MS = 15_000
+
 #: A job that was running during this many crashes of a process is ended as poison.
 POISON_CRASHES = 5
 #: The reason code of a job that was ended as poison.
@@ -88,6 +91,12 @@ def rank_of(priority: int, arrived_at: int) -> int:
     return arrived_at + CLASS_MS * priority
 
 
+def behind(number: int) -> int:
+    """Return the milliseconds that are added to the rank of the message `number` of a person in a minute. So a person
+    who writes in many places at the same time delays another person's message by only a few turns."""
+    return BURST_MS * max(0, number - 1)
+
+
 @dataclass(frozen=True, slots=True)
 class NewJob:
     """A job to add."""
@@ -109,6 +118,8 @@ class NewJob:
     delivery_id: str | None = None
     tokens: int = 0
     payload: Mapping[str, Any] = field(default_factory=dict)
+    #: The milliseconds that are added to the rank.
+    behind: int = 0
 
     @classmethod
     def answer(
@@ -122,6 +133,7 @@ class NewJob:
         execution_id: str,
         tokens: int,
         run_at: int | None = None,
+        behind: int = 0,
     ) -> NewJob:
         """Return the job that runs the execution of a turn. Waiting messages of the person `principal_id` may join the
         turn. If `principal_id` is None, no message may join."""
@@ -135,6 +147,7 @@ class NewJob:
             execution_id=execution_id,
             tokens=tokens,
             run_at=run_at,
+            behind=behind,
         )
 
     @classmethod

@@ -36,7 +36,7 @@ from arvis.ports.platforms import SeenEvent
 from arvis.ports.store import Transaction
 from arvis.routing import NOT_ADDRESSED, WEB, Refused, Routed, Router
 from arvis.services import allowances
-from arvis.services.allowances import Allowed
+from arvis.services.allowances import Allowed, UsedUp
 from arvis.services.people import PAIRABLE, offer_pairing
 from arvis.turns import questions, turns
 from arvis.turns.cancellation import CancelledTurn
@@ -247,8 +247,9 @@ def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], ru
         return Handled(_expire(tx, routed, now))
     if not may_begin_turn(tx, message.address, bot=message.sender.bot, now=now):
         return Handled(_reject(tx, message, Refused(_BOT_TALK, routed.role, routed.agent), "", now))
-    if (refused := _limit_rate(tx, routed, rules, now)) is not None:
-        return Handled(refused)
+    number = _count_message(tx, routed, rules, now)
+    if isinstance(number, Received):
+        return Handled(number)
     files = [*uploads, *_files_to_fetch(message.files)]
     if not files and (answered := _take_as_answer(tx, routed, rules, now)) is not None:
         return Handled(answered)
@@ -257,18 +258,20 @@ def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], ru
         return _run_command(tx, routed, command, rules, now)
     if message.album is not None and (joined := join_album(tx, message, files, now)) is not None:
         return Handled(joined)
-    return Handled(enqueue_turn(tx, routed, files, now))  # store the message and enqueue its turn (steps 4 and 8)
+    return Handled(
+        enqueue_turn(tx, routed, files, now, number=number)
+    )  # store the message and enqueue its turn (steps 4 and 8)
 
 
-def _limit_rate(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
-    """Refuse a message of a person who writes too fast; return None if the person is within the limit. Over the web the
-    sender gets an error. On a chat platform the message is stored as dropped, and the person gets one notice in each
-    window of the limit."""
+def _count_message(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> int | Received:
+    """Return the number of the sender's messages in this minute. Refuse the message if the sender has reached the limit.
+    Over the web the sender then gets an error. On a chat platform the message is stored as dropped, and the person gets
+    one notice in each window of the limit."""
     message, agent = routed.message, routed.agent
     person = tx.principals.find(message.address.platform, message.sender.user_id)
-    used = allowances.use_message(tx, person, routed.role, rules.allowed, now)
-    if used is None:
-        return None
+    used = allowances.count_message(tx, person, routed.role, rules.allowed, now)
+    if not isinstance(used, UsedUp):
+        return used
     if message.address.platform == WEB:
         raise allowances.too_many_messages(used)
     dropped = _unrouted_message(tx, message, Refused(_TOO_MANY, routed.role, agent), now)
@@ -298,8 +301,9 @@ def _take_as_answer(tx: Transaction, routed: Routed, rules: InboxRules, now: int
     return Received(asked.id, asked.status, "review")
 
 
-def enqueue_turn(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: int) -> Received:
-    """Store a person's message, and the conversation, execution and job that the message needs."""
+def enqueue_turn(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: int, *, number: int) -> Received:
+    """Store a person's message, and the conversation, execution and job that the message needs. It is the message
+    `number` of this person in this minute."""
     message = routed.message
     sender = message.sender
     principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
@@ -312,6 +316,7 @@ def enqueue_turn(tx: Transaction, routed: Routed, files: Sequence[Attachment], n
         attachments=files,
         now=now,
         run_at=None if message.album is None else now + ALBUM_MS,
+        number=number,
     )
     return Received(accepted.id, MessageStatus.ACCEPTED, routed.reason)
 

@@ -3,7 +3,7 @@ which the store calls the queue (`Claimer`). All times are integer milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from arvis.domain.dataclass import dataclass
@@ -184,7 +184,7 @@ class Claimer(Protocol):
     queue names the number of free slots and receives the claimed jobs. The store calls these methods in its own
     threads."""
 
-    def reserve(self, ended: Sequence[str], *, ready: Collection[Pool]) -> Slots:
+    def reserve(self, ended: Sequence[str], *, ready: Iterable[Pool]) -> Slots:
         """Reserve the free slots for a commit, including the slots of the jobs that the commit ends (`ended`). Jobs have
         become ready only in the pools `ready`; slots of other pools need not be reserved. The store always calls
         `deliver` with the same `ended` afterwards."""

@@ -30,9 +30,9 @@ class Allowances(Protocol):
 
     def put(self, principal_id: str, kind: str, allowance: Allowance) -> None: ...
 
-    def use(self, principal_id: str, kind: str, size: int, *, most: int, after: int, now: int) -> bool:
-        """Add `size` to the use of a limit whose window began after `after` and not after `now` (ms). Return False and
-        add nothing if there is no such window or the use would exceed `most`."""
+    def use(self, principal_id: str, kind: str, size: int, *, most: int, after: int, now: int) -> int | None:
+        """Add `size` to the use of a limit whose window began after `after` and not after `now` (ms), and return the
+        use. Return None and add nothing if there is no such window or the use would exceed `most`."""
 
     def prune(self, before: int) -> None: ...
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from arvis.domain.jobs import Job, Pool
 from arvis.domain.messages import Delivery
@@ -59,7 +59,7 @@ class SlotPool:
         self._overlapped = False
         self._closed: Callable[[], None] | None = None
 
-    def reserve(self, ended: Sequence[str], *, ready: Collection[Pool]) -> Slots:
+    def reserve(self, ended: Sequence[str], *, ready: Iterable[Pool]) -> Slots:
         with self._lock:
             self._drained.difference_update(ready)
             for job_id in ended:

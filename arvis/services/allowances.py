@@ -1,7 +1,8 @@
 """Limits for each person: messages per minute, bytes of files per day. Transaction scripts.
 
 The limit on bytes is ten times as high for owners and operators. Owners have no limit on messages; the limit of
-operators is ten times as high. The counts are rows, so they survive a restart and apply to all processes together.
+operators is ten times as high. The counts are rows, so they survive a restart and apply to all processes together. The
+count of messages also orders the work of several people (`behind` in `domain/jobs.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ MINUTE_MS = 60_000
 DAY_MS = 86_400_000
 MESSAGES, BYTES = "messages", "bytes"
 _MORE = 10
+_NO_LIMIT = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,15 @@ class UsedUp:
     tell: bool
 
 
-def use_message(
+def count_message(
     tx: Transaction, person: Principal | None, role: PrincipalRole, allowed: Allowed, now: int
-) -> UsedUp | None:
-    """Count a message. Return None if it is within the limit, else the limit that was reached. Messages of owners and
-    unknown people are not counted."""
-    if person is None or role is PrincipalRole.OWNER:
-        return None
-    most = _most(allowed.messages_per_minute, role)
-    return None if most is None else _use(tx, person, MESSAGES, now, size=1, most=most, window=MINUTE_MS)
+) -> int | UsedUp:
+    """Count a message. Return the number of the person's messages in this minute, or the limit if it was reached. The
+    messages of unknown people are not counted; the number is then 0."""
+    if person is None:
+        return 0
+    most = None if role is PrincipalRole.OWNER else _most(allowed.messages_per_minute, role)
+    return _use(tx, person, MESSAGES, now, size=1, most=_NO_LIMIT if most is None else most, window=MINUTE_MS)
 
 
 def use_bytes(
@@ -55,7 +57,10 @@ def use_bytes(
     """Count the bytes of files. Return None if they are within the limit; if not, count nothing and return the
     limit."""
     most = _most(allowed.bytes_per_day, role)
-    return None if person is None or most is None else _use(tx, person, BYTES, now, size=size, most=most, window=DAY_MS)
+    if person is None or most is None:
+        return None
+    used = _use(tx, person, BYTES, now, size=size, most=most, window=DAY_MS)
+    return used if isinstance(used, UsedUp) else None
 
 
 def too_many_messages(used: UsedUp) -> TooMany:
@@ -89,17 +94,16 @@ def _most(base: int | None, role: PrincipalRole) -> int | None:
     return base if base is None or not more else base * _MORE
 
 
-def _use(
-    tx: Transaction, person: Principal, kind: str, now: int, *, size: int, most: int, window: int
-) -> UsedUp | None:
-    if tx.allowances.use(person.id, kind, size, most=most, after=now - window, now=now):
-        return None
+def _use(tx: Transaction, person: Principal, kind: str, now: int, *, size: int, most: int, window: int) -> int | UsedUp:
+    used = tx.allowances.use(person.id, kind, size, most=most, after=now - window, now=now)
+    if used is not None:
+        return used
     known = tx.allowances.get(person.id, kind)
     if known is None or not 0 <= now - known.since < window:
         known = Allowance(now, 0)
     if known.used + size <= most:
         tx.allowances.put(person.id, kind, replace(known, used=known.used + size))
-        return None
+        return known.used + size
     tell = known.notified_at is None
     if tell:
         tx.allowances.put(person.id, kind, replace(known, notified_at=now))

@@ -12,7 +12,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation, conversation_lane
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Answer, Execution, Wait, WaitKind
-from arvis.domain.jobs import NewJob, Priority
+from arvis.domain.jobs import NewJob, Priority, behind
 from arvis.domain.messages import (
     FINAL_STATUSES,
     Address,
@@ -79,9 +79,11 @@ def begin_turn(
     attachments: Sequence[Attachment],
     now: int,
     run_at: int | None = None,
+    number: int = 1,
 ) -> StoredMessage:
     """Store an accepted message together with the work that answers it: the message continues a turn that waits for its
-    person, or begins a new turn (an execution and a job). A new turn does not start before `run_at` (ms; None: now)."""
+    person, or begins a new turn (an execution and a job). A new turn does not start before `run_at` (ms; None: now).
+    `number` is the number of this message among the messages of its person in this minute."""
     conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
     message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
     asked = _answer_agent(tx, conversation, principal, message, now)
@@ -93,7 +95,7 @@ def begin_turn(
             state |= changes(WorkState, wishes=dict(incoming.wishes))
         way = select_graph(tx, agent, message.content, message.address, files=bool(attachments))
         priority = priority_of(agent, principal.role)
-        message = _queue_turn(tx, message, agent, way, state, priority=priority, now=now, run_at=run_at)
+        message = _queue_turn(tx, message, agent, way, state, priority=priority, now=now, run_at=run_at, number=number)
     tx.messages.add(message, event_id=incoming.event_id)
     tx.files.add(message.id, attachments)
     note_place(tx, message, principal, direct=incoming.is_direct, now=now)
@@ -150,6 +152,7 @@ def _queue_turn(
     priority: int,
     now: int,
     run_at: int | None = None,
+    number: int = 1,
 ) -> StoredMessage:
     """Write the execution and the job of a turn. Return the message with the id of the execution and with the message's
     position in the conversation."""
@@ -181,6 +184,7 @@ def _queue_turn(
         execution_id=execution.id,
         tokens=message.tokens,
         run_at=run_at,
+        behind=behind(number),
     )
     added = tx.jobs.add(job, now)
     return replace(message, execution_id=execution.id, position=added.position)

@@ -4,7 +4,7 @@ once."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -82,7 +82,7 @@ class TakingClaimer:
         self.given: asyncio.Queue[list[str] | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
 
-    def reserve(self, ended: Sequence[str], *, ready: Collection[Pool]) -> Slots:
+    def reserve(self, ended: Sequence[str], *, ready: Iterable[Pool]) -> Slots:
         return Slots(9, 9, 9)
 
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:

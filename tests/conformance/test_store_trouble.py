@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import resource
 import sqlite3
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -227,7 +227,7 @@ class ToldClaimer:
         self.heard: list[tuple[Sequence[str], Sequence[str] | None]] = []
         self.due_at: list[int] = []
 
-    def reserve(self, ended: Sequence[str], *, ready: Collection[Pool]) -> Slots:
+    def reserve(self, ended: Sequence[str], *, ready: Iterable[Pool]) -> Slots:
         return Slots(1, 1, 1)
 
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:

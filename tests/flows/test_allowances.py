@@ -14,7 +14,7 @@ from arvis.inbox import InboxRules
 from arvis.ports.inbox import Received
 from arvis.ports.store import Transaction
 from arvis.services import allowances
-from arvis.services.allowances import Allowed
+from arvis.services.allowances import Allowed, UsedUp
 from arvis.store.open import Database
 from tests.flows.app_harness import AppHarness, open_app
 from tests.flows.scripted import BOT, PLATFORM
@@ -83,12 +83,18 @@ async def test_files_of_a_day_are_bounded_and_an_upload_that_is_refused_leaves_n
 
 
 async def test_the_count_is_kept_in_the_database(app: AppHarness) -> None:
-    def use(tx: Transaction) -> int | None:
-        ann = tx.principals.seen(PLATFORM, "ann", "Ann", PrincipalRole.MEMBER, 1)
-        used = allowances.use_message(tx, ann, PrincipalRole.MEMBER, Allowed(messages_per_minute=2), app.clock.now())
-        return None if used is None else used.most
+    limit = Allowed(messages_per_minute=2)
 
-    assert [await app.store.write(use) for _ in range(4)] == [None, None, 2, 2]
+    def count(tx: Transaction, role: PrincipalRole) -> int | UsedUp:
+        person = tx.principals.seen(PLATFORM, role.value, role.value, role, 1)
+        return allowances.count_message(tx, person, role, limit, app.clock.now())
+
+    counts = [await app.store.write(count, PrincipalRole.MEMBER) for _ in range(4)]
+    assert counts[:2] == [1, 2]
+    assert [each.most for each in counts[2:] if isinstance(each, UsedUp)] == [2, 2]
+    assert [await app.store.write(count, PrincipalRole.OWNER) for _ in range(4)] == [1, 2, 3, 4], "owners have no limit"
+    app.clock.put_forward(60)
+    assert await app.store.write(count, PrincipalRole.MEMBER) == 1
 
 
 def test_operators_have_more() -> None:

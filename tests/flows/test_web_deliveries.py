@@ -34,7 +34,7 @@ class Sent:
 
     def __init__(self) -> None:
         self.deliveries: list[Delivery] = []
-        self.reserve = lambda ended, *, more: Slots(0, 0, 0)
+        self.reserve = lambda ended, *, ready: Slots(0, 0, 0)
         self.lease = lambda: ("boot", "node", NOW, NOW)
 
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None: ...

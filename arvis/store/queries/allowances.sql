@@ -11,7 +11,8 @@ ON CONFLICT (principal_id, kind) DO UPDATE SET since = :since, used = :used, not
 -- name: use_allowance
 -- The window of the limit has begun and not ended, and the new use stays within the limit.
 UPDATE allowances SET used = used + :size
-WHERE principal_id = :principal_id AND kind = :kind AND since > :after AND since <= :now AND used + :size <= :most;
+WHERE principal_id = :principal_id AND kind = :kind AND since > :after AND since <= :now AND used + :size <= :most
+RETURNING used;
 
 -- name: prune_allowances
 DELETE FROM allowances WHERE since < :before;

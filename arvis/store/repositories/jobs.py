@@ -185,7 +185,7 @@ class SqlJobs:
             kind=job.kind,
             pool=pool_of(job.kind, job.priority),
             priority=int(job.priority),
-            rank=rank_of(job.priority, now),
+            rank=rank_of(job.priority, now) + job.behind,
             lane=lane,
             position=position,
             ready=ready,

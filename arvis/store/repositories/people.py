@@ -93,9 +93,10 @@ class SqlAllowances:
             notified_at=allowance.notified_at,
         )
 
-    def use(self, principal_id: str, kind: str, size: int, *, most: int, after: int, now: int) -> bool:
+    def use(self, principal_id: str, kind: str, size: int, *, most: int, after: int, now: int) -> int | None:
         given = {"principal_id": principal_id, "kind": kind, "size": size}
-        return self._session.execute("use_allowance", **given, most=most, after=after, now=now) > 0
+        row = self._session.one("use_allowance", **given, most=most, after=after, now=now)
+        return None if row is None else row["used"]
 
     def prune(self, before: int) -> None:
         self._session.execute("prune_allowances", before=before)

@@ -104,7 +104,7 @@ class Notices:
     def want_claim(self) -> bool:
         return self.look or self.heads > 0 or bool(self.ended)
 
-    def ready(self, pools: Collection[Pool], heads: int = 1) -> None:
+    def ready(self, pools: Iterable[Pool], heads: int = 1) -> None:
         """Note that jobs at the heads of lanes became ready in these pools."""
         self.heads += heads
         self.pools.update(pools)
