@@ -1,8 +1,9 @@
-"""`python -m bench.profile`: show in two tables where the time of one message is spent.
+"""`python -m bench.profile`: show where the time of one message is spent, and which SQL statements it runs.
 
 The whole daemon runs in this process with the demo model; the simulated people run in another process. The first table
 has the stages of the wait of one message. For this table one person writes, with pauses, so that the daemon handles one
-message at a time. The second table has the processor time by thread and by module while sixteen people write.
+message at a time. The second table has the processor time by the steps of a message and by thread while sixteen people
+write; it adds up to the whole. The third table has the modules that use the most, the last one the statements.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -25,12 +27,15 @@ from bench.people import Endpoint, Exchange
 from bench.sampling import Sampler, processor_seconds_by_thread, sampling
 from bench.servers import ROOT
 from bench.stamps import Stamps, stamping
+from bench.steps import FUNCTIONS, ROWS, counting_statements
 
 PAUSE = 0.005
 CHATS = 16
 WARM_UP = 25
 #: Modules with a smaller share of a thread's time are shown together.
 SMALL = 0.01
+#: Statements that run less often for each message are not listed.
+RARE = 0.05
 
 #: The stages of a message in order, and the mark that ends each stage.
 STAGES = (
@@ -137,9 +142,24 @@ def _microseconds(stage_times: Sequence[Mapping[str, float]], name: str) -> floa
 # -- the processor's time ----------------------------------------------------------------------------------
 
 
-async def processor_time(folder: Path, messages: int) -> tuple[dict[str, float], Sampler]:
-    """Return the seconds per message by thread, measured without a sampler, and a sampler that observed a second round
-    with the same number of messages."""
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work of one message while many people write."""
+
+    #: Processor seconds of one message by thread, measured without the sampler.
+    used: Mapping[str, float]
+    #: The sampler that observed a second round with the same number of messages.
+    sampler: Sampler
+    #: The statements of one message by (step, name of the query), from a third round.
+    statements: Mapping[tuple[str, str], float]
+
+    def of_step(self, step: str, thread: str) -> float:
+        """Return the processor seconds of a step in a thread."""
+        sampled = self.sampler.threads[thread]
+        return self.sampler.steps[thread, step] / sampled * self.used[thread] if sampled else 0.0
+
+
+async def work(folder: Path, messages: int) -> Work:
     total = CHATS * messages
     async with daemon_in_this_process(folder) as endpoint:
         await chat_from_outside(endpoint, people=CHATS, messages=min(WARM_UP, messages))
@@ -148,20 +168,45 @@ async def processor_time(folder: Path, messages: int) -> tuple[dict[str, float],
         used = processor_seconds_by_thread()
         with sampling() as sampler:
             await chat_from_outside(endpoint, people=CHATS, messages=messages)
-    return {thread: (used[thread] - before[thread]) / total for thread in used}, sampler
+        with counting_statements() as counts:
+            await chat_from_outside(endpoint, people=CHATS, messages=messages)
+    return Work(
+        used={thread: (used[thread] - before.get(thread, 0.0)) / total for thread in used},
+        sampler=sampler,
+        statements={key: count / total for key, count in counts.items()},
+    )
 
 
-def print_processor_time(used: Mapping[str, float], sampler: Sampler) -> None:
-    """Print the shares from the sampler, and the sums from the round without it."""
-    print(f"\nProcessor time of one message with {CHATS} chats: {sum(used.values()) * 1e6:,.0f} µs")
-    for thread, seconds in sorted(used.items(), key=lambda each: -each[1]):
-        if seconds < SMALL * sum(used.values()) or not sampler.threads[thread]:
-            continue
-        print(f"\n{thread}: {seconds * 1e6:,.0f} µs")
-        for title, counts in (("at work", sampler.modules), ("begun for", sampler.served)):
-            shares = {module: n / sampler.threads[thread] for (of, module), n in counts.items() if of == thread}
-            print(f"  {title}")
-            _print_shares(shares, seconds)
+def print_steps(found: Work) -> None:
+    threads = [thread for thread in found.used if found.used[thread] >= SMALL * sum(found.used.values())]
+    threads.sort(key=lambda thread: -found.used[thread])
+    print(f"\nProcessor time of one message with {CHATS} chats (µs)\n")
+    print(f"  {'':24}" + "".join(f"{thread:>15}" for thread in (*threads, "together")))
+    for step in ROWS:
+        _print_row(step, [found.of_step(step, thread) for thread in threads])
+    _print_row("together", [found.used[thread] for thread in threads])
+
+
+def _print_row(name: str, seconds: Sequence[float]) -> None:
+    print(f"  {name:24}" + "".join(f"{each * 1e6:15,.0f}" for each in (*seconds, sum(seconds))))
+
+
+def print_modules(found: Work) -> None:
+    for thread, seconds in sorted(found.used.items(), key=lambda each: -each[1]):
+        sampled = found.sampler.threads[thread]
+        if seconds >= SMALL * sum(found.used.values()) and sampled:
+            print(f"\n{thread}: {seconds * 1e6:,.0f} µs")
+            counts = found.sampler.modules.items()
+            _print_shares({module: n / sampled for (of, module), n in counts if of == thread}, seconds)
+
+
+def print_statements(found: Work) -> None:
+    print(f"\nSQL statements of one message: {sum(found.statements.values()):.1f}\n")
+    for step in (*FUNCTIONS, ROWS[-1]):
+        named = {query: count for (of, query), count in found.statements.items() if of == step and count >= RARE}
+        if named:
+            listed = ", ".join(f"{query} {count:.1f}" for query, count in sorted(named.items()))
+            print(f"  {step:24}{sum(named.values()):5.1f}  {listed}")
 
 
 def _print_shares(shares: Mapping[str, float], seconds: float) -> None:
@@ -180,9 +225,11 @@ def main() -> None:
         alone.mkdir()
         together.mkdir()
         stage_times, waited = asyncio.run(waits(alone, given.messages))
-        used, sampler = asyncio.run(processor_time(together, given.messages))
+        found = asyncio.run(work(together, given.messages))
     print_waits(stage_times, waited)
-    print_processor_time(used, sampler)
+    print_steps(found)
+    print_modules(found)
+    print_statements(found)
 
 
 if __name__ == "__main__":

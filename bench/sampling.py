@@ -1,5 +1,5 @@
-"""Attribute the processor time of this process to threads and modules. Every thread is sampled many times a second, and
-its processor time since the last sample counts for the module that it is running.
+"""Attribute the processor time of this process to threads, modules and steps of a message. Every thread is sampled many
+times a second. Its processor time between two samples counts half for each of the two places where it was found.
 
 Function calls are not instrumented, so small functions cost no more than usual. Time in which a thread waits, for
 another thread or for the disk, is not processor time and is not counted.
@@ -15,43 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from bench.steps import step_of
+
 #: Seconds between two samples.
 INTERVAL = 0.0002
-#: The modules that only run the code of other modules. Work is attributed to the next module on the stack instead.
-CARRIERS = frozenset(
-    [
-        *(
-            "arvis.queue.queue",
-            "arvis.app.daemon",
-            "arvis.app.roles",
-            "arvis.bus",
-            "arvis.bus",
-            "arvis.engine.graph",
-        ),
-        *(
-            "arvis.engine.engine",
-            "arvis.process.supervisor",
-            "arvis.queue.queue",
-            "arvis.queue.slots",
-            "arvis.store.transaction",
-        ),
-        *(
-            "arvis.store.sql.session",
-            "arvis.store.sqlite.store",
-            "arvis.store.sqlite.session",
-            "arvis.store.sqlite.store",
-        ),
-        *("arvis.store.transaction", "arvis.store.sqlite.store", "arvis.web.http.errors"),
-    ]
-)
-#: The functions in which threads wait for work, by module and function. If a sample finds a thread there, the time since
-#: the last sample was used by work that has ended, so the sample is not counted.
+#: The functions in which threads wait for work, by module and function. No time is counted for them.
 WAITS = frozenset(
     [
         ("selectors", "select"),
         ("threading", "wait"),
         ("concurrent.futures.thread", "_worker"),
-        ("arvis.store.sqlite.store", "run"),
         ("arvis.store.sqlite.store", "run"),
     ]
 )
@@ -60,13 +33,14 @@ _SWITCH = 0.0001
 
 
 class Sampler:
-    """The processor seconds by thread, by (thread, module), and by (thread, module of Arvis that started the work)."""
+    """The processor seconds by thread, by (thread, module), and by (thread, step of a message)."""
 
     def __init__(self) -> None:
         self.threads: dict[str, float] = defaultdict(float)
         self.modules: dict[tuple[str, str], float] = defaultdict(float)
-        self.served: dict[tuple[str, str], float] = defaultdict(float)
-        self._used: dict[int, float] = {}
+        self.steps: dict[tuple[str, str], float] = defaultdict(float)
+        #: The place and the processor seconds of each thread at the last sample.
+        self._last: dict[int, tuple[tuple[str, str] | None, float]] = {}
         self._ended = threading.Event()
 
     def run(self) -> None:
@@ -85,12 +59,16 @@ class Sampler:
         used = _processor_seconds(ident)
         if used is None:
             return
-        since = used - self._used.get(ident, used)
-        self._used[ident] = used
-        if (frame.f_globals.get("__name__"), frame.f_code.co_name) not in WAITS:
-            self.threads[thread] += since
-            self.modules[thread, _module(frame)] += since
-            self.served[thread, _served(frame)] += since
+        waits = (frame.f_globals.get("__name__"), frame.f_code.co_name) in WAITS
+        place = None if waits else (_module(frame), step_of(frame))
+        before, since = self._last.get(ident, (None, used))
+        self._last[ident] = place, used
+        places = [each for each in (before, place) if each is not None]
+        for module, step in places:
+            share = (used - since) / len(places)
+            self.threads[thread] += share
+            self.modules[thread, module] += share
+            self.steps[thread, step] += share
 
 
 @contextmanager
@@ -136,14 +114,3 @@ def _module(frame: FrameType) -> str:
     """Return the name of the module that runs; for a module outside Arvis, the name of its package."""
     name: str = frame.f_globals.get("__name__", "?")
     return name if name.startswith("arvis.") else name.partition(".")[0]
-
-
-def _served(frame: FrameType | None) -> str:
-    """Return the module of Arvis that started the work: the outermost one on the stack that is not in `CARRIERS`."""
-    ours: list[str] = []
-    while frame is not None:
-        if (name := _module(frame)).startswith("arvis."):
-            ours.append(name)
-        frame = frame.f_back
-    begun_for = [name for name in reversed(ours) if name not in CARRIERS]
-    return (begun_for or ours or ["(none of ours)"])[0]

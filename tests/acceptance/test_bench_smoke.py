@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,12 @@ from bench.order import Stay, disorder
 from bench.people import Exchange
 from bench.places import Files
 from bench.postgres import on_postgres
-from bench.profile import OUT, STAGES, processor_time, stages_of, waits
+from bench.profile import OUT, STAGES, stages_of, waits, work
 from bench.report import CORES, Figure, Run, Target, Verdict, number, table
 from bench.results import about, comparison, file_for, read
 from bench.rounds import TINY, Paired, Setting, in_turn
 from bench.stamps import Stamps
+from bench.steps import FUNCTIONS
 from bench.workers import workers
 from tests.acceptance.town import PLATFORMS
 from tests.parts import require
@@ -151,13 +154,25 @@ def test_a_message_whose_marks_are_missing_is_left_out() -> None:
     assert stages_of(Exchange(sent=0.0, answered=1.0), Stamps()) is None
 
 
-async def test_processor_time_is_told_by_thread_and_by_module(tmp_path: Path) -> None:
-    used, sampler = await processor_time(tmp_path, 20)
-    assert used["event loop"] > 0
-    assert used["arvis-writer"] > 0
-    assert math.isclose(sum(sampler.threads.values()), sum(sampler.modules.values()))
-    assert math.isclose(sum(sampler.threads.values()), sum(sampler.served.values()))
-    assert any(module == "arvis.message_flow" for _, module in sampler.served)
+async def test_work_is_attributed_to_the_steps_of_a_message(tmp_path: Path) -> None:
+    found = await work(tmp_path, 20)
+    assert found.used["event loop"] > 0
+    assert found.used["arvis-writer"] > 0
+    sampled = sum(found.sampler.threads.values())
+    assert math.isclose(sampled, sum(found.sampler.modules.values()))
+    assert math.isclose(sampled, sum(found.sampler.steps.values()))
+    assert {step for _, step in found.sampler.steps} >= {"7  compose the prompt", "10 call the model", "14 end the job"}
+    assert {step for step, _ in found.statements} >= {"4  store the message", "14 end the job"}
+    assert 15 < sum(found.statements.values()) < 40, "the goal is 25"
+
+
+def test_the_functions_of_the_steps_exist() -> None:
+    """A function that was renamed would attribute its work to another step."""
+    for names in FUNCTIONS.values():
+        for name in names:
+            module, _, path = name.partition(":")
+            found = attrgetter(path)(importlib.import_module(module))
+            assert (found.__module__, found.__qualname__) == (module, path)
 
 
 # -- rounds and verdicts -----------------------------------------------------------------------------------
