@@ -63,6 +63,8 @@ class Exchange:
 
     sent: float
     answered: float
+    #: The text of the reply; "" for times from another process.
+    text: str = ""
 
 
 class Person:
@@ -76,12 +78,12 @@ class Person:
         if self._pause:
             await asyncio.sleep(self._pause)
         sent = time.perf_counter()
-        frame = {"type": "message", "id": secrets.token_hex(8), "content": text}
-        await self._socket.send(json.dumps(frame))
+        request = {"type": "message", "id": secrets.token_hex(8), "content": text}
+        await self._socket.send(json.dumps(request))
         async with asyncio.timeout(PATIENCE):
-            while not str(await self._socket.recv()).startswith(_REPLY):
+            while not (frame := str(await self._socket.recv())).startswith(_REPLY):
                 pass
-        return Exchange(sent, time.perf_counter())
+        return Exchange(sent, time.perf_counter(), json.loads(frame)["content"])
 
 
 @asynccontextmanager

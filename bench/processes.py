@@ -21,11 +21,12 @@ def cpu_seconds(pid: int) -> float:
 
 
 def cpu_seconds_of_family(pid: int) -> float:
-    """Return the processor seconds of a process and all its running descendants."""
+    """Return the processor seconds of a process and all its descendants. Ended ones count with a resolution of
+    hundredths of a second, from when their parent has waited for them."""
     total = 0.0
     for member in family(pid):
         with contextlib.suppress(OSError):
-            total += cpu_seconds(member)
+            total += cpu_seconds(member) + _cpu_seconds_of_ended_children(member)
     return total
 
 
@@ -45,6 +46,12 @@ def family(pid: int) -> list[int]:
     for member in members:
         members += children[member]
     return members
+
+
+def _cpu_seconds_of_ended_children(pid: int) -> float:
+    # The command's name is in brackets, and may contain spaces. The third field follows it.
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident_kib(pid: int) -> int:
