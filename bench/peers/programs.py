@@ -198,8 +198,10 @@ class Hermes:
         model = {"provider": "custom", "default": "m", "base_url": model_url, "api_key": "sk-bench"}
         home = self.folder / ".hermes"
         home.mkdir()
+        # By default the API server refuses the eleventh message at the same time.
+        gateway = {"api_server": {"max_concurrent_runs": 0}}
         # A file of JSON is also one of YAML.
-        (home / "config.yaml").write_text(json.dumps({"model": model}), encoding="utf-8")
+        (home / "config.yaml").write_text(json.dumps({"model": model, "gateway": gateway}), encoding="utf-8")
         settings = {
             "API_SERVER_ENABLED": "true",
             "API_SERVER_HOST": "127.0.0.1",
