@@ -19,7 +19,7 @@ from bench.places import Postgres
 from bench.processes import cpu_seconds_of_family, memory_mb
 from bench.report import Figure
 from bench.rounds import Scale, Setting
-from bench.servers import PLAIN, server_of
+from bench.servers import PLAIN, STARTER, server_of
 from bench.talking import CHATS
 from bench.workers import connected
 from tests.acceptance.daemon import Daemon, running_daemon
@@ -111,7 +111,9 @@ def running_cluster(folder: Path, database: Database, workers: int) -> Iterator[
         def started(name: str, roles: str) -> Daemon:
             place = folder / name
             place.mkdir(parents=True)
-            return stack.enter_context(running_daemon(place, settings={**settings, "ARVIS__ROLES": roles}))
+            return stack.enter_context(
+                running_daemon(place, settings={**settings, "ARVIS__ROLES": roles}, under=STARTER)
+            )
 
         web = started("web", "web,scheduler")
         working = [started(f"worker-{number}", "workers") for number in range(workers)]

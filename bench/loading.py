@@ -22,6 +22,7 @@ from pathlib import Path
 
 import aiohttp
 
+from bench.servers import STARTER
 from tests.acceptance.daemon import running_daemon
 from tests.crash.endpoint import Endpoint
 
@@ -138,7 +139,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.loading", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, running_daemon(Path(folder)) as daemon:
+    with tempfile.TemporaryDirectory() as folder, running_daemon(Path(folder), under=STARTER) as daemon:
         met = asyncio.run(measure(daemon.url, daemon.api_key, options.minutes))
         print("\n".join(line[:400] for line in daemon.log().splitlines() if "event_loop_blocked" in line))
     return 0 if met else 1

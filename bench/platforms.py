@@ -17,7 +17,7 @@ from bench.people import chat
 from bench.processes import cpu_seconds, memory_mb
 from bench.report import Figure, Target
 from bench.rounds import Setting, in_turn
-from bench.servers import echo
+from bench.servers import STARTER, echo
 from tests.acceptance.daemon import Daemon
 from tests.acceptance.town import Chats, settle_in, town, until
 
@@ -127,7 +127,7 @@ async def _daemon(
     settle_in(folder, chats, AGENT, owners=owners)
     async with running_model() as model:
         account = {"OPENAI_API_KEY": "sk-bench", "OPENAI_BASE_URL": model.base_url}
-        daemon = Daemon(folder, settings={**account, **settings_without_extras(folder)})
+        daemon = Daemon(folder, settings={**account, **settings_without_extras(folder)}, under=STARTER)
         try:
             yield daemon, model
         finally:

@@ -10,7 +10,7 @@ from bench.controls import interpreter_start
 from bench.processes import cpu_seconds, memory_mb
 from bench.report import Figure, Target
 from bench.rounds import Setting, in_turn
-from bench.servers import daemon, echo
+from bench.servers import STARTER, daemon, echo
 from tests.acceptance.daemon import Daemon
 from tests.architecture.test_installed_size import needed, size_of, size_of_arvis
 
@@ -26,7 +26,7 @@ async def start(setting: Setting) -> list[Figure]:
         return interpreter_start()
 
     async def measure() -> float:
-        running = Daemon(folder)
+        running = Daemon(folder, under=STARTER)
         begun = time.perf_counter()
         try:
             running.start()

@@ -13,6 +13,9 @@ from tests.acceptance.daemon import Daemon, running_daemon
 
 ROOT = Path(__file__).parents[1]
 
+#: The program that starts each daemon. Tests fork their daemons from a process with all imports, so that neither the time
+#: of the start nor the memory would be that of a user's daemon.
+STARTER = ("/usr/bin/env",)
 #: The settings of every daemon: the answering agent has no rules of its own, so that prompts are short.
 PLAIN = {"ARVIS__ROUTING__FALLBACK": "helper"}
 
@@ -22,7 +25,7 @@ def daemon(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[
     """Run a daemon that is ready for messages. It gets no API key from our environment, so the demo answers unless
     `settings` configure another model."""
     folder.mkdir(parents=True, exist_ok=True)
-    with running_daemon(folder, settings={**PLAIN, **(settings or {})}) as running:
+    with running_daemon(folder, settings={**PLAIN, **(settings or {})}, under=STARTER) as running:
         yield server_of(running)
         running.stop()
 

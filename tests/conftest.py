@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, settings
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright, expect
 
 from tests.conformance.databases import migrated_template
@@ -47,6 +48,10 @@ def keep_files_in_memory() -> None:
 
 
 keep_files_in_memory()
+
+# The time that a loaded machine needs to generate or check an example says nothing about the code.
+settings.register_profile("arvis", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("arvis")
 
 #: The longest wait for the state of a page. A loaded machine needs more than the five seconds of Playwright.
 expect.set_options(timeout=20_000)

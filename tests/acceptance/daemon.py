@@ -173,9 +173,11 @@ class Daemon:
 
 
 @contextlib.contextmanager
-def running_daemon(folder: Path, *, settings: Mapping[str, str] | None = None) -> Iterator[Daemon]:
+def running_daemon(
+    folder: Path, *, settings: Mapping[str, str] | None = None, under: Sequence[str] = ()
+) -> Iterator[Daemon]:
     """Start a daemon, yield it when it is ready, and end it after the block."""
-    daemon = Daemon(folder, settings=settings)
+    daemon = Daemon(folder, settings=settings, under=under)
     try:
         daemon.start()
         yield daemon

@@ -178,7 +178,7 @@ def _placed(database: Database) -> Iterator[Place]:
 
 
 @given(limits=LIMITS, acts=ACTS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_no_order_of_events_overspends_by_more_than_one_call(
     place: Place, limits: SpendingLimits, acts: list[tuple[str, int, int]]
 ) -> None:

@@ -364,7 +364,7 @@ async def crowd(chain: Chain) -> Chain:
     return chain
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 async def test_whatever_agents_write_the_limits_hold(crowd: Chain, data: st.DataObject) -> None:
     limits = Limits(

@@ -196,7 +196,7 @@ def by_hand(fields: list[tuple[str, frozenset[int]]], zone: str, after: int, day
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     change=st.sampled_from(CHANGES),
     fields=st.tuples(field(0, 59), field(0, 23), field(1, 31), field(1, 12), field(0, 6)),
@@ -218,7 +218,7 @@ def test_cron_lines_come_when_the_clock_says_so(
     assert all(at >= after + 2 * 1440 * MINUTE for at in found[len(wanted) :])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     text=st.one_of(
         st.text(max_size=40),

@@ -321,7 +321,7 @@ _variables = st.dictionaries(
     max_size=3,
 )
 _every_case_in_one_folder = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 

@@ -124,13 +124,13 @@ def test_foreign_text_is_made_harmless_and_back() -> None:
 nasty = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=3)), max_size=25).map("".join)
 
 
-@settings(max_examples=500 if LONG else 150, deadline=None)
+@settings(max_examples=500 if LONG else 150)
 @given(nasty, st.lists(st.integers(1, 7), max_size=60))
 def test_the_rules_hold_for_every_text(text: str, sizes: list[int]) -> None:
     assert broken_rules(list(cut(text, sizes))) == []
 
 
-@settings(max_examples=200 if LONG else 100, deadline=None)
+@settings(max_examples=200 if LONG else 100)
 @given(
     st.lists(st.sampled_from(["[STATE:k] secret [/STATE]", "<AGENT_DONE>secret</AGENT_DONE>", "said\n"]), max_size=9)
 )

@@ -98,7 +98,7 @@ def everything(tx: Transaction) -> dict[int, tuple[str, FactStatus, Taint, str |
     return {fact.number: (fact.content, fact.status, fact.taint, fact.superseded_by) for fact in kept}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STEPS, NEWS)
 def test_nothing_that_is_told_is_lost(steps: list[NewFact | int | str], new: NewFact) -> None:
     with fresh() as tx:
@@ -125,7 +125,7 @@ def test_nothing_that_is_told_is_lost(steps: list[NewFact | int | str], new: New
         assert all(fact.status is FactStatus.ACTIVE for fact in found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STEPS, st.one_of(NEWS, st.integers(1, 6), st.integers(1, 6).map(str)))
 def test_what_is_undone_is_as_it_was(steps: list[NewFact | int | str], last: NewFact | int | str) -> None:
     with fresh() as tx:
@@ -138,7 +138,7 @@ def test_what_is_undone_is_as_it_was(steps: list[NewFact | int | str], last: New
             assert everything(tx) == before
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(STEPS)
 def test_who_undoes_everything_is_where_nothing_was(steps: list[NewFact | int | str]) -> None:
     """Each action needs one undo."""

@@ -111,7 +111,7 @@ def test_what_is_brought_in_has_a_slug() -> None:
         skill("name: A", stem=None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.one_of(st.text(max_size=300), st.text(max_size=200).map(lambda front: f"---\n{front}\n---\nbody")))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
@@ -143,7 +143,7 @@ def test_no_pattern_takes_long(pattern: str) -> None:
     assert time.process_time() - begun < 0.5
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text("ab|*+?{}()[].^$\\1,5-:PiLx ", max_size=40), st.text(max_size=40))
 def test_any_pattern_is_compiled_or_refused(pattern: str, text: str) -> None:
     try:

@@ -17,14 +17,14 @@ from tests.unit.splitter_kit import MEASURES, broken_rules, example
 _ANY_CHARACTER = st.characters(exclude_categories=["Cs", "Cn", "Co"])
 
 
-@settings(max_examples=1_500 if LONG else 400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1_500 if LONG else 400, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 40))
 def test_the_rules_hold_for_texts_made_to_break_them(seed: int) -> None:
     text, limit, measure = example(random.Random(seed))
     assert broken_rules(text, limit, measure) == []
 
 
-@settings(max_examples=500 if LONG else 200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500 if LONG else 200, suppress_health_check=list(HealthCheck))
 @given(st.text(_ANY_CHARACTER, max_size=400), st.sampled_from([60, 100]), st.sampled_from(sorted(MEASURES)))
 def test_the_rules_hold_for_any_text(text: str, limit: int, measure: str) -> None:
     assert broken_rules(text, limit, measure) == []

@@ -254,7 +254,7 @@ WORDS = st.sampled_from(["and", "so we", "can you", "ok.", "book me a table for 
 SPOKEN = st.lists(st.tuples(st.integers(0, 40), WORDS, st.integers(0, 9), st.booleans()), max_size=25)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(SPOKEN)
 def test_nothing_is_lost_nothing_comes_twice_and_nothing_late(spoken: Sequence[tuple[int, str, int, bool]]) -> None:
     """Pauses are in tenths of a second; one id in ten repeats an earlier one."""

@@ -22,7 +22,7 @@ def _ends(clusters: list[str]) -> list[int]:
     return [sum(map(len, clusters[:number])) for number in range(1, len(clusters) + 1)]
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=2_000)
 @given(_TEXT)
 def test_every_end_is_one(text: str) -> None:
     found = list(graphemes(text))

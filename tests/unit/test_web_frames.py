@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from arvis.config.sections import Limits
@@ -58,13 +58,11 @@ def check(text: str | bytes) -> None:
         assert not [upload for upload in draft.uploads if {"/", "\\", "\0"} & set(upload.filename)]
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200) | st.text(max_size=200))
 def test_any_bytes(text: str | bytes) -> None:
     check(text)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(NAMES, VALUES | FILES, max_size=5))
 def test_any_fields(fields: dict[str, object]) -> None:
     check(json.dumps(fields))

@@ -153,7 +153,7 @@ _DOCUMENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(raw=_DOCUMENTS | JSON)
 def test_whatever_it_is_it_is_normalised_once_and_checked(raw: Any) -> None:
     once = normalise(raw)

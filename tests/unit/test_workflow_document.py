@@ -230,7 +230,7 @@ def test_a_playbook_keeps_its_rules() -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     text=st.text(), number=st.integers() | st.floats(allow_nan=False, allow_infinity=False), name=st.text(min_size=1)
 )

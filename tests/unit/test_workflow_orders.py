@@ -231,7 +231,7 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 10**9), st.sampled_from(["run", "branch"]), st.integers(0, 10**9))
 def test_neither_order_nor_deaths_change_what_is_visited(seed: int, pauses: str, chance: int) -> None:
     graph = drawn(seed, pauses)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from arvis.providers.exchange import EventParser, EventTooLarge, ServerEvent
@@ -53,7 +53,6 @@ def test_events(stream: bytes, events: list[tuple[str, str]]) -> None:
     assert [(event.kind, event.data) for event in parse(stream)] == events
 
 
-@settings(deadline=None)
 @given(stream=STREAMS, cuts=st.lists(st.integers(min_value=0, max_value=400)))
 def test_any_cutting_gives_the_same_events(stream: bytes, cuts: list[int]) -> None:
     bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]

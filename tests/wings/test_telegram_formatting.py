@@ -86,7 +86,7 @@ def test_names_call_nobody() -> None:
 
 
 @given(st.lists(BLOCK, min_size=2, max_size=6), st.integers(1, 60), st.sampled_from(["\n", "\n\n"]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_every_part_fits_and_no_word_is_lost(blocks: list[str], times: int, between: str) -> None:
     markdown = between.join(blocks * times)
     planned = plan(delivery(PLACE, markdown), max_parts=1_000)
@@ -100,7 +100,7 @@ def test_every_part_fits_and_no_word_is_lost(blocks: list[str], times: int, betw
 
 
 @given(st.text(st.characters(codec=None), max_size=400))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_text_is_taken(text: str) -> None:
     shown = formatted(text)
     checked_entities(shown.text, [entity.to_dict() for entity in shown.entities])
