@@ -80,12 +80,12 @@ voice: $(VENV)/.run
 
 $(VENV)/.run: $(SETUP) $(UI)
 	@echo "Installing Arvis and building its dashboard, about a minute the first time ..."
-	@$(venv) && $(install) -e .
+	@$(venv) && $(install) -e '.[discord,telegram,slack]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
 	@echo "Installing the test tools ..."
-	@$(venv) && $(install) -e '.[postgres,mcp]' --group dev
+	@$(venv) && $(install) -e '.[all]' --group dev
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.test

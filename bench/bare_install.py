@@ -12,13 +12,13 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from bench.servers import ROOT
-from tests.architecture.test_installed_size import needed
+from tests.architecture.test_installed_size import of_arvis
 
 
-def settings_without_extras(folder: Path) -> Mapping[str, str]:
-    """Return the environment variables of a daemon that finds only the packages of the default install. Write a module
-    into `folder` that hides all other packages; Python loads this module at its start."""
-    ours = needed("arvis", frozenset(), set())
+def settings_without_extras(folder: Path, *kept: str) -> Mapping[str, str]:
+    """Return the environment variables of a daemon that finds only the packages of the default install and of the extras
+    `kept`. Write a module into `folder` that hides all other packages; Python loads this module at its start."""
+    ours = of_arvis(*kept) | {"arvis"}
     providers = packages_distributions().items()
     hidden = sorted(name for name, from_ in providers if ours.isdisjoint(map(canonicalize_name, from_)))
     place = folder / "start"

@@ -122,12 +122,13 @@ async def _wait_of(here: Chats, person: str, model: Model, messages: int) -> flo
 async def _daemon(
     folder: Path, chats: Mapping[str, Chats], *, owners: Sequence[str] = ("ann",)
 ) -> AsyncIterator[tuple[Daemon, Model]]:
-    """Prepare a daemon of the default install with a bot on each platform and a model of the OpenAI type; the caller
+    """Prepare a daemon with the extras of three platforms, a bot on each, and a model of the OpenAI type; the caller
     starts it."""
     settle_in(folder, chats, AGENT, owners=owners)
     async with running_model() as model:
         account = {"OPENAI_API_KEY": "sk-bench", "OPENAI_BASE_URL": model.base_url}
-        daemon = Daemon(folder, settings={**account, **settings_without_extras(folder)}, under=STARTER)
+        plain = settings_without_extras(folder, "discord", "telegram", "slack")
+        daemon = Daemon(folder, settings={**account, **plain}, under=STARTER)
         try:
             yield daemon, model
         finally:

@@ -31,6 +31,7 @@ from arvis.llm.model_limits import sees, window_of
 from arvis.llm.prices import Prices
 from arvis.llm.selection import names_served
 from arvis.ports.choices import BotField, ModelPrice, Offered, OfferedModel, OfferedPlatform, Origin
+from arvis.ports.extras import install_command, is_installed
 from arvis.ports.sandbox import Programs, Task
 from arvis.ports.tool import Tool
 from arvis.tools.registry import Registry
@@ -144,6 +145,7 @@ def _platform(point: EntryPoint) -> OfferedPlatform:
         needs=dict(guide.get("needs", {})),
         fields=tuple(BotField(**each) for each in guide.get("fields", ())),
         manifest="\n".join(guide.get("manifest", ())),
+        install="" if is_installed(point.name) else install_command(point.name),
     )
 
 

@@ -17,6 +17,7 @@ from arvis.domain.errors import ConfigError
 from arvis.domain.runs import CallTimeouts
 from arvis.extensions import PROVIDERS, installed
 from arvis.ports.clock import Clock
+from arvis.ports.extras import missing_package
 from arvis.ports.http import HttpClient, HttpResponse
 from arvis.ports.provider import KeepsConnections, Provider, ProviderServices
 from arvis.process.subprocesses import GuardedPrograms
@@ -115,9 +116,8 @@ class ProviderPool:
     async def _load(self, name: str) -> Provider:
         try:
             create: Any = await asyncio.to_thread(self._point(name).load)
-        except ImportError as missing:
-            fix = f"Install it with `pip install 'arvis[{name}]'`, then start Arvis again."
-            raise ConfigError(f"The provider {name} needs the package {missing.name}.", fix=fix) from None
+        except ModuleNotFoundError as missing:
+            raise missing_package(f"The provider {name}", missing.name or str(missing), name) from None
         provider: Provider = create(name, self._services)
         if isinstance(provider, KeepsConnections):
             self._stack.push_async_callback(provider.aclose)

@@ -13,12 +13,11 @@ from arvis.domain.errors import ConfigError
 from arvis.domain.events import StatusChanged
 from arvis.domain.jobs import Job, JobKind, JobResult, Unfinished
 from arvis.domain.messages import MessageStatus
+from arvis.ports.extras import install_command
 from arvis.ports.store import Transaction
 from arvis.process.supervisor import Role, Supervisor
 from arvis.queue.queue import Handler
 from arvis.telemetry.export_queue import Exporter, ExportQueue
-
-NOT_INSTALLED = "pip install 'arvis[otel]'"
 
 
 class TracedHandler:
@@ -81,7 +80,7 @@ def exporter_of(settings: Telemetry, endpoint: str) -> Exporter:
         raise ConfigError(
             "`telemetry.endpoint` is set, but the packages for OpenTelemetry are not installed.",
             why=f"{error}.",
-            fix=f"Run `{NOT_INSTALLED}`, or set `telemetry.endpoint: null`.",
+            fix=f"Run `{install_command('otel')}`, or set `telemetry.endpoint: null`.",
         ) from error
     headers = {name: text.get_secret_value() for name, text in settings.headers.items()}
     exporter: Exporter = package.OtlpExporter(

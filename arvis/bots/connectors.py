@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint
 from arvis.bots.registry import BotRegistry, BotSpec, Key
 from arvis.config.schema import BotEntry, Config
 from arvis.domain.dataclass import dataclass
-from arvis.domain.errors import ConfigError
+from arvis.domain.errors import ConfigError, MissingPackage
 from arvis.domain.messages import Address
 from arvis.extensions import CONNECTORS, installed
 from arvis.ports.clock import Clock
@@ -24,6 +24,7 @@ from arvis.ports.connector import (
     CreateConnector,
     Guarantee,
 )
+from arvis.ports.extras import missing_package
 
 
 class ConnectorFactory:
@@ -117,11 +118,9 @@ def _place(entry: BotEntry, key: str) -> str:
 def _load(point: EntryPoint) -> CreateConnector:
     try:
         create: CreateConnector = point.load()
-    except ImportError as missing:
-        package = missing.name or str(missing)
-        what = f"The connector for {point.name} needs a package that is missing: {package}"
-        fix = f"Install it with `pip install 'arvis[{point.name}]'`, then start Arvis again."
-        raise ConfigError(what, fix=fix) from None
+    except ModuleNotFoundError as missing:
+        part = f"The connector for {point.name}"
+        raise missing_package(part, missing.name or str(missing), point.name) from None
     except SystemExit as end:
         raise ConfigError(
             f"The connector for {point.name} cannot be loaded: it ended the program with the code {end.code}"
@@ -183,11 +182,13 @@ class ConnectorPool:
 
     async def open(self) -> None:
         """Make the connectors of all bots in the registry. Raises `ConfigError` if a bot of the configuration file
-        cannot be made. A bot from an environment variable or the database keeps the error as its `trouble` instead."""
+        cannot be made. The bot keeps the error as its `trouble` instead if it comes from an environment variable or the
+        database, or if only a package is missing: all other bots then work."""
         for spec in self._registry.specs:
             bot, error = await self._made(spec)
             entry = self._registry.entry(*spec.key)
-            if error is not None and entry is not None and entry.variable is None:
+            optional = entry is None or entry.variable is not None or isinstance(error, MissingPackage)
+            if error is not None and entry is not None and not optional:
                 raise misconfigured(entry, error)
             self._bots[spec.key] = bot
 

@@ -2,6 +2,7 @@
 
 ArvisError
 ├── ConfigError             the configuration cannot be used (exit code 2)
+│   └── MissingPackage      an optional part needs a package that is not installed
 ├── UsageError              the request is invalid
 │   ├── Invalid             a value is wrong (400)
 │   ├── Unprocessable       the form is valid, but the content is not (422)
@@ -63,6 +64,10 @@ class ArvisError(Exception):
 
 class ConfigError(ArvisError):
     code = "bad_configuration"
+
+
+class MissingPackage(ConfigError):
+    code = "missing_package"
 
 
 class UsageError(ArvisError):

@@ -87,6 +87,8 @@ class OfferedPlatform:
     fields: Sequence[BotField] = ()
     #: A text to paste on the platform's page.
     manifest: str = ""
+    #: The command that installs the platform's library; "" if it is installed.
+    install: str = ""
 
 
 class Choices(Protocol):

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from arvis.domain.errors import ConfigError
 from arvis.ports.bus import Relay
+from arvis.ports.extras import missing_package
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store
 from arvis.store.backups.making import make_backup
@@ -85,8 +85,4 @@ def load_postgres(module: str) -> Any:
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("arvis."):
             raise
-        raise ConfigError(
-            "PostgreSQL is configured, but its driver is not installed",
-            why=f"there is no package {missing.name}",
-            fix="install the extra: pip install 'arvis[postgres]'",
-        ) from missing
+        raise missing_package("PostgreSQL", missing.name or str(missing), "postgres") from missing

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -148,3 +150,39 @@ def test_a_daemon_without_bots_loads_no_platform(daemon: Daemon, tmp_path: Path,
     modules = {name.partition(".")[0] for name in loaded.read_text().split()}
     assert "starlette" in modules, "the list is that of the daemon"
     assert not {"connectors", "parrots", "discord", "telegram", "slack_bolt", "slack_sdk"} & modules
+
+
+HIDDEN = 'raise ModuleNotFoundError("No module named \'discord\'", name="discord")\n'
+
+
+def test_a_missing_library_stops_no_other_bot_and_every_place_names_the_command(daemon: Daemon, tmp_path: Path) -> None:
+    """The library of Discord is hidden, as in an install without the extra."""
+    (tmp_path / "site" / "discord.py").write_text(HIDDEN)
+    about = tmp_path / "site" / "arvis-9.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(
+        "Metadata-Version: 2.4\nName: arvis\nVersion: 9\nProvides-Extra: discord\n"
+        "Requires-Dist: discord-is-not-here; extra == 'discord'\n"
+    )
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    lines = [line for group, names in points.items() for line in (f"[{group}]", *map(" = ".join, names.items()))]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    configured(
+        tmp_path, "    - token: good", f"      folder: {tmp_path}", "      agent: helper", "  discord: [{token: x}]"
+    )
+    (tmp_path / "1.in").write_text("hello")
+    daemon.start()
+    assert "hello" in answer_in(tmp_path)
+    command = f"{sys.executable} -m pip install 'arvis[discord]'"
+    listed = json.loads(daemon.arvis("bots", "list", "--json").stdout)["items"]
+    (bot,) = [each for each in listed if each["platform"] == "discord"]
+    assert bot["state"] == "error"
+    assert command in bot["error"]
+    refused = daemon.arvis("bots", "create", "discord/other", "--secret", "token", typed="x\n")
+    assert refused.returncode == 1
+    assert command in refused.stderr
+    assert command in daemon.arvis("bots", "test", "discord/main").stdout
+    checked = json.loads(daemon.arvis("doctor", "--json", **daemon.settings).stdout)["checks"]
+    assert [check["fix"] for check in checked if check["id"] == "platforms"] == [
+        f"Run `{command}`, then start Arvis again. Until then, the other bots work."
+    ]

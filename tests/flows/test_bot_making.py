@@ -63,7 +63,7 @@ async def test_a_setting_that_it_refuses_is_named(maker: ConnectorFactory) -> No
 @pytest.mark.parametrize(
     ("platform", "words"),
     [
-        ("missing", "The connector for missing needs a package that is missing: no_such_package. "),
+        ("missing", "The connector for missing needs the package no_such_package, which is not installed. "),
         ("broken", "The connector for broken is broken. ValueError: the secret ***"),
         ("syntax", "The connector for syntax is broken. SyntaxError"),
         ("leaves", "The connector for leaves cannot be loaded: it ended the program with the code 3."),

@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint
 from arvis.cli.doctor.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.doctor.scene import Scene
 from arvis.extensions import CONNECTORS, PROVIDERS, installed
+from arvis.ports.extras import extras, install_command
 
 _INSTALL = "Reinstall Arvis. The installed packages do not match its version."
 
@@ -70,11 +71,7 @@ def check_platforms(scene: Scene) -> Verdict:
     for entry in scene.config.bots:
         why = _gap(entry.platform, connectors)
         if why and entry.variable is None:
-            return fail(
-                f"`{entry.path}` cannot be used",
-                why,
-                "Remove this entry from config.yaml. The daemon does not start with it.",
-            )
+            return fail(f"`{entry.path}` cannot be used", why, _remedy(entry.platform, connectors))
     left_out = [entry.variable for entry in scene.config.bots if entry.variable and _gap(entry.platform, connectors)]
     if left_out:
         why = f"{', '.join(left_out)}: no installed connector uses them."
@@ -96,6 +93,12 @@ def _gap(name: str, points: Mapping[str, EntryPoint]) -> str:
     except (ImportError, AttributeError) as error:
         return f"The package for {name} cannot be imported: {error}."
     return ""
+
+
+def _remedy(platform: str, points: Mapping[str, EntryPoint]) -> str:
+    if platform in points and platform in extras():
+        return f"Run `{install_command(platform)}`, then start Arvis again. Until then, the other bots work."
+    return "Remove this entry from config.yaml. The daemon does not start with it."
 
 
 GROUP = Group(

@@ -11,6 +11,7 @@ from arvis import extensions
 from arvis.cli.doctor.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.doctor.scene import Scene
 from arvis.domain.tools import Need, Risk
+from arvis.ports.extras import install_command
 from arvis.process.sandbox import Bubblewrap
 from arvis.tools.code import CODE_DECLARATION, CODE_EXECUTION
 
@@ -96,11 +97,10 @@ TOOLS = Group(
 
 # Speech. Engines are neither loaded nor called.
 
-#: For each engine that runs on this machine: its module, the command that installs the module, and a program that the
-#: engine needs.
+#: For each engine that runs on this machine: its module, its extra, and a program that the engine needs.
 _LOCAL = {
-    "openai-whisper": ("whisper", "make voice", "ffmpeg"),
-    "faster-whisper": ("faster_whisper", "pip install 'arvis[voice-fast]'", None),
+    "openai-whisper": ("whisper", "voice", "ffmpeg"),
+    "faster-whisper": ("faster_whisper", "voice-fast", None),
 }
 
 
@@ -125,12 +125,12 @@ def check_speaking(scene: Scene) -> Verdict | None:
 
 
 def _local(engine: str) -> Verdict:
-    module, install, program = _LOCAL[engine]
+    module, extra, program = _LOCAL[engine]
     if find_spec(module) is None:
         return warn(
             "Voice messages cannot be transcribed",
             f"`speech.stt.engine: {engine}` is not installed.",
-            f"Run `{install}`.",
+            f"Run `{install_command(extra)}`.",
         )
     if program is not None and shutil.which(program) is None:
         return warn(
@@ -174,7 +174,7 @@ def check_packages(scene: Scene) -> Verdict | None:
     return fail(
         "Traces cannot be sent",
         "`telemetry.endpoint` is set, but the packages for OpenTelemetry are not installed.",
-        "Run `pip install 'arvis[otel]'`, or set `telemetry.endpoint: null`.",
+        f"Run `{install_command('otel')}`, or set `telemetry.endpoint: null`.",
     )
 
 

@@ -20,6 +20,7 @@ from arvis.config.servers import McpServer
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.ports.clock import Clock
+from arvis.ports.extras import install_command
 from arvis.ports.tool import Tool
 from arvis.process.logging import Redactor
 
@@ -61,8 +62,6 @@ class Link(Protocol):
 
 
 log = structlog.get_logger(__name__)
-
-EXTRA = "install it with `pip install 'arvis[mcp]'`, then start again"
 
 #: The seconds between attempts to connect; the last value repeats.
 _PAUSES = (1.0, 5.0, 30.0)
@@ -211,7 +210,9 @@ class RemoteServer:
         if self._reported_down:
             return
         self._reported_down = True
-        fix = EXTRA if isinstance(failure, ImportError) else "Arvis tries again; check its command or its address"
+        missing = isinstance(failure, ImportError)
+        install = f"run `{install_command('mcp')}`, then start Arvis again"
+        fix = install if missing else "Arvis tries again; check its command or its address"
         why = self._redact(_why(failure))[:_MAX_WHY]
         log.warning("mcp_server_unreachable", server=self._settings.name, why=why, fix=fix)
 

@@ -128,6 +128,7 @@ class PlatformView(View):
     needs: Annotated[list[NeedView], About("The permissions that it needs.")]
     fields: Annotated[list[FieldView], About("null: the connector has no guide.")]
     manifest: Annotated[str | None, About("A text to paste on the platform.")]
+    install: Annotated[str | None, About("The command that installs the platform's library. null: it is installed.")]
 
     @classmethod
     def of(cls, platform: OfferedPlatform) -> Self:
@@ -137,6 +138,7 @@ class PlatformView(View):
             needs=[NeedView(name=name, why=why) for name, why in platform.needs.items()],
             fields=[FieldView.showing(each) for each in platform.fields],
             manifest=platform.manifest or None,
+            install=platform.install or None,
         )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Scope
 
+from arvis.ports.extras import install_command
 from arvis.web.http.endpoints import Call, Endpoint
 from arvis.web.http.errors import Failure
 from arvis.web.http.identity import ANYONE, Identity
@@ -32,12 +33,6 @@ _MOST_OF_ONE = 8
 #: The fields of a protocol message that the package `mcp` gets.
 _PARTS = ("jsonrpc", "id", "method", "params")
 
-_MISSING = Failure(
-    501,
-    "not_installed",
-    "The package for the Model Context Protocol is missing.",
-    "Install it with `pip install 'arvis[mcp]'`, then start Arvis again.",
-)
 _NO_MESSAGE = Failure(
     400,
     "invalid",
@@ -90,7 +85,7 @@ class McpRoutes:
             return _not_offered(fields)
         serving = await self._opened()
         if serving is None:
-            return _MISSING.to_response()
+            return _not_installed().to_response()
         with self._slots.taken(call.identity.user_id):
             answer = await serving.answer(_scope(call.request.scope, call.identity, len(body)), body)
         if answer.status_code >= _FIRST_REFUSAL and (fields.raw("id") is None or not answer.body):
@@ -107,6 +102,11 @@ class McpRoutes:
                     return None
                 self._serving = await package.serve(self._tools)
             return self._serving
+
+
+def _not_installed() -> Failure:
+    what = "The package for the Model Context Protocol is missing."
+    return Failure(501, "not_installed", what, f"Run `{install_command('mcp')}`, then start Arvis again.")
 
 
 def _not_offered(fields: Fields) -> Response:

@@ -454,7 +454,7 @@ export interface Routes {
   };
   /** List chat platforms. */
   "GET /api/platforms": {
-    answer: { items: { name: string; title: string; description: string; steps: string[]; needs: { name: string; why: string }[]; fields: { name: string; label: string; help: string; kind: "boolean" | "choice" | "duration" | "integer" | "list" | "text"; secret: boolean; required: boolean; default: unknown; choices: string[] }[]; manifest: string | null }[]; nextCursor: string | null };
+    answer: { items: { name: string; title: string; description: string; steps: string[]; needs: { name: string; why: string }[]; fields: { name: string; label: string; help: string; kind: "boolean" | "choice" | "duration" | "integer" | "list" | "text"; secret: boolean; required: boolean; default: unknown; choices: string[] }[]; manifest: string | null; install: string | null }[]; nextCursor: string | null };
   };
   /** List plugins for agents. */
   "GET /api/plugins": {

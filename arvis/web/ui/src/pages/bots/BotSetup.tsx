@@ -74,6 +74,12 @@ export function BotSetup({ platform, taken, agent, onStarted }: Props) {
 function Guide({ platform }: { platform: Platform }) {
   return (
     <div className={styles.guide}>
+      {platform.install && (
+        <div role="note">
+          <p>{texts.notInstalled(platform.title)}</p>
+          <Code value={platform.install} label={texts.install} />
+        </div>
+      )}
       <h3>{texts.steps}</h3>
       <ol>
         {platform.steps.map((step) => (

@@ -13,6 +13,9 @@ export const texts = words({
     steps: "How to create the bot",
     needs: "Permissions that the bot needs",
     manifest: "Manifest to paste",
+    install: "Command to install the package",
+    notInstalled: (platform: string) =>
+      `A package for ${platform} is missing on the machine of Arvis. Run this command there, then restart Arvis:`,
     secretSet: "A value is set. Paste another one to replace it.",
     sealed: "Arvis encrypts the value on disk and never shows it again.",
     more: "More settings",
