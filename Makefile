@@ -10,10 +10,14 @@ WORKERS ?= 4
 SETUP := pyproject.toml hatch_build.py constraints.txt
 UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' -not -path '*/ui/tests/*' 2>/dev/null)
 
-.PHONY: run test long check quick hooks t ui docs fix crash sweep hostile bench voice
+.PHONY: run dist test long check quick hooks t ui docs fix crash sweep hostile bench voice
 
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
+
+# The wheel and the sdist with the built dashboard, in dist/. The same sources give the same bytes.
+dist: $(VENV)/.run
+	@$(venv) && $(install) 'hatchling>=1.27' && rm -f dist/arvis-* && $(BIN)/python -m hatchling build
 
 # Tests run file by file in four processes, because much of their time is waiting. Tests marked `alone` run last;
 # failures from the parallel run are reported and re-run serially.
