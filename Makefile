@@ -10,7 +10,7 @@ WORKERS ?= 4
 SETUP := pyproject.toml hatch_build.py constraints.txt
 UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' -not -path '*/ui/tests/*' 2>/dev/null)
 
-.PHONY: run dist test long check quick hooks t ui docs fix crash sweep hostile bench voice
+.PHONY: run dist release test long check quick hooks t ui docs fix crash sweep hostile bench voice
 
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
@@ -18,6 +18,10 @@ run: $(VENV)/.run
 # The wheel and the sdist with the built dashboard, in dist/. The same sources give the same bytes.
 dist: $(VENV)/.run
 	@$(venv) && $(install) 'hatchling>=1.27' && rm -f dist/arvis-* && $(BIN)/python -m hatchling build
+
+# A release in this checkout, which is not pushed: make release VERSION=1.2.3
+release: $(VENV)/.test
+	@$(BIN)/python -m release $(VERSION)
 
 # Tests run file by file in four processes, because much of their time is waiting. Tests marked `alone` run last;
 # failures from the parallel run are reported and re-run serially.
