@@ -24,6 +24,7 @@ PARTS = {
     "node": "install Node.js 20.19 or newer with npm (Debian 12's own is too old)",
     "espeak-ng": "install eSpeak NG (Debian: apt-get install espeak-ng)",
     "ffmpeg": "install FFmpeg (Debian: apt-get install ffmpeg)",
+    "systemd-analyze": "install systemd (Debian: apt-get install systemd)",
     "whisper": "install Whisper (make voice)",
 }
 

@@ -27,6 +27,7 @@ from arvis.process.clock import IdMaker, RandomBits, SystemClock
 from arvis.process.data_folder import DataFolder, FolderWatch, hold_data_folder
 from arvis.process.logging import Redactor, logging_to
 from arvis.process.secrets import SealedBox, secrets_key_file
+from arvis.process.service_manager import READY, STOPPING, notify, report_liveness
 from arvis.process.stalls import LoopWatch, tuned_gc
 from arvis.process.supervisor import Supervisor
 from arvis.web.server import WebServer
@@ -89,8 +90,9 @@ async def run(
         if "workers" in config.roles:
             stored = {account.provider for account in base.accounts.usable}
             stack.enter_context(_in_background(providers.warm(sorted(wanted | stored)), tools.warm()))
-        stack.enter_context(_in_background(_end_without_folder(config, folder)))
+        stack.enter_context(_in_background(_end_without_folder(config, folder), report_liveness()))
         await stopping.wait()
+        notify(STOPPING)
         log.info("stopping")
 
 
@@ -100,6 +102,7 @@ async def _announce(
     say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
     if web and folder.first_start:
         say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
+    notify(READY)
     log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(base))
 
 

@@ -15,6 +15,7 @@ import structlog
 from arvis import __version__
 from arvis.config import Config
 from arvis.domain.errors import DatabaseAway
+from arvis.process.service_manager import notify
 from arvis.store.location import Database
 
 T = TypeVar("T")
@@ -59,6 +60,7 @@ class Reaching:
                 await stack.enter_async_context(answering_while_waiting(web.host, web.port))
             first, *_ = away.why.splitlines() or [""]  # the driver adds advice on further lines
             self._say(f"Arvis waits for its database: {away.what} ({first})")
+            notify("STATUS=Waiting for the database")
             while True:
                 if loop.time() >= next_line:
                     next_line = loop.time() + _REPEAT

@@ -13,6 +13,7 @@ import sys
 from typing import Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from arvis.cli.output import INTERRUPTED, error_text, exit_code, known_in, tell
 from arvis.domain.errors import ArvisError
@@ -58,6 +59,8 @@ COMMANDS = {
     "restore": Command("commands.database", "Replace the data with a backup, or list the backups."),
     "config": Command("commands.config", "Migrate a configuration file of an older version."),
     "migrate": Command("commands.database", "Update the database without starting the daemon."),
+    "service": Command("commands.service", "Install Arvis as a service of systemd or launchd, and manage it."),
+    "completion": Command("commands.completion", "Print the script that completes commands in a shell."),
     "version": Command("commands.version", "Print the version."),
 }
 
@@ -81,6 +84,16 @@ class LazyCommands(click.Group):
             gc.enable()
         command: click.Command = getattr(module, cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin with a text. Unlike the method of click, import none of them."""
+        if not incomplete or incomplete[0].isalpha():
+            return [
+                CompletionItem(name, help=command.help)
+                for name, command in COMMANDS.items()
+                if name.startswith(incomplete)
+            ]
+        return super().shell_complete(ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - its signature
         with formatter.section("Commands"):
