@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from arvis.cli.api_client import request
 from tests.acceptance.daemon import ROOT, Daemon, arvis
 
 PARROT = """
@@ -182,6 +183,8 @@ def test_a_missing_library_stops_no_other_bot_and_every_place_names_the_command(
     assert refused.returncode == 1
     assert command in refused.stderr
     assert command in daemon.arvis("bots", "test", "discord/main").stdout
+    offered = request(daemon.url, "GET", "/api/platforms", key=daemon.api_key).data["items"]
+    assert {each["name"]: each["install"] for each in offered if each["install"]} == {"discord": command}
     checked = json.loads(daemon.arvis("doctor", "--json", **daemon.settings).stdout)["checks"]
     assert [check["fix"] for check in checked if check["id"] == "platforms"] == [
         f"Run `{command}`, then start Arvis again. Until then, the other bots work."

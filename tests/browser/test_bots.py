@@ -95,6 +95,26 @@ async def test_missing_intents_are_named_with_their_fix(
     await secrets.check()
 
 
+async def test_a_platform_without_its_package_names_the_command(dashboard: Page) -> None:
+    """The daemon of the tests has all packages, so the test changes its answer."""
+
+    async def lacking(route: Route) -> None:
+        answer = await route.fetch()
+        found = await answer.json()
+        for platform in found["items"]:
+            platform["install"] = "pip install 'arvis[discord]'" if platform["name"] == "discord" else None
+        await route.fulfill(response=answer, json=found)
+
+    await dashboard.route("**/api/platforms", lacking)
+    await dashboard.goto("/settings/bots/discord")
+    note = dashboard.get_by_role("note")
+    await expect(note).to_contain_text("A package for Discord is missing on the machine of Arvis.")
+    await expect(note).to_contain_text("pip install 'arvis[discord]'")
+    await dashboard.goto("/settings/bots/telegram")
+    await expect(dashboard.get_by_text("write to @BotFather: /newbot")).to_be_visible()
+    await expect(dashboard.get_by_role("note")).to_have_count(0)
+
+
 async def test_what_is_entered_during_a_save_is_kept(dashboard: Page, daemon: Daemon, telegram: TelegramServer) -> None:
     await with_bot(daemon, telegram, "slowly_saved")
     page, going_on = dashboard, asyncio.Event()
