@@ -189,3 +189,6 @@ def test_a_missing_library_stops_no_other_bot_and_every_place_names_the_command(
     assert [check["fix"] for check in checked if check["id"] == "platforms"] == [
         f"Run `{command}`, then start Arvis again. Until then, the other bots work."
     ]
+    (tmp_path / "config.yaml").unlink()
+    checked = json.loads(daemon.arvis("doctor", "--json", DISCORD_TOKEN="x", **daemon.settings).stdout)["checks"]
+    assert [check["fix"] for check in checked if check["id"] == "platforms"] == [f"Unset them, or run `{command}`."]

@@ -40,7 +40,8 @@ def sources(folder: Path, umask: int) -> Path:
             place.chmod((0o777 if os.access(file, os.X_OK) else 0o666) & ~umask)
     finally:
         os.umask(before)
-    shutil.copytree(ROOT / NODE_MODULES, folder / NODE_MODULES, symlinks=True)
+    if (ROOT / NODE_MODULES).is_dir():
+        shutil.copytree(ROOT / NODE_MODULES, folder / NODE_MODULES, symlinks=True)
     return folder
 
 

@@ -72,14 +72,16 @@ def check_platforms(scene: Scene) -> Verdict:
         why = _gap(entry.platform, connectors)
         if why and entry.variable is None:
             return fail(f"`{entry.path}` cannot be used", why, _remedy(entry.platform, connectors))
-    left_out = [entry.variable for entry in scene.config.bots if entry.variable and _gap(entry.platform, connectors)]
+    left_out = {
+        entry.variable: entry.platform
+        for entry in scene.config.bots
+        if entry.variable and _gap(entry.platform, connectors)
+    }
     if left_out:
         why = f"{', '.join(left_out)}: no installed connector uses them."
-        return warn(
-            "Some environment variables have no effect",
-            why,
-            "Unset them, or install the connectors that they belong to.",
-        )
+        commands = [f"`{install_command(each)}`" for each in sorted(extras().intersection(left_out.values()))]
+        remedy = f"run {' and '.join(commands)}" if commands else "install the connectors that they belong to"
+        return warn("Some environment variables have no effect", why, f"Unset them, or {remedy}.")
     bots = ", ".join(f"{entry.platform} ({entry.name})" for entry in scene.config.bots)
     return ok(f"Bots in the configuration file: {bots or 'none'}")
 
