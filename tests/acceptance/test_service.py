@@ -29,6 +29,16 @@ exit 0
 #: The highest exposure level that `systemd-analyze security` may compute (10 is the worst).
 MOST_EXPOSED, MOST_EXPOSED_STRICT = 4.0, 2.5
 
+#: Protections under which bubblewrap cannot start a program.
+BREAKING_THE_SANDBOX = (
+    "ProtectKernelTunables=",
+    "ProtectKernelLogs=",
+    "ProtectHostname=",
+    "ProtectProc=",
+    "RestrictNamespaces=",
+    "MemoryDenyWriteExecute=",
+)
+
 
 def a_service(folder: Path, *, system: bool = True, strict: bool = False, user: str | None = None) -> Service:
     """Return a service whose paths have characters that systemd interprets."""
@@ -82,6 +92,7 @@ def test_a_system_service_gets_a_private_configuration_and_an_own_user(tmp_path:
     assert "DynamicUser=yes" in unit
     assert f"LoadCredential=config.yaml:{tmp_path}/config.yaml" in unit
     assert f'ReadWritePaths="{tmp_path}/my data 50%% $$HOME"' in unit
+    assert not [line for line in unit if line.startswith(BREAKING_THE_SANDBOX)]
     assert "User=ann" in systemd_unit(a_service(tmp_path, user="ann")).splitlines()
 
 

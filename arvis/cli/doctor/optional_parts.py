@@ -103,6 +103,9 @@ _LOCAL = {
     "faster-whisper": ("faster_whisper", "voice-fast", None),
 }
 
+#: Another way to install an engine.
+_SMALLER = {"openai-whisper": ", or `make voice` in a checkout, which leaves out the packages for graphics cards"}
+
 
 def check_hearing(scene: Scene) -> Verdict | None:
     speech = scene.config.speech
@@ -130,7 +133,7 @@ def _local(engine: str) -> Verdict:
         return warn(
             "Voice messages cannot be transcribed",
             f"`speech.stt.engine: {engine}` is not installed.",
-            f"Run `{install_command(extra)}`.",
+            f"Run `{install_command(extra)}`{_SMALLER.get(engine, '')}.",
         )
     if program is not None and shutil.which(program) is None:
         return warn(
