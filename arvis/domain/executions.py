@@ -75,7 +75,8 @@ class Step:
     number: int
     node: str
     decision: str
-    changes: Mapping[str, Any]
+    #: The changes of the state as JSON, with long values shortened.
+    changes: str
     at: int
 
 

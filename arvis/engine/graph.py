@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Concatenate, ParamSpec, Protocol
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.events import Event
@@ -222,14 +222,14 @@ class _Decision:
     """The base of the decisions. The commit of the step merges `changes` (plain JSON) into the execution's state."""
 
     __slots__ = ("changes",)
+    #: The name of the decision in the column `steps.decision`, such as `switch_graph`.
+    kind: ClassVar[str]
 
     def __init__(self, changes: Mapping[str, Any]) -> None:
         self.changes = changes
 
-    @property
-    def kind(self) -> str:
-        """The name of the decision in the column `steps.decision`, such as `switch_graph`."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
+    def __init_subclass__(cls) -> None:
+        cls.kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
 
 class Next(_Decision):

@@ -51,11 +51,12 @@ _SHOWN = 1_000
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-def shortened(changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the changes with long values shortened, for the history."""
-    if len(_ENCODER.encode(changes)) <= LONGEST_NOTED:
-        return changes
-    return {name: _short(value) for name, value in changes.items()}
+def noted(changes: Mapping[str, Any]) -> str:
+    """Return the changes as JSON for the history, with long values shortened."""
+    text = _ENCODER.encode(changes)
+    if len(text) <= LONGEST_NOTED:
+        return text
+    return _ENCODER.encode({name: _short(value) for name, value in changes.items()})
 
 
 def _short(value: Any) -> Any:
@@ -184,7 +185,7 @@ class ExecutionUpdate:
     def _note(self, node: str, decision: str, changes: Mapping[str, Any]) -> None:
         """Add a step to the history, and merge its changes into the state."""
         number = self.execution.steps + 1
-        self._steps.append(Step(self.execution.id, number, node, decision, shortened(changes), self.now()))
+        self._steps.append(Step(self.execution.id, number, node, decision, noted(changes), self.now()))
         if number > self.graph.max_steps:
             raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
         # Changed keys move to the end of the state. So the keys are in the order of their changes, even if several

@@ -154,7 +154,7 @@ async def test_a_run_whose_children_have_ended_is_at_work_until_it_has_heard_of_
 async def test_joins_are_no_visits(rooms: Rooms) -> None:
     run_id = await rooms.begin("W1")
     made = [
-        Step(run_id, number, "node:m", kind, {}, 1) for number, kind in enumerate(("join", "drop", "next", "call"), 1)
+        Step(run_id, number, "node:m", kind, "{}", 1) for number, kind in enumerate(("join", "drop", "next", "call"), 1)
     ]
     await rooms.store.write(lambda tx: tx.executions.add_steps(made))
     view = await rooms.insights.run(run_id)
@@ -182,7 +182,7 @@ async def test_a_question_of_a_child_is_asked_at_the_node_that_called_it(rooms: 
 async def test_visits_are_those_that_went_on(rooms: Rooms) -> None:
     run_id = await rooms.begin("W1")
     decisions = ("pause", "next", "next", "call", "repeat")
-    made = [Step(run_id, number, "node:a", decision, {}, 1) for number, decision in enumerate(decisions, 1)]
+    made = [Step(run_id, number, "node:a", decision, "{}", 1) for number, decision in enumerate(decisions, 1)]
     await rooms.store.write(lambda tx: tx.executions.add_steps(made))
     view = await rooms.insights.run(run_id)
     assert view is not None

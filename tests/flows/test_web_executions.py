@@ -29,7 +29,7 @@ WAIT = Wait("w1", EXECUTION.id, "c1", WaitKind.APPROVAL, "May I?", (), 1, None)
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     async with running_site(tmp_path) as site:
-        step = Step(EXECUTION.id, 1, "prepare", "next", {}, 1)
+        step = Step(EXECUTION.id, 1, "prepare", "next", "{}", 1)
         site.insights.given = (ExecutionView(EXECUTION, [step], [WAIT], []),)
         yield site
 

@@ -69,7 +69,7 @@ def walked(tx: Transaction, run_id: str, node: str, output: Any, marks: Mapping[
     assert execution is not None
     kept = {"output": output, "label": node, "at": 5, "handle": None, **marks}
     number = execution.steps + 1
-    tx.executions.add_steps([Step(run_id, number, name_of(node), "next", {}, 5)])
+    tx.executions.add_steps([Step(run_id, number, name_of(node), "next", "{}", 5)])
     tx.executions.save(replace(execution, state={**execution.state, OUTPUT + node: kept}, steps=number))
 
 

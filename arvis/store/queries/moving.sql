@@ -88,10 +88,10 @@ UPDATE agent_state SET scope = :new WHERE scope = :old AND NOT EXISTS (
 
 -- name: waiting_head
 -- The row is locked, so that no process claims the job before the commit.
-SELECT id, run_at FROM jobs WHERE lane = :lane AND ready > 0 AND status = 'pending' /*hold*/;
+SELECT id, pool, run_at FROM jobs WHERE lane = :lane AND ready > 0 AND status = 'pending' /*hold*/;
 
 -- name: waiting_behind
-SELECT id, run_at FROM jobs WHERE lane = :lane AND ready = 0 AND status = 'pending' ORDER BY position LIMIT 1000;
+SELECT id, pool, run_at FROM jobs WHERE lane = :lane AND ready = 0 AND status = 'pending' ORDER BY position LIMIT 1000;
 
 -- name: change_lane
 UPDATE jobs SET lane = :lane, position = :position, ready = :ready WHERE id = :id AND status = 'pending';

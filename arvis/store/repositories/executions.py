@@ -75,7 +75,7 @@ def wait_of(row: Row) -> Wait:
 
 
 def step_of(row: Row) -> Step:
-    return Step(row["execution_id"], row["number"], row["node"], row["decision"], json.loads(row["changes"]), row["at"])
+    return Step(row["execution_id"], row["number"], row["node"], row["decision"], row["changes"], row["at"])
 
 
 class SqlExecutions:
@@ -162,7 +162,7 @@ class SqlExecutions:
                 "number": step.number,
                 "node": step.node,
                 "decision": step.decision,
-                "changes": dump(dict(step.changes)),
+                "changes": step.changes,
                 "at": step.at,
             }
             for step in steps

@@ -6,6 +6,7 @@ The schemas are in `http/schema.py` and the modules of `api/`. A view only conve
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -61,7 +62,11 @@ def node_steps(steps: Sequence[Step], *, began: int) -> list[Json]:
     ends = [began, *(step.at for step in steps)]
     durations = [max(0, after - before) for before, after in pairwise(ends)]
     return [
-        _step(step.at, "node", **{**step.changes, "node": step.node, "decision": step.decision, "durationMs": duration})
+        _step(
+            step.at,
+            "node",
+            **{**json.loads(step.changes), "node": step.node, "decision": step.decision, "durationMs": duration},
+        )
         for step, duration in zip(steps, durations, strict=True)
     ]
 

@@ -11,7 +11,7 @@ from arvis.domain.accounts import AccountStatus, StoredAccount, Variable
 from arvis.domain.agents import Binding, Permission
 from arvis.domain.conversations import Conversation
 from arvis.domain.errors import StoreError
-from arvis.domain.executions import Answer, Effect, EffectState, Step, Wait, WaitKind
+from arvis.domain.executions import Answer, Cursor, Effect, EffectState, Step, Wait, WaitKind
 from arvis.domain.messages import Address, Attachment, DeliveryState, MessageStatus, Principal, PrincipalRole, Role
 from arvis.ports.job_store import AddedJob
 from arvis.ports.store import Store, Transaction
@@ -199,14 +199,16 @@ class RecordCases(TransactionCases):
 
         def script(tx: Transaction) -> list[Effect]:
             begin_execution(tx, "e1")
-            tx.executions.add_steps([Step("e1", 1, "think", "next", {}, NOW)])
+            tx.executions.add_steps([Step("e1", 1, "think", "next", "{}", NOW)])
             tx.executions.put_effect(effect)
             tx.executions.put_effect(replace(effect, state=EffectState.FINISHED))
             return tx.executions.effects("e1")
 
         assert await store.write(script) == [replace(effect, state=EffectState.FINISHED)]
-        [cursor] = await store.read(lambda tx: tx.executions.cursors("e1"))
-        assert (cursor.id, cursor.node, cursor.value) == ("e1-cursor", "", None)
+        assert await store.read(lambda tx: tx.executions.cursors("e1")) == [], "the first position is not stored"
+        moved = replace(Cursor.start("e1"), node="think", value={"n": 1}, visits=1)
+        await store.write(lambda tx: tx.executions.put_cursor(moved))
+        assert await store.read(lambda tx: tx.executions.cursors("e1")) == [moved]
 
     async def test_a_begun_execution_is_not_discarded(self, store: Store) -> None:
         def script(tx: Transaction) -> None:
