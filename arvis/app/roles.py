@@ -21,6 +21,7 @@ from arvis.engine import lifecycle
 from arvis.housekeeping import Housekeeping
 from arvis.llm.budgets import BudgetSession
 from arvis.message_flow import MessageFlow
+from arvis.message_indexing import MessageIndexer
 from arvis.messaging import owner_alerts
 from arvis.ports.provider import Providers
 from arvis.process.data_folder import DataFolder, leave_address
@@ -151,7 +152,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
 
 
 async def _run_scheduler(base: Base, up: Up) -> None:
-    """Run the scheduler and the clean-up while this process has the role. Of all processes that use the database, only
+    """Run the scheduler, the clean-up and the search index while this process has the role. Of all processes that use the database, only
     one has the role at a time."""
     retention = base.config.retention
     lease = RoleLeaseManager(
@@ -177,10 +178,13 @@ async def _run_scheduler(base: Base, up: Up) -> None:
         back_up=None if base.store.shared else base.backups.run_due,
     )
 
+    indexer = MessageIndexer(store=base.store, clock=base.clock)
+
     async def work(holding: Holding) -> None:
         async with asyncio.TaskGroup() as duties:
             duties.create_task(scheduler.run(holding))
             duties.create_task(housekeeping.run(holding))
+            duties.create_task(indexer.run(holding))
 
     up()
     await lease.run(work)

@@ -25,3 +25,11 @@ def moment_of(at: int) -> int:
 def first_id_at(at: int) -> str:
     """Return a lower bound for all ids created at this time (ms) or later."""
     return encode(moment_of(max(0, at)))
+
+
+def time_of(row_id: str) -> int:
+    """Return the creation time (ms) of an id. Characters that no id contains count as zeros."""
+    at = 0
+    for letter in row_id[: _TIME_BITS // 5 + 1]:
+        at = at << 5 | max(0, _ALPHABET.find(letter))
+    return at

@@ -26,7 +26,7 @@ _MOST_LETTERS = 64
 
 #: The code points of dense scripts: Thai and Lao, Myanmar, Hangul, Khmer, kana, Han. Hangul has spaces between words,
 #: but attaches particles directly to them. The other scripts have no spaces between words.
-_DENSE = (
+DENSE_SCRIPTS = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
     (0x1780, 0x17FF),
@@ -40,7 +40,7 @@ _DENSE = (
     (0xAC00, 0xD7A3),
     (0x20000, 0x3FFFF),
 )
-_FIRST_DENSE = _DENSE[0][0]
+_FIRST_DENSE = DENSE_SCRIPTS[0][0]
 #: Characters that are ignored like format characters: the Arabic tatweel, and variation selectors.
 _UNSEEN = frozenset("ـ\N{VARIATION SELECTOR-15}\N{VARIATION SELECTOR-16}")
 #: Characters that belong to the word before them, as in `c++` and `c#`.
@@ -112,7 +112,7 @@ def _kind(letter: str) -> _Kind:
     if letter.isascii():
         return _Kind.GAP
     category = unicodedata.category(letter)
-    if category == "So" or (category != "Zs" and any(first <= ord(letter) <= last for first, last in _DENSE)):
+    if category == "So" or (category != "Zs" and any(first <= ord(letter) <= last for first, last in DENSE_SCRIPTS)):
         return _Kind.DENSE
     return _Kind.SPELLED if category[0] in "LNM" and category != "Me" else _Kind.GAP
 

@@ -70,7 +70,8 @@ class ConversationFilter:
     platform: str | None = None
     channel: str | None = None
     thread: str | None = None
-    #: A text that is searched in agents, channels, people and the newest messages.
+    #: A text that is searched in the names of agents, and whose words are searched in messages and in the names of their
+    #: writers and channels.
     text: str | None = None
     #: If set, select only conversations that are in this person's own channels and contain messages of this person.
     own: Person | None = None
@@ -146,8 +147,8 @@ class ShownMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageFilter:
-    """The filter of a list of people's messages. `agent` is a slug or an id. `text` is searched only in the
-    newest 20,000 messages."""
+    """The filter of a list of people's messages. `agent` is a slug or an id. A message must contain all words
+    of `text`."""
 
     status: MessageStatus | None = None
     agent: str | None = None

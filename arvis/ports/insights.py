@@ -322,8 +322,9 @@ class Insights(
     ) -> Page[StoredMessage]: ...
 
     async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
-        """Return messages that contain this text, ignoring case, newest first. Only the newest 20,000 messages of
-        conversations are searched. With `principal_id`, return only this person's messages and the replies to them."""
+        """Return messages of conversations that contain all words of this text; if there are none, those with one of the
+        words. The best match is first, and the newest of equal ones. Messages that are newer than the search index come
+        before all others. With `principal_id`, return only this person's messages and the replies to them."""
         ...
 
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:

@@ -91,6 +91,44 @@ class Messages(Protocol):
         ...
 
 
+class MessageIndex(Protocol):
+    """The search index, which follows the table of messages. Changed texts are changed in the index by the repositories
+    that change them."""
+
+    def unindexed(self, *, from_start: bool = False) -> Sequence[str]:
+        """Return the texts of the messages that `advance` will add next; none if the index is complete. With
+        `from_start`, look at all messages instead of those after the last one that was added. On a database that
+        several processes use, a message may be committed after messages with higher ids were added."""
+        ...
+
+    def advance(self, words: Mapping[str, Sequence[str]], *, from_start: bool = False) -> int:
+        """Add the next messages, and return their number. `words` are the words of some texts
+        (`domain.search.message_words`); those of other texts are computed."""
+        ...
+
+    def is_outdated(self) -> bool:
+        """Return whether the index was made by other rules, or for rows that have other numbers now."""
+        ...
+
+    def clear(self) -> None:
+        """Remove all messages from the index, so that they are added again."""
+        ...
+
+    def erasures(self) -> int | None:
+        """Return the number of removals of words so far; None if all removed words are gone from the files of the
+        database."""
+        ...
+
+    def purge(self, *, begin: bool) -> bool:
+        """Rewrite a part of the index without removed words. The first call of a pass has `begin`. Return whether
+        another call is necessary."""
+        ...
+
+    def purged(self, erasures: int) -> None:
+        """Note that the words of the first `erasures` removals are gone."""
+        ...
+
+
 class Conversations(Protocol):
     def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
         """Return the active conversation of this agent in this channel; create one if there is none. `direct` stores

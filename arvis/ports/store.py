@@ -40,6 +40,7 @@ from arvis.ports.repositories import (
     Deliveries,
     Executions,
     KeyValues,
+    MessageIndex,
     Messages,
     RoleLeases,
     Settings,
@@ -66,6 +67,8 @@ class Transaction(Protocol):
     def messages(self) -> Messages: ...
     @property
     def conversations(self) -> Conversations: ...
+    @property
+    def message_index(self) -> MessageIndex: ...
     @property
     def principals(self) -> Principals: ...
     @property

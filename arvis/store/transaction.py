@@ -28,6 +28,7 @@ from arvis.store.repositories.deliveries import SqlChannelStatuses, SqlDrafts, S
 from arvis.store.repositories.executions import SqlExecutions, SqlWaits
 from arvis.store.repositories.jobs import SqlJobs
 from arvis.store.repositories.memory import SqlFacts, SqlStates
+from arvis.store.repositories.message_index import SqlMessageIndex
 from arvis.store.repositories.messages import SqlDeliveries, SqlFiles, SqlMessages
 from arvis.store.repositories.money import SqlClients, SqlSpending, SqlUsage
 from arvis.store.repositories.people import SqlAllowances, SqlApiKeys, SqlLogins, SqlPairings, SqlPrincipals, SqlUsers
@@ -181,6 +182,10 @@ class SqlTransaction:
     @property
     def allowances(self) -> SqlAllowances:
         return SqlAllowances(self._session)
+
+    @property
+    def message_index(self) -> SqlMessageIndex:
+        return SqlMessageIndex(self._session)
 
     @property
     def completions(self) -> SqlCompletionRequests:

@@ -17,6 +17,7 @@ from psycopg.rows import DictRow, dict_row
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import PastMessage
 from arvis.store.postgres.errors import failure, with_options
+from arvis.store.sql.full_text import PostgresFullText
 from arvis.store.sql.session import IdMaker, Notices, PostgresDialect, Row, Snapshot, load_queries
 from arvis.store.transaction import CommitUnknown
 
@@ -84,6 +85,8 @@ async def _leave(connection: _Connection) -> None:
 
 
 class _PostgresSnapshot:
+    full_text = PostgresFullText()
+
     def __init__(self, connection: psycopg.AsyncConnection[DictRow], queries: Mapping[str, str]) -> None:
         self._connection = connection
         self._queries = queries
@@ -132,6 +135,7 @@ class PostgresSession:
     process, has the same name."""
 
     locks_rows = True
+    full_text = PostgresFullText()
 
     def __init__(
         self, *, connection: psycopg.Connection[DictRow], queries: Queries, new_id: IdMaker, name: str

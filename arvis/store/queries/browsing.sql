@@ -120,9 +120,8 @@ LEFT JOIN agents ON agents.id = page.agent_id
 ORDER BY page.last_message_at DESC, page.id DESC;
 
 -- name: own_talks
--- The conversations of one user of the dashboard: those in the user's own channels in which the user wrote. A text is
--- searched in agents, channels and, of the newest 1,000 messages of each conversation, in those that the user may see:
--- the user's own and the replies to them.
+-- The conversations of one user of the dashboard: those in the user's own channels in which the user wrote. A search finds
+-- those whose agent has the text in its name, and those in `ids`, in which the user may see a matching message.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
@@ -147,21 +146,11 @@ FROM (
         )
         AND (
             CAST(:pattern AS TEXT) IS NULL
-            OR lower(channel) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
             OR agent_id IN (
                 SELECT id FROM agents WHERE lower(slug) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
                     OR lower(name) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
             )
-            OR EXISTS (
-                SELECT 1 FROM (
-                    SELECT messages.content, messages.principal_id, messages.reply_to FROM messages
-                    WHERE messages.conversation_id = conversations.id AND messages.superseded = 0
-                    ORDER BY messages.id DESC LIMIT 1000
-                ) AS recent
-                LEFT JOIN messages AS asked ON asked.id = recent.reply_to
-                WHERE (recent.principal_id = :principal_id OR asked.principal_id = :principal_id)
-                    AND lower(recent.content) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
-            )
+            OR id IN (SELECT listed.value FROM json_each(:ids) AS listed)
         )
     ORDER BY last_message_at DESC, id DESC LIMIT :limit
 ) AS page
@@ -169,7 +158,8 @@ LEFT JOIN agents ON agents.id = page.agent_id
 ORDER BY page.last_message_at DESC, page.id DESC;
 
 -- name: search_talks
--- The inner LIMIT bounds the work, as in `search_messages`.
+-- Conversations with a matching message (`ids`), and those whose agent has the text in its name (`agents`). The two parts
+-- are separate, so that neither reads the conversations that only the other one needs.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.role = 'user' ORDER BY messages.id LIMIT 1) AS title,
@@ -181,31 +171,37 @@ SELECT page.*, agents.slug,
         ORDER BY messages.id DESC LIMIT 100
     ) AS newest) AS people
 FROM (
-    SELECT * FROM conversations
-    WHERE (last_message_at, id) < (CAST(:at AS BIGINT), CAST(:before AS TEXT))
-        AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
-        AND (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
-        AND (CAST(:channel AS TEXT) IS NULL OR channel = :channel)
-        AND (CAST(:thread AS TEXT) IS NULL OR thread = :thread)
-        AND (
-            lower(channel) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
-            OR agent_id IN (
-                SELECT id FROM agents WHERE lower(slug) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
-                    OR lower(name) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
-            )
-            OR id IN (
-                SELECT recent.conversation_id FROM (
-                    SELECT conversation_id, content, user_name FROM messages
-                    WHERE conversation_id IS NOT NULL AND superseded = 0 ORDER BY id DESC LIMIT 20000
-                ) AS recent
-                WHERE lower(recent.content) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
-                    OR lower(recent.user_name) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
-            )
-        )
-    ORDER BY last_message_at DESC, id DESC LIMIT :limit
+    SELECT matching.* FROM (
+        SELECT conversations.* FROM json_each(:ids) AS listed
+        JOIN conversations ON conversations.id = listed.value
+        UNION
+        SELECT named.* FROM (
+            SELECT * FROM conversations
+            WHERE CAST(:any_agent AS INTEGER) = 1
+                AND (last_message_at, id) < (CAST(:at AS BIGINT), CAST(:before AS TEXT))
+                AND agent_id IN (SELECT value FROM json_each(:agents) AS listed_agents)
+                AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
+                AND (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
+                AND (CAST(:channel AS TEXT) IS NULL OR channel = :channel)
+                AND (CAST(:thread AS TEXT) IS NULL OR thread = :thread)
+            ORDER BY last_message_at DESC, id DESC LIMIT :limit
+        ) AS named
+    ) AS matching
+    WHERE (matching.last_message_at, matching.id) < (CAST(:at AS BIGINT), CAST(:before AS TEXT))
+        AND (CAST(:agent_id AS TEXT) IS NULL OR matching.agent_id = :agent_id)
+        AND (CAST(:platform AS TEXT) IS NULL OR matching.platform = :platform)
+        AND (CAST(:channel AS TEXT) IS NULL OR matching.channel = :channel)
+        AND (CAST(:thread AS TEXT) IS NULL OR matching.thread = :thread)
+    ORDER BY matching.last_message_at DESC, matching.id DESC LIMIT :limit
 ) AS page
 LEFT JOIN agents ON agents.id = page.agent_id
 ORDER BY page.last_message_at DESC, page.id DESC;
+
+-- name: agents_with_text
+SELECT id FROM agents
+WHERE lower(slug) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+    OR lower(name) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+LIMIT 1000;
 
 -- name: one_talk
 SELECT page.*, agents.slug,
@@ -294,19 +290,21 @@ WHERE messages.id < :before AND messages.role = 'user'
 ORDER BY messages.id DESC LIMIT :limit;
 
 -- name: search_asked
-SELECT recent.*, agents.slug,
-    (SELECT max(jobs.status) FROM jobs WHERE jobs.execution_id = recent.execution_id
+-- Of the messages in `ids`, those of people that pass the filters, in any order.
+SELECT found.*, agents.slug,
+    (SELECT max(jobs.status) FROM jobs WHERE jobs.execution_id = found.execution_id
         AND jobs.status IN ('pending', 'running')) AS job_status
-FROM (SELECT * FROM messages WHERE role = 'user' AND id < :before ORDER BY id DESC LIMIT 20000) AS recent
-LEFT JOIN agents ON agents.id = recent.agent_id
-WHERE lower(recent.content) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
-    AND (CAST(:stored AS TEXT) IS NULL OR recent.status = :stored)
+FROM json_each(:ids) AS listed
+JOIN messages AS found ON found.id = listed.value
+LEFT JOIN agents ON agents.id = found.agent_id
+WHERE found.role = 'user'
+    AND (CAST(:stored AS TEXT) IS NULL OR found.status = :stored)
     AND (CAST(:job_status AS TEXT) IS NULL OR EXISTS (
-        SELECT 1 FROM jobs WHERE jobs.execution_id = recent.execution_id AND jobs.status = :job_status))
-    AND (CAST(:agent_id AS TEXT) IS NULL OR recent.agent_id = :agent_id)
-    AND (CAST(:platform AS TEXT) IS NULL OR recent.platform = :platform)
-    AND (CAST(:conversation_id AS TEXT) IS NULL OR recent.conversation_id = :conversation_id)
-ORDER BY recent.id DESC LIMIT :limit;
+        SELECT 1 FROM jobs WHERE jobs.execution_id = found.execution_id AND jobs.status = :job_status))
+    AND (CAST(:agent_id AS TEXT) IS NULL OR found.agent_id = :agent_id)
+    AND (CAST(:platform AS TEXT) IS NULL OR found.platform = :platform)
+    AND (CAST(:conversation_id AS TEXT) IS NULL OR found.conversation_id = :conversation_id)
+LIMIT 5000;
 
 -- name: list_questions
 SELECT * FROM waits

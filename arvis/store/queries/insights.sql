@@ -75,17 +75,6 @@ SELECT * FROM messages
 WHERE conversation_id = :conversation_id AND id < :before AND superseded = 0
 ORDER BY id DESC LIMIT :limit;
 
--- The inner LIMIT bounds the work: otherwise a search without matches would read all messages.
--- name: search_messages
-SELECT recent.* FROM (
-    SELECT * FROM messages WHERE conversation_id IS NOT NULL AND superseded = 0 ORDER BY id DESC LIMIT 20000
-) AS recent
-LEFT JOIN messages AS asked ON asked.id = recent.reply_to
-WHERE lower(recent.content) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
-    AND (CAST(:principal_id AS TEXT) IS NULL OR recent.principal_id = :principal_id
-        OR asked.principal_id = :principal_id)
-ORDER BY recent.id DESC LIMIT :limit;
-
 -- name: deliveries_after
 SELECT * FROM deliveries
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND seq > :seq

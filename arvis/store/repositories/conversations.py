@@ -12,6 +12,7 @@ from arvis.domain.dataclass import replace
 from arvis.domain.messages import Address, PastMessage
 from arvis.domain.taint import taint_of, taint_text
 from arvis.ports.conversations import Calibration, Size
+from arvis.store.repositories.message_index import SqlMessageIndex
 from arvis.store.repositories.messages import address_of, past_message_of, place
 from arvis.store.sql.session import Row, Session, dump, each
 
@@ -141,6 +142,7 @@ class SqlCompactions:
         active, delete nothing and return False."""
         ended = self._end(compaction_id, CompactionStatus.FINAL, now)
         if ended:
+            SqlMessageIndex(self._session).empty(compaction_id)
             self._session.execute("empty_messages", compaction_id=compaction_id)
         return ended
 

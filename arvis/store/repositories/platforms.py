@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from arvis.domain.messages import Address, FeedPosition, StoredMessage
 from arvis.domain.platforms import BotState, BotStatus, OverheardMessage, StoredBot
 from arvis.ports.platforms import SeenEvent
+from arvis.store.repositories.message_index import SqlMessageIndex
 from arvis.store.repositories.messages import address_of, message_of, place
 from arvis.store.sql.session import Row, Session
 
@@ -186,6 +187,7 @@ class SqlIncomingRows:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._index = SqlMessageIndex(session)
 
     def by_ref(self, address: Address, ref: str) -> StoredMessage | None:
         row = self._session.one("message_by_ref", **_channel(address), ref=ref)
@@ -196,4 +198,5 @@ class SqlIncomingRows:
         return message_of(row) if row else None
 
     def replace_text(self, message_id: str, content: str, tokens: int) -> None:
+        self._index.replace(message_id, content)
         self._session.execute("replace_text", id=message_id, content=content, tokens=tokens)

@@ -16,6 +16,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.jobs import Begun, Pool
 from arvis.domain.messages import Delivery, PastMessage
 from arvis.ports.pages import Page
+from arvis.store.sql.full_text import FullText
 
 T = TypeVar("T")
 
@@ -30,6 +31,8 @@ class Row(Protocol):
 
 _HEADER = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
+#: The rows of a JSON list of texts, each with the column `value`.
+_LIST = re.compile(r"json_each\((:\w+)\) AS (\w+)")
 
 
 class Dialect(Protocol):
@@ -57,7 +60,8 @@ class PostgresDialect:
 
     def text(self, sql: str) -> str:
         locked = sql.replace("/*lock*/", "FOR UPDATE SKIP LOCKED").replace("/*hold*/", "FOR UPDATE").replace("%", "%%")
-        return _PARAMETER.sub(r"%(\1)s", locked)
+        listed = _LIST.sub(r"json_array_elements_text(CAST(\1 AS json)) AS \2 (value)", locked)
+        return _PARAMETER.sub(r"%(\1)s", listed)
 
 
 @functools.cache
@@ -138,6 +142,11 @@ class Session(Protocol):
         """True if other transactions write at the same time, so that the rows of lanes must be locked."""
         ...
 
+    @property
+    def full_text(self) -> FullText:
+        """Return the syntax of the search index of messages."""
+        ...
+
     def rows(self, query: str, **parameters: Any) -> Sequence[Row]: ...
 
     def one(self, query: str, **parameters: Any) -> Row | None: ...
@@ -194,6 +203,9 @@ LAST = "Z" * 27
 
 class Snapshot(Protocol):
     """A snapshot of the database in which named queries run."""
+
+    @property
+    def full_text(self) -> FullText: ...
 
     async def rows(self, query: str, **parameters: Any) -> Sequence[Row]: ...
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arvis.domain.messages import PastMessage
+from arvis.store.sql.full_text import SqliteFullText
 from arvis.store.sql.history_cache import HistoryCache, rewrites_history
 from arvis.store.sql.reference_cache import MISSING, TABLES, ReferenceCache, read_tables, written_tables
 from arvis.store.sql.session import IdMaker, Notices, Row
@@ -35,6 +36,8 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_size_limit = 67108864")
         # No automatic checkpoints: a commit would have to wait for them. The writer makes checkpoints between groups.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
+        # Deleted texts and their words are overwritten. It is the default on Debian, and not everywhere.
+        connection.execute("PRAGMA secure_delete = ON")
     else:
         connection.execute("PRAGMA query_only = ON")
     return connection
@@ -71,6 +74,7 @@ class SqliteSession:
     process share `cache` and `histories`; without them, nothing is held."""
 
     locks_rows = False
+    full_text = SqliteFullText()
 
     def __init__(
         self,

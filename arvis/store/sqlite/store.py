@@ -28,6 +28,7 @@ from arvis.domain.errors import StoreLost
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.blobs import Blobs
+from arvis.store.sql.full_text import SqliteFullText
 from arvis.store.sql.history_cache import HistoryCache
 from arvis.store.sql.reference_cache import ReferenceCache
 from arvis.store.sql.session import IdMaker, Notices, Row, Snapshot, SqliteDialect, load_queries
@@ -295,6 +296,8 @@ class SqliteSnapshots:
 
 
 class _SqliteSnapshot:
+    full_text = SqliteFullText()
+
     def __init__(self, connection: aiosqlite.Connection, queries: Mapping[str, str]) -> None:
         self._connection = connection
         self._queries = queries

@@ -13,6 +13,7 @@ from arvis.domain.conversations import Compaction
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import Unprocessable
 from arvis.domain.messages import Attachment, Delivery, MessageStatus, PastMessage, StoredMessage
+from arvis.domain.search import Search, terms_of
 from arvis.ports.browsing import (
     ConversationFilter,
     ConversationSummary,
@@ -31,6 +32,7 @@ from arvis.store.repositories.messages import address_of, attachment_of, deliver
 from arvis.store.repositories.timeline import current_status
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.queue import WorkState, id_of_agent
+from arvis.store.views.search import matching_messages
 
 #: The maximum number of messages that the page of a summary shows. A summary never replaces more messages.
 _SHOWN = 1000
@@ -80,12 +82,16 @@ class SqlConversationInsights:
             place = {"platform": which.platform, "channel": which.channel, "thread": which.thread}
             bounds = {"at": at, "before": before, "limit": limit + 1}
             common: dict[str, Any] = {**bounds, "agent_id": await id_of_agent(snapshot, which.agent)}
-            pattern = None if which.text is None else pattern_of(which.text)
-            if which.own is not None:
-                whose = {"principal_id": which.own.principal_id, "user_id": which.own.user_id}
-                rows = await snapshot.rows("own_talks", **common, **place, **whose, pattern=pattern)
-            elif pattern is not None:
-                rows = await snapshot.rows("search_talks", **common, **place, pattern=pattern)
+            own, text = which.own, which.text
+            found = {} if text is None else await _conversations_with(snapshot, text, own)
+            if own is not None:
+                whose = {"principal_id": own.principal_id, "user_id": own.user_id}
+                found = found or {"pattern": None, "ids": "[]"}
+                rows = await snapshot.rows("own_talks", **common, **place, **whose, **found)
+            elif found:
+                agents = [row["id"] for row in await snapshot.rows("agents_with_text", pattern=found.pop("pattern"))]
+                named = {"agents": json.dumps(agents), "any_agent": int(bool(agents))}
+                rows = await snapshot.rows("search_talks", **common, **place, **found, **named)
             else:
                 rows = await snapshot.rows("list_talks", **common, **place)
         shown = [_talk_of(row) for row in rows[:limit]]
@@ -125,18 +131,15 @@ class SqlConversationInsights:
         of_job = _OF_JOBS.get(which.status) if which.status is not None else None
         async with self._snapshots.snapshot() as snapshot:
             filters = {
-                "before": cursor or LAST,
-                "limit": limit + 1,
                 "stored": MessageStatus.ACCEPTED if of_job else which.status,
                 "job_status": of_job,
                 "agent_id": await id_of_agent(snapshot, which.agent),
                 "platform": which.platform,
                 "conversation_id": which.conversation_id,
             }
-            if which.text is None:
-                rows = await snapshot.rows("asked_messages", **filters)
-            else:
-                rows = await snapshot.rows("search_asked", **filters, pattern=pattern_of(which.text))
+            if which.text is not None:
+                return await _asked_with(snapshot, which.text, filters, limit, cursor)
+            rows = await snapshot.rows("asked_messages", **filters, before=cursor or LAST, limit=limit + 1)
         shown = [_shown_of(row, {}, {}, {}) for row in rows[:limit]]
         return Page(shown, shown[-1].message.id if len(rows) > limit else None)
 
@@ -157,6 +160,37 @@ def pattern_of(text: str) -> str:
     """Return a pattern for `LIKE … ESCAPE '!'` that matches every text that contains `text`."""
     escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{escaped}%"
+
+
+async def _conversations_with(snapshot: Snapshot, text: str, own: Person | None) -> dict[str, Any]:
+    """Return the parameters of a search for conversations: a pattern for the names of agents, and the ids of conversations
+    with a message that has these words, or whose writer or channel has them in its name. With `own`, only messages that
+    this person may see count."""
+    principal_id = None if own is None else own.principal_id
+    search = Search(terms_of(text), names=True, principal_id=principal_id)
+    found: dict[str, None] = {}
+    async for matches in matching_messages(snapshot, search, None):
+        ids = json.dumps(matches.ids)
+        rows = await snapshot.rows("conversations_of_messages", ids=ids, principal_id=principal_id)
+        found.update(dict.fromkeys(row["id"] for row in rows))
+    return {"pattern": pattern_of(text), "ids": json.dumps([*found])}
+
+
+async def _asked_with(
+    snapshot: Snapshot, text: str, filters: Mapping[str, Any], limit: int, cursor: str | None
+) -> Page[ShownMessage]:
+    """Return a page of people's messages with these words. A page can have fewer messages than `limit` and a cursor, if
+    the filters exclude most of the matching messages."""
+    search = Search(terms_of(text), conversation_id=filters["conversation_id"])
+    shown: list[ShownMessage] = []
+    following = None
+    async for matches in matching_messages(snapshot, search, cursor):
+        rows = {row["id"]: row for row in await snapshot.rows("search_asked", ids=json.dumps(matches.ids), **filters)}
+        shown += [_shown_of(rows[each], {}, {}, {}) for each in matches.ids if each in rows]
+        if len(shown) > limit:
+            return Page(shown[:limit], shown[limit - 1].message.id)
+        following = matches.ids[-1] if matches.more else None
+    return Page(shown, following)
 
 
 def _read(cursor: str | None) -> tuple[int, str]:

@@ -27,11 +27,13 @@ from arvis.store.views.memory import SqlMemoryInsights
 from arvis.store.views.money import SqlMoneyInsights
 from arvis.store.views.people import SqlAuditInsights, SqlPeopleInsights
 from arvis.store.views.queue import SqlOverviewInsights, SqlQueueInsights
+from arvis.store.views.search import SqlMessageSearch
 
 
 class SqlInsights(
     SqlQueueInsights,
     SqlConversationInsights,
+    SqlMessageSearch,
     SqlExecutionInsights,
     SqlMoneyInsights,
     SqlMemoryInsights,
@@ -118,11 +120,6 @@ class SqlInsights(
             "list_messages", conversation_id=conversation_id, before=cursor or LAST, limit=limit + 1
         )
         return page(rows, message_of, limit)
-
-    async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
-        escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        rows = await self._rows("search_messages", pattern=f"%{escaped}%", principal_id=principal_id, limit=limit)
-        return [message_of(row) for row in rows]
 
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
         rows = await self._rows("deliveries_after", **_channel(address), seq=seq, limit=limit)

@@ -324,7 +324,7 @@ _FILTERS = {"agent": LABEL, "platform": LABEL, "channel": LABEL, "thread": LABEL
 
 
 _ALL, _ONE = "/api/conversations", "/api/conversations/{conversation}"
-_TEXT = {**STRING, "description": "Searches agents, channels, people and the newest messages.", "minLength": 1}
+_TEXT = {**STRING, "description": "Searches agents, channels, people and messages, by words.", "minLength": 1}
 
 
 class ConversationRoutes(Routes):

@@ -86,7 +86,8 @@ _SEND = ToolDescription(
 _AGENTS = ToolDescription("list_agents", "Lists the agents that accept messages.", _parameters({}), ANYONE, reads=True)
 _SEARCH = ToolDescription(
     "search_conversations",
-    "Finds messages that contain a text, newest first, with the ids of their conversations.",
+    "Finds messages that contain all words of a text, or one of them if no message has all, best match first, with the ids"
+    " of their conversations. A text in double quotes is found as it is.",
     _parameters({"query": LABEL, "limit": _whole(_DEFAULT_HITS, _MOST_HITS)}, "query"),
     ANYONE,
     reads=True,
@@ -261,8 +262,10 @@ def _within(newest_first: Sequence[StoredMessage]) -> list[dict[str, Any]]:
 
 
 def _around(content: str, query: str) -> str:
-    """Return the part of the text around the first match of the query."""
-    start = max(0, content.lower().find(query.lower()) - _EXCERPT // 3)
+    """Return the part of the text around the query, or around the first of its words that the text contains."""
+    text, parts = content.lower(), (query, *query.replace('"', " ").split())
+    found = next((at for part in parts if (at := text.find(part.lower())) >= 0), 0)
+    start = max(0, found - _EXCERPT // 3)
     return ("…" if start else "") + _cut(content[start:], _EXCERPT)
 
 

@@ -23,7 +23,7 @@ export const texts = words({
     emptyWhy: "When a person writes to an agent, here or on a chat platform, the conversation appears here.",
     emptyAction: "Open the chat",
     noMatch: "Nothing matches",
-    noMatchWhy: "No conversation matches these filters. The search covers the newest messages only.",
+    noMatchWhy: "No conversation matches these filters. The search finds words and their beginnings.",
 
     started: "Started",
     context: "In the prompt",

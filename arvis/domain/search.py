@@ -1,0 +1,135 @@
+"""The words by which messages are found, and queries for them. The words are computed here, so that SQLite and PostgreSQL
+find the same messages, in every script (docs/adr/0060).
+
+Case, width, accents, vowel points and invisible characters are ignored. In scripts without spaces between words, each
+pair of adjacent characters is a word, and so is the last character of such a text. So a query for one character finds
+all words that begin with it, and a query for several characters is a phrase of their pairs.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
+
+from arvis.domain.dataclass import dataclass
+from arvis.domain.memory import DENSE_SCRIPTS
+from arvis.domain.text import storable
+
+#: The version of the rules in this module. If it differs from the version of the stored index, all messages are indexed
+#: again.
+RULES = 1
+#: Only this many characters and words of a message are indexed.
+MOST_TEXT = 100_000
+MOST_WORDS = 16_000
+#: The maximum length of a word, and the maximum number of terms in a query.
+_MOST_LETTERS = 64
+_MOST_TERMS = 16
+#: A word of a query with at least this many letters also finds longer words. A single letter begins too many words.
+SHORTEST_BEGINNING = 2
+#: The first character of the words of names. No word of a text begins with it.
+NAME = "@"
+
+_DENSE = "".join(f"{chr(first)}-{chr(last)}" for first, last in DENSE_SCRIPTS)
+_PICTURES = "\u2600-\u27bf\U0001f000-\U0001faff"
+#: Combining characters that are part of words: those of Hebrew, Arabic, Syriac, the scripts of India, and Tibetan.
+_MARKS = (
+    "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711-\u074a\u0900-\u0963\u0966-\u0dff\u0f18-\u0fbc"
+)
+_RUN = re.compile(
+    rf"(?P<dense>[{_DENSE}]+)|(?P<picture>[{_PICTURES}])|(?P<word>(?:[^\W_{_DENSE}]|[{_MARKS}])+)(?P<tail>[+#]{{1,2}}(?!\w))?"
+)
+#: Characters that make no difference: accents, the vowel points of Hebrew and Arabic, and invisible characters.
+_IGNORED = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u064b-\u065f\u0670\u0640"
+    "\u00ad\u200b-\u200f\u2060-\u2064\ufe0e\ufe0f\ufeff]"
+)
+_QUOTED_OR_PLAIN = re.compile(r'["“„”]([^"“„”]*)["“”]|([^\s"“„”]+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Words that must follow one another in a message. With `begins`, the last word may be the beginning of a longer
+    one."""
+
+    words: tuple[str, ...]
+    begins: bool
+
+    def is_in(self, words: Sequence[str]) -> bool:
+        if len(self.words) == 1 and not self.begins:
+            return self.words[0] in words
+        return any(self._is_at(words, place) for place in range(len(words) - len(self.words) + 1))
+
+    def _is_at(self, words: Sequence[str], place: int) -> bool:
+        *first, last = self.words
+        found = words[place + len(first)]
+        fits = found.startswith(last) if self.begins else found == last
+        return fits and all(words[place + number] == word for number, word in enumerate(first))
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A query for messages. A message must contain all `terms`, or one of them if `any_term`. With `names`, a term may
+    also be in the names of the person and of the channel. `principal_id` and `conversation_id` limit the search to one
+    person (their messages, and the replies to them) and to one conversation."""
+
+    terms: tuple[Term, ...]
+    any_term: bool = False
+    names: bool = False
+    principal_id: str | None = None
+    conversation_id: str | None = None
+
+    def fits(self, content: str, names: Sequence[str]) -> bool:
+        """Return whether a text with these names has the terms. The caller checks the person and the conversation."""
+        words = message_words(content)
+        by_name = [word for name in names for word in message_words(name)] if self.names else []
+        found = (term.is_in(words) or term.is_in(by_name) for term in self.terms)
+        return any(found) if self.any_term else all(found)
+
+
+def message_words(text: str) -> list[str]:
+    """Return the words of a text in their order. Only the first `MOST_TEXT` characters are read."""
+    return list(islice((word for run in _RUN.finditer(_folded(text[:MOST_TEXT])) for word in _words(run)), MOST_WORDS))
+
+
+def terms_of(query: str) -> tuple[Term, ...]:
+    """Return the terms of a query: a text in quotes is one term that is found exactly, and each other word is a term that
+    also finds longer words. A query without any letter or digit has no terms."""
+    parts = [_term(quoted or plain, exact=bool(quoted)) for quoted, plain in _QUOTED_OR_PLAIN.findall(query)]
+    return tuple(dict.fromkeys(term for term in parts if term is not None))[:_MOST_TERMS]
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    plain = unicodedata.normalize("NFKD", storable(text)).casefold()
+    # The removal may leave decomposed syllables of Hangul and letters of kana, which the composition joins again.
+    return unicodedata.normalize("NFC", _IGNORED.sub("", plain))
+
+
+def _words(run: re.Match[str]) -> Iterator[str]:
+    if run["word"]:
+        yield run["word"][:_MOST_LETTERS]
+        if run["tail"]:
+            yield run[0][:_MOST_LETTERS]
+    elif run["picture"]:
+        yield run["picture"]
+    else:
+        for one, following in pairwise(run["dense"]):
+            yield one + following
+        yield run["dense"][-1]
+
+
+def _term(text: str, *, exact: bool) -> Term | None:
+    runs = [*_RUN.finditer(_folded(text[:MOST_TEXT]))]
+    if not runs:
+        return None
+    words = [word for run in runs for word in _words(run)][:MOST_WORDS]
+    last = runs[-1]
+    if last["dense"]:
+        # In a message, other characters may follow the last one. The last pair already contains it.
+        single = len(last["dense"]) == 1
+        return Term(tuple(words if single else words[:-1]), single)
+    begins = not exact and last["tail"] is None and len(words[-1]) >= SHORTEST_BEGINNING
+    return Term(tuple(words), begins)

@@ -1,0 +1,116 @@
+"""Adds messages to the search index in the background, so that storing a message does not take longer.
+
+A search reads the messages that are not yet in the index directly, so it always finds the newest ones. The first start
+with a large database indexes its messages in the same way, oldest first. After a crash the work continues at the stored
+position. The same role removes the words of deleted texts from the index, about once a day.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from arvis.domain.errors import StoreError
+from arvis.domain.search import message_words
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
+from arvis.process.leases import Holding
+
+log = structlog.get_logger(__name__)
+
+#: The seconds between two looks for new messages.
+LOOK_SECONDS = 10.0
+#: The shortest pause between two batches. A batch that took longer than the pause is followed by a pause of its length,
+#: so that the index takes at most half of the writer's time.
+REST_SECONDS = 0.05
+#: The seconds between two removals of the words of deleted texts.
+PURGE_SECONDS = 86_400.0
+
+
+class MessageIndexer:
+    """The task that keeps the search index of messages up to date. One process does it for all processes."""
+
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._purge_at = 0.0
+
+    async def run(self, holding: Holding) -> None:
+        """Index new messages until cancelled."""
+        # Only processes that share a database can commit a message after messages with higher ids.
+        from_start, checked = self._store.shared, False
+        while True:
+            try:
+                checked = checked or await self._store.write(start_again, holding)
+                await self.catch_up(holding, from_start=from_start)
+                from_start = False
+                await self.purge(holding)
+            except StoreError as error:
+                log.warning("indexing_failed", error=error.what, why=error.why)
+            await self._clock.sleep(LOOK_SECONDS)
+
+    async def catch_up(self, holding: Holding, *, from_start: bool = False) -> None:
+        """Add all messages that are not in the index, in batches."""
+        while True:
+            texts = await self._store.read(unindexed, from_start=from_start)
+            if not texts:
+                return
+            words = await asyncio.to_thread(split, texts)
+            begun = time.perf_counter()
+            await self._store.write(advance, holding, words, from_start=from_start)
+            await self._clock.sleep(max(REST_SECONDS, time.perf_counter() - begun))
+
+    async def purge(self, holding: Holding) -> None:
+        """Remove the words of deleted texts from the files of the index, unless this was done a short time ago."""
+        if self._clock.monotonic() < self._purge_at:
+            return
+        erasures = await self._store.read(unpurged)
+        if erasures is None:
+            return
+        begin = True
+        while await self._store.write(purge, holding, begin=begin):
+            begin = False
+            await self._clock.sleep(REST_SECONDS)
+        await self._store.write(purged, holding, erasures)
+        self._purge_at = self._clock.monotonic() + PURGE_SECONDS
+
+
+def split(texts: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    return {text: message_words(text) for text in texts}
+
+
+def start_again(tx: Transaction, holding: Holding) -> bool:
+    """Clear the index if it cannot be continued. Return True."""
+    holding.check(tx)
+    if tx.message_index.is_outdated():
+        tx.message_index.clear()
+    return True
+
+
+def unindexed(tx: Transaction, *, from_start: bool) -> Sequence[str]:
+    return tx.message_index.unindexed(from_start=from_start)
+
+
+def advance(tx: Transaction, holding: Holding, words: Mapping[str, Sequence[str]], *, from_start: bool) -> None:
+    """Add one batch of messages to the index."""
+    holding.check(tx)
+    tx.message_index.advance(words, from_start=from_start)
+
+
+def unpurged(tx: Transaction) -> int | None:
+    return tx.message_index.erasures()
+
+
+def purge(tx: Transaction, holding: Holding, *, begin: bool) -> bool:
+    """Remove the words of deleted texts from one part of the index. Return True if other parts may contain some."""
+    holding.check(tx)
+    return tx.message_index.purge(begin=begin)
+
+
+def purged(tx: Transaction, holding: Holding, erasures: int) -> None:
+    """Note that the words of these removals are gone."""
+    holding.check(tx)
+    tx.message_index.purged(erasures)

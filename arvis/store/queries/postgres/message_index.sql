@@ -1,0 +1,109 @@
+-- The search index of messages, a table with a GIN index. Messages have no numbers here, so `number` is 0.
+
+-- name: unindexed_messages
+SELECT 0 AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name, messages.channel,
+    messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.id > :after AND NOT EXISTS (SELECT 1 FROM message_index WHERE message_index.message_id = messages.id)
+ORDER BY messages.id LIMIT :limit;
+
+-- name: newest_unindexed
+SELECT 0 AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name, messages.channel,
+    messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.id > :after AND (CAST(:before AS TEXT) IS NULL OR messages.id < :before)
+    AND NOT EXISTS (SELECT 1 FROM message_index WHERE message_index.message_id = messages.id)
+ORDER BY messages.id DESC LIMIT :limit;
+
+-- name: indexed_message
+-- A message that is not in the index yet is added by the transaction that changes it.
+SELECT 0 AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name, messages.channel,
+    messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.id = :id;
+
+-- name: indexed_messages_of_summary
+-- Sorted, so that two transactions lock the rows of the index in the same order.
+SELECT 0 AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name, messages.channel,
+    messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.compaction_id = :compaction_id AND messages.content <> ''
+ORDER BY messages.id;
+
+-- name: add_message_words
+-- A message that another transaction has changed meanwhile is already in the index, with its new words.
+INSERT INTO message_index (message_id, words) VALUES (:id, CAST(:words AS tsvector)) ON CONFLICT (message_id) DO NOTHING;
+
+-- name: put_message_words
+INSERT INTO message_index (message_id, words) VALUES (:id, CAST(:words AS tsvector))
+ON CONFLICT (message_id) DO UPDATE SET words = excluded.words;
+
+-- name: clear_message_index
+DELETE FROM message_index;
+
+-- name: find_messages
+-- The newest rows are read first. A rare word is not in them often enough, and the second part finds it in the index.
+-- PostgreSQL does not start the second part if the first one has filled the limit.
+SELECT picked.number, picked.id FROM (
+    (
+        SELECT 0 AS number, newest.message_id AS id FROM (
+            SELECT message_index.message_id, message_index.words FROM message_index
+            WHERE CAST(:before AS TEXT) IS NULL OR message_index.message_id < :before
+            ORDER BY message_index.message_id DESC LIMIT 10000
+        ) AS newest
+        WHERE newest.words @@ CAST(:words AS tsquery)
+        LIMIT :limit
+    )
+    UNION ALL
+    (
+        WITH matching AS MATERIALIZED (
+            SELECT message_index.message_id FROM message_index WHERE message_index.words @@ CAST(:words AS tsquery)
+        )
+        SELECT 0 AS number, matching.message_id AS id FROM matching
+        WHERE matching.message_id < (
+            SELECT COALESCE(min(first.message_id), '') FROM (
+                SELECT message_index.message_id FROM message_index
+                WHERE CAST(:before AS TEXT) IS NULL OR message_index.message_id < :before
+                ORDER BY message_index.message_id DESC LIMIT 10000
+            ) AS first
+        )
+        ORDER BY matching.message_id DESC LIMIT :limit
+    )
+) AS picked LIMIT :limit;
+
+-- name: rank_messages
+SELECT messages.id FROM (
+    (
+        SELECT newest.message_id, newest.words FROM (
+            SELECT message_index.message_id, message_index.words FROM message_index
+            ORDER BY message_index.message_id DESC LIMIT 10000
+        ) AS newest
+        WHERE newest.words @@ CAST(:words AS tsquery)
+        LIMIT :candidates
+    )
+    UNION ALL
+    (
+        WITH matching AS MATERIALIZED (
+            SELECT message_index.message_id, message_index.words FROM message_index
+            WHERE message_index.words @@ CAST(:words AS tsquery)
+        )
+        SELECT matching.message_id, matching.words FROM matching
+        WHERE matching.message_id < (
+            SELECT COALESCE(min(first.message_id), '') FROM (
+                SELECT message_index.message_id FROM message_index ORDER BY message_index.message_id DESC LIMIT 10000
+            ) AS first
+        )
+        ORDER BY matching.message_id DESC LIMIT :candidates
+    )
+    LIMIT :candidates
+) AS picked
+JOIN messages ON messages.id = picked.message_id
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.conversation_id IS NOT NULL AND messages.superseded = 0
+    AND (CAST(:principal_id AS TEXT) IS NULL OR messages.principal_id = :principal_id
+        OR asked.principal_id = :principal_id)
+ORDER BY ts_rank_cd(picked.words, CAST(:words AS tsquery), 1) DESC, messages.id DESC LIMIT :limit;

@@ -1,0 +1,83 @@
+-- The search index of messages, a table of FTS5. Its rows have the rowids of the messages (`number`).
+
+-- name: message_at_position
+SELECT id FROM messages WHERE rowid = :position;
+
+-- name: unindexed_messages
+SELECT messages.rowid AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name,
+    messages.channel, messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.rowid > :position
+ORDER BY messages.rowid LIMIT :limit;
+
+-- name: newest_unindexed
+-- The messages that are newer than the index, newest first.
+SELECT messages.rowid AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name,
+    messages.channel, messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.rowid > (SELECT position FROM message_index_state WHERE id = 1)
+    AND messages.rowid < CASE WHEN :before IS NULL THEN 9223372036854775807 ELSE (
+        SELECT COALESCE(max(bound.rowid), 0) FROM messages AS bound WHERE bound.id = :before
+    ) END
+ORDER BY messages.rowid DESC LIMIT :limit;
+
+-- name: indexed_message
+SELECT messages.rowid AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name,
+    messages.channel, messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.id = :id AND messages.rowid <= (SELECT position FROM message_index_state WHERE id = 1);
+
+-- name: indexed_messages_of_summary
+SELECT messages.rowid AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name,
+    messages.channel, messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.compaction_id = :compaction_id AND messages.content <> ''
+    AND messages.rowid <= (SELECT position FROM message_index_state WHERE id = 1);
+
+-- name: add_message_words
+INSERT INTO message_index (rowid, words) VALUES (:number, :words);
+
+-- name: remove_message_words
+-- `words` must be the words with which the row was added, because the index does not hold them.
+INSERT INTO message_index (message_index, rowid, words) VALUES ('delete', :number, :words);
+
+-- name: clear_message_index
+INSERT INTO message_index (message_index) VALUES ('delete-all');
+
+-- name: merge_message_index
+-- A negative number of pages begins to merge the whole index, which removes the words of deleted rows.
+INSERT INTO message_index (message_index, rank) VALUES ('merge', :pages);
+
+-- name: count_changes
+SELECT total_changes() AS number;
+
+-- name: find_messages
+-- Ids of messages with these words, newest first.
+SELECT picked.rowid AS number, messages.id FROM (
+    SELECT message_index.rowid FROM message_index
+    WHERE message_index MATCH :words
+        AND message_index.rowid < CASE WHEN :before IS NULL THEN 9223372036854775807 ELSE (
+            SELECT COALESCE(max(bound.rowid), 0) FROM messages AS bound WHERE bound.id = :before
+        ) END
+    ORDER BY message_index.rowid DESC LIMIT :limit
+) AS picked
+JOIN messages ON messages.rowid = picked.rowid
+ORDER BY picked.rowid DESC;
+
+-- name: rank_messages
+-- Of the newest messages with these words, those that fit best are first. `candidates` limits the time for common words.
+SELECT messages.id FROM (
+    SELECT message_index.rowid, bm25(message_index) AS score FROM message_index
+    WHERE message_index MATCH :words
+    ORDER BY message_index.rowid DESC LIMIT :candidates
+) AS picked
+JOIN messages ON messages.rowid = picked.rowid
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.conversation_id IS NOT NULL AND messages.superseded = 0
+    AND (CAST(:principal_id AS TEXT) IS NULL OR messages.principal_id = :principal_id
+        OR asked.principal_id = :principal_id)
+ORDER BY picked.score, picked.rowid DESC LIMIT :limit;

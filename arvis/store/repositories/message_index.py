@@ -1,0 +1,128 @@
+"""The search index of messages, over SQL. SQLite's index holds no texts, so the words of a row are computed again when
+the row is removed; PostgreSQL replaces the row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from arvis.domain.ids import first_id_at, time_of
+from arvis.domain.search import NAME, RULES, message_words
+from arvis.store.sql.full_text import conversation_key, person_key
+from arvis.store.sql.session import Row, Session
+
+#: The maximum number of messages, and of characters before the last one, that one transaction adds.
+_MESSAGES = 100
+_CHARACTERS = 100_000
+#: The maximum number of pages of the index that one transaction merges: after new messages, and to remove words.
+_PAGES = 60
+_PURGED_PAGES = 200
+#: SQLite's own mark of a merge that has nothing to do: it changes fewer rows.
+_NOTHING = 2
+#: On a database that several processes use, messages that are this much (ms) older than the newest indexed one are
+#: looked at again. Their transactions may have ended later.
+OVERLAP_MS = 60_000
+
+
+class SqlMessageIndex:
+    """Implements the port `MessageIndex` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def unindexed(self, *, from_start: bool = False) -> Sequence[str]:
+        return [row["content"] for row in self._next(self._state(), from_start=from_start)]
+
+    def advance(self, words: Mapping[str, Sequence[str]], *, from_start: bool = False) -> int:
+        state = self._state()
+        rows = self._next(state, from_start=from_start)
+        for row in rows:
+            self._session.execute("add_message_words", **self._document(row, words.get(row["content"])))
+        if rows:
+            last = max(state["message_id"], rows[-1]["id"]) if self._session.locks_rows else rows[-1]["id"]
+            self._move(max(state["position"], rows[-1]["number"]), last)
+            if not self._session.locks_rows:
+                self._session.execute("merge_message_index", pages=_PAGES)
+        return len(rows)
+
+    def is_outdated(self) -> bool:
+        state = self._state()
+        if state["rules"] != RULES:
+            return True
+        if self._session.locks_rows or state["position"] == 0:
+            return False
+        # The rowids change if another program writes the whole table again.
+        at = self._session.one("message_at_position", position=state["position"])
+        return at is None or at["id"] != state["message_id"]
+
+    def clear(self) -> None:
+        self._session.execute("clear_message_index")
+        self._move(0, "")
+
+    def erasures(self) -> int | None:
+        state = self._state()
+        return int(state["erasures"]) if state["erasures"] > state["purged"] else None
+
+    def purge(self, *, begin: bool) -> bool:
+        before = self._changes()
+        self._session.execute("merge_message_index", pages=-_PURGED_PAGES if begin else _PURGED_PAGES)
+        return self._changes() - before >= _NOTHING
+
+    def purged(self, erasures: int) -> None:
+        self._session.execute("note_purged_words", erasures=erasures)
+
+    def replace(self, message_id: str, content: str) -> None:
+        """Change the words of a message whose text becomes `content`. The caller changes the text afterwards."""
+        row = self._session.one("indexed_message", id=message_id)
+        if row is not None:
+            self._put([row], message_words(content))
+
+    def empty(self, compaction_id: str) -> None:
+        """Remove the words of the texts that this summary replaces. The caller deletes the texts afterwards."""
+        self._put(self._session.rows("indexed_messages_of_summary", compaction_id=compaction_id), ())
+
+    def _put(self, rows: Sequence[Row], words: Sequence[str]) -> None:
+        """Replace the words of the texts of these messages."""
+        if self._session.locks_rows:
+            self._session.execute_many("put_message_words", [self._document(row, words) for row in rows])
+        elif rows:
+            self._session.execute_many("remove_message_words", [self._document(row) for row in rows])
+            self._session.execute_many("add_message_words", [self._document(row, words) for row in rows])
+            self._session.execute("note_erased_words")
+
+    def _state(self) -> Row:
+        row = self._session.one("message_index_state")
+        assert row is not None  # noqa: S101 a migration adds the row
+        return row
+
+    def _move(self, position: int, message_id: str) -> None:
+        self._session.execute("move_message_index", rules=RULES, position=position, message_id=message_id)
+
+    def _next(self, state: Row, *, from_start: bool) -> Sequence[Row]:
+        after = "" if from_start else indexed_before(state["message_id"])
+        rows = self._session.rows("unindexed_messages", position=state["position"], after=after, limit=_MESSAGES)
+        taken, characters = 0, 0
+        while taken < len(rows) and characters < _CHARACTERS:
+            characters += len(rows[taken]["content"])
+            taken += 1
+        return rows[:taken]
+
+    def _document(self, row: Row, words: Sequence[str] | None = None) -> dict[str, object]:
+        """Return the parameters for a row of the index. Without `words`, those of the stored text are computed."""
+        named = [NAME + word for name in (row["user_name"], row["channel"]) for word in message_words(name)]
+        people = {row["principal_id"], row["asked_by"]} - {None}
+        keys = [person_key(each) for each in sorted(people)]
+        if row["conversation_id"] is not None:
+            keys.append(conversation_key(row["conversation_id"]))
+        text = message_words(row["content"]) if words is None else words
+        document = self._session.full_text.document([*keys, *named, *text])
+        return {"number": row["number"], "id": row["id"], "words": document}
+
+    def _changes(self) -> int:
+        row = self._session.one("count_changes")
+        return int(row["number"]) if row else 0
+
+
+def indexed_before(message_id: str) -> str:
+    """Return the id before which all messages of the database are in the index, on a database that several processes
+    use. `message_id` is the newest indexed message."""
+    return first_id_at(time_of(message_id) - OVERLAP_MS) if message_id else ""

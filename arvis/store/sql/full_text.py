@@ -1,0 +1,93 @@
+"""The words of messages and queries for them, in the syntax of each database. No text of a user is ever parsed as an
+operator: SQLite gets each word as letters, and PostgreSQL gets it in quotes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Protocol
+
+from arvis.domain.search import NAME, Search, Term
+
+#: The first character of a key: a word for a person or a conversation. No word of a text begins with it.
+_KEY = "="
+#: SQLite's index contains each word as the hexadecimal form of its bytes, with letters for the digits. So its tokenizer
+#: treats each word as one word, and the beginning of a word stays the beginning of its form.
+_AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
+#: PostgreSQL holds no higher positions of words.
+_LAST_POSITION = 16_383
+
+
+class FullText(Protocol):
+    """The syntax of one database."""
+
+    def document(self, words: Sequence[str]) -> str:
+        """Return the value under which the words of a message are stored in the index."""
+        ...
+
+    def query(self, search: Search) -> str:
+        """Return the value that finds the messages of a search."""
+        ...
+
+
+class SqliteFullText:
+    def document(self, words: Sequence[str]) -> str:
+        return " ".join(map(letters_of, words))
+
+    def query(self, search: Search) -> str:
+        terms = [" OR ".join(map(self._phrase, _forms(term, search))) for term in search.terms]
+        found = (" OR " if search.any_term else " AND ").join(f"({term})" for term in terms)
+        return " AND ".join([*map(letters_of, _keys_of(search)), f"({found})"])
+
+    def _phrase(self, term: Term) -> str:
+        return " + ".join(map(letters_of, term.words)) + (" *" if term.begins else "")
+
+
+class PostgresFullText:
+    def document(self, words: Sequence[str]) -> str:
+        places: dict[str, list[str]] = defaultdict(list)
+        for place, word in enumerate(words, start=1):
+            places[word].append(str(min(place, _LAST_POSITION)))
+        return " ".join(f"{_quoted(word)}:{','.join(at)}" for word, at in places.items())
+
+    def query(self, search: Search) -> str:
+        terms = [" | ".join(map(self._phrase, _forms(term, search))) for term in search.terms]
+        found = (" | " if search.any_term else " & ").join(f"({term})" for term in terms)
+        return " & ".join([*map(_quoted, _keys_of(search)), f"({found})"])
+
+    def _phrase(self, term: Term) -> str:
+        return "(" + " <-> ".join(map(_quoted, term.words)) + (":*)" if term.begins else ")")
+
+
+def person_key(principal_id: str) -> str:
+    return _key("p", principal_id)
+
+
+def conversation_key(conversation_id: str) -> str:
+    return _key("c", conversation_id)
+
+
+def letters_of(word: str) -> str:
+    return word.encode().hex().translate(_AS_LETTERS)
+
+
+def _key(kind: str, row_id: str) -> str:
+    return f"{_KEY}{kind}{hashlib.blake2s(row_id.encode(), digest_size=8).hexdigest()}"
+
+
+def _keys_of(search: Search) -> list[str]:
+    person, conversation = search.principal_id, search.conversation_id
+    return [
+        *([] if person is None else [person_key(person)]),
+        *([] if conversation is None else [conversation_key(conversation)]),
+    ]
+
+
+def _forms(term: Term, search: Search) -> list[Term]:
+    """Return the term as it is in a text and, if names are searched, as it is in a name."""
+    return [term, Term(tuple(NAME + word for word in term.words), term.begins)] if search.names else [term]
+
+
+def _quoted(word: str) -> str:
+    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
