@@ -10,6 +10,7 @@ from typing import Concatenate, ParamSpec
 
 import structlog
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ArvisError, StoreError
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
@@ -35,41 +36,52 @@ SLICE = 500
 KNOWN_EVENTS_MS = 7 * 86_400_000
 #: The time (ms) for which the usage of personal limits is kept. It is longer than the period of any of these limits.
 KNOWN_ALLOWANCES_MS = 2 * 86_400_000
-#: The maximum number of summaries in a slice. The number is small, because a summary may replace a few hundred
-#: messages.
-ARCHIVES = 5
+#: The maximum number of summaries in a slice. A summary may replace a few hundred messages, whose words leave the search
+#: index at the same time.
+ARCHIVES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KeepTimes:
+    """The times (ms) for which rows are kept."""
+
+    finished_jobs: int
+    #: The history of messages: executions, timeline entries, sums of spending, runs of schedules, reported incidents.
+    history: int
+    #: The messages that a summary replaced, and deleted facts.
+    compacted: int
+    deliveries: int
+    usage: int
+    audit: int
+    #: Replaced and faded facts, and the changes of facts.
+    facts: int
 
 
 class Housekeeping:
     """The task that does the housekeeping in rounds. `back_up` makes a backup if one is due, and returns the seconds
-    until the next backup is due (None: this process makes no backups). `keep_archive_ms` is the time (ms) for which the
-    messages of a summary can be restored (None: no limit)."""
+    until the next backup is due (None: this process makes no backups)."""
 
     def __init__(
         self,
         *,
         store: Store,
         clock: Clock,
-        keep_finished_ms: int,
-        keep_history_ms: int,
+        keep: KeepTimes,
         back_up: Callable[[], Awaitable[float]] | None,
-        keep_archive_ms: int | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._keep_finished_ms = keep_finished_ms
-        self._keep_history_ms = keep_history_ms
+        self._keep = keep
         self._back_up = back_up
-        self._keep_archive_ms = keep_archive_ms
 
     async def run(self, holding: Holding) -> None:
         """Run rounds until cancelled."""
         while True:
-            now = self._clock.now()
-            await self._do(prune, holding, now - self._keep_finished_ms, now - self._keep_history_ms, now)
-            if self._keep_archive_ms is not None:
-                await self._do(forget, holding, now - self._keep_archive_ms, now)
-                await self._do(erase, holding, now - self._keep_archive_ms)
+            now, keep = self._clock.now(), self._keep
+            await self._do(prune, holding, now - keep.finished_jobs, now - keep.history, now)
+            await self._do(prune_records, holding, keep, now)
+            await self._do(forget, holding, now - keep.compacted, now)
+            await self._do(erase, holding, now - keep.compacted)
             await self._do(fade, holding, now)
             await self._clock.sleep(min(ROUND_SECONDS, await self._save()))
 
@@ -116,6 +128,20 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
         tx.occurrences.prune(history_before, SLICE),
     )
     return gone[0] == SLICE or gone[1] == SLICE // 5 or max(gone[2:]) >= SLICE
+
+
+def prune_records(tx: Transaction, holding: Holding, keep: KeepTimes, now: int) -> bool:
+    """Delete one slice of the expired rows of the tables that have a time of their own. Return True if more expired rows
+    may be left."""
+    holding.check(tx)
+    gone = (
+        tx.deliveries.prune(now - keep.deliveries, SLICE),
+        tx.incidents.prune(now - keep.history, SLICE),
+        tx.usage.prune(now - keep.usage, SLICE),
+        tx.audit.prune(now - keep.audit, SLICE),
+        tx.facts.prune(now - keep.facts, SLICE),
+    )
+    return max(gone) >= SLICE
 
 
 def forget(tx: Transaction, holding: Holding, before: int, now: int) -> bool:

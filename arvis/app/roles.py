@@ -18,7 +18,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.events import JobSettled
 from arvis.domain.jobs import JobKind
 from arvis.engine import lifecycle
-from arvis.housekeeping import Housekeeping
+from arvis.housekeeping import Housekeeping, KeepTimes
 from arvis.llm.budgets import BudgetSession
 from arvis.message_flow import MessageFlow
 from arvis.message_indexing import MessageIndexer
@@ -172,9 +172,15 @@ async def _run_scheduler(base: Base, up: Up) -> None:
     housekeeping = Housekeeping(
         store=base.store,
         clock=base.clock,
-        keep_finished_ms=retention.finished_jobs_days * DAY_MS,
-        keep_history_ms=retention.timeline_days * DAY_MS,
-        keep_archive_ms=retention.compacted_days * DAY_MS,
+        keep=KeepTimes(
+            finished_jobs=retention.finished_jobs_days * DAY_MS,
+            history=retention.timeline_days * DAY_MS,
+            compacted=retention.compacted_days * DAY_MS,
+            deliveries=retention.deliveries_days * DAY_MS,
+            usage=retention.usage_days * DAY_MS,
+            audit=retention.audit_days * DAY_MS,
+            facts=retention.facts_days * DAY_MS,
+        ),
         back_up=None if base.store.shared else base.backups.run_due,
     )
 

@@ -208,6 +208,14 @@ class Retention(Section):
     )
     finished_jobs_days: Whole = setting(30, "days for which finished jobs are kept", ge=1, le=36_500)
     timeline_days: Whole = setting(90, "days for which the history of each message is kept", ge=1, le=36_500)
+    deliveries_days: Whole = setting(
+        90, "days for which sent deliveries are kept; their messages stay", ge=1, le=36_500
+    )
+    usage_days: Whole = setting(730, "days for which the receipts of model calls are kept", ge=1, le=36_500)
+    audit_days: Whole = setting(730, "days for which the audit log is kept", ge=1, le=36_500)
+    facts_days: Whole = setting(
+        365, "days for which replaced and faded facts, and the changes of facts, are kept", ge=1, le=36_500
+    )
     logs_days: Whole = setting(14, "days for which log files are kept", ge=1, le=36_500)
 
 

@@ -14,6 +14,10 @@ from arvis.ports.pages import Page
 class Audit(Protocol):
     """The audit log. Entries are added, but never changed."""
 
+    def prune(self, before: int, limit: int) -> int:
+        """Delete up to `limit` entries from before this time; return their number."""
+        ...
+
     def add(self, entry: AuditEntry) -> None: ...
 
     def of_execution(self, execution_id: str) -> list[AuditEntry]: ...

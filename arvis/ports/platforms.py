@@ -166,6 +166,10 @@ class ChannelStatuses(Protocol):
 class Incidents(Protocol):
     def add(self, conversation_id: str, text: str, now: int) -> None: ...
 
+    def prune(self, before: int, limit: int) -> int:
+        """Delete up to `limit` incidents from before this time; return their number."""
+        ...
+
     def unreported(self, conversation_id: str, limit: int) -> list[Incident]:
         """Return the newest `limit` incidents that no prompt has reported, oldest first."""
         ...

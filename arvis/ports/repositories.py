@@ -278,6 +278,11 @@ class Waits(Protocol):
 
 
 class Deliveries(Protocol):
+    def prune(self, before: int, limit: int) -> int:
+        """Delete up to `limit` ended deliveries from before this time, with their parts; return their number. Deliveries
+        of open questions stay."""
+        ...
+
     def next_seq(self, address: Address) -> int:
         """Return the number of the next delivery in a channel. A counter row supplies the numbers, so that they follow
         the order of commits."""
@@ -339,6 +344,10 @@ class Usage(Protocol):
         """Delete the receipt of a call if the receipt has this error. Such a receipt is an estimate, which a real
         receipt will replace. Return its cost (micros) and the start of the call (ms), or None if there is no such
         receipt."""
+        ...
+
+    def prune(self, before: int, limit: int) -> int:
+        """Delete up to `limit` receipts of calls from before this time; return their number."""
         ...
 
     def cost_of(self, execution_id: str) -> int:

@@ -41,3 +41,6 @@ SELECT CAST(count(*) AS BIGINT) AS number FROM delegations WHERE root_id = :root
 
 -- name: delegations_of_root
 SELECT * FROM delegations WHERE root_id = :root_id ORDER BY created_at, execution_id LIMIT 1000;
+
+-- name: prune_audit
+DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE id < :oldest ORDER BY id LIMIT :limit);

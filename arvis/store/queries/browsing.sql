@@ -172,11 +172,10 @@ SELECT page.*, agents.slug,
     ) AS newest) AS people
 FROM (
     SELECT matching.* FROM (
-        SELECT conversations.* FROM json_each(:ids) AS listed
-        JOIN conversations ON conversations.id = listed.value
+        SELECT listed.value AS id FROM json_each(:ids) AS listed
         UNION
-        SELECT named.* FROM (
-            SELECT * FROM conversations
+        SELECT named.id FROM (
+            SELECT id FROM conversations
             WHERE CAST(:any_agent AS INTEGER) = 1
                 AND (last_message_at, id) < (CAST(:at AS BIGINT), CAST(:before AS TEXT))
                 AND agent_id IN (SELECT value FROM json_each(:agents) AS listed_agents)
@@ -186,7 +185,8 @@ FROM (
                 AND (CAST(:thread AS TEXT) IS NULL OR thread = :thread)
             ORDER BY last_message_at DESC, id DESC LIMIT :limit
         ) AS named
-    ) AS matching
+    ) AS chosen
+    JOIN conversations AS matching ON matching.id = chosen.id
     WHERE (matching.last_message_at, matching.id) < (CAST(:at AS BIGINT), CAST(:before AS TEXT))
         AND (CAST(:agent_id AS TEXT) IS NULL OR matching.agent_id = :agent_id)
         AND (CAST(:platform AS TEXT) IS NULL OR matching.platform = :platform)

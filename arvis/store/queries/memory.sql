@@ -100,6 +100,21 @@ DELETE FROM facts WHERE id IN (
     SELECT id FROM facts WHERE status = 'deleted' AND updated_at < :before ORDER BY updated_at, id LIMIT :limit
 );
 
+-- name: prune_changes
+DELETE FROM fact_changes WHERE id IN (SELECT id FROM fact_changes WHERE id < :oldest ORDER BY id LIMIT :limit);
+
+-- name: prune_changes_of_ended_facts
+DELETE FROM fact_changes WHERE fact_id IN (
+    SELECT id FROM facts WHERE status IN ('superseded', 'faded') AND updated_at < :before
+    ORDER BY updated_at, id LIMIT :limit
+);
+
+-- name: prune_ended_facts
+DELETE FROM facts WHERE id IN (
+    SELECT id FROM facts WHERE status IN ('superseded', 'faded') AND updated_at < :before
+    ORDER BY updated_at, id LIMIT :limit
+);
+
 -- name: get_state
 SELECT * FROM agent_state WHERE agent_id = :agent_id AND scope = :scope AND key = :key;
 

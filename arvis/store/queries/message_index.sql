@@ -22,10 +22,10 @@ WHERE messages.conversation_id IS NOT NULL AND messages.superseded = 0
 LIMIT 5000;
 
 -- name: conversations_of_messages
+-- Only the messages that this person may see count.
 SELECT DISTINCT messages.conversation_id AS id FROM json_each(:ids) AS listed
 JOIN messages ON messages.id = listed.value
 LEFT JOIN messages AS asked ON asked.id = messages.reply_to
 WHERE messages.conversation_id IS NOT NULL AND messages.superseded = 0
-    AND (CAST(:principal_id AS TEXT) IS NULL OR messages.principal_id = :principal_id
-        OR asked.principal_id = :principal_id)
+    AND (messages.principal_id = :principal_id OR asked.principal_id = :principal_id)
 LIMIT 5000;

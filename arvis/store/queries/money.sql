@@ -175,3 +175,6 @@ SELECT
     CAST(sum(CASE WHEN priced = 0 AND error IS NULL THEN 1 ELSE 0 END) AS BIGINT) AS unpriced
 FROM usage WHERE id >= :first AND id < :before
 GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 200000;
+
+-- name: prune_usage
+DELETE FROM usage WHERE id IN (SELECT id FROM usage WHERE id < :oldest ORDER BY id LIMIT :limit);

@@ -71,3 +71,29 @@ SELECT * FROM delivery_incidents WHERE conversation_id = :conversation_id AND re
 -- name: mark_incidents_reported
 UPDATE delivery_incidents SET reported_in = :execution_id
 WHERE conversation_id = :conversation_id AND reported_in IS NULL AND id <= :upto;
+
+-- name: prune_delivery_parts
+DELETE FROM delivery_parts WHERE delivery_id IN (
+    SELECT deliveries.id FROM deliveries
+    WHERE deliveries.id < :oldest AND deliveries.state IN ('sent', 'unknown', 'failed', 'expired') AND NOT EXISTS (
+        SELECT 1 FROM messages JOIN waits ON waits.id = messages.wait_id
+        WHERE messages.id = deliveries.message_id AND waits.answered_at IS NULL
+    )
+    ORDER BY deliveries.id LIMIT :limit
+);
+
+-- name: prune_deliveries
+-- Deliveries of open questions stay, because the order of deliveries decides whether a message answers a question.
+DELETE FROM deliveries WHERE id IN (
+    SELECT deliveries.id FROM deliveries
+    WHERE deliveries.id < :oldest AND deliveries.state IN ('sent', 'unknown', 'failed', 'expired') AND NOT EXISTS (
+        SELECT 1 FROM messages JOIN waits ON waits.id = messages.wait_id
+        WHERE messages.id = deliveries.message_id AND waits.answered_at IS NULL
+    )
+    ORDER BY deliveries.id LIMIT :limit
+);
+
+-- name: prune_incidents
+DELETE FROM delivery_incidents WHERE id IN (
+    SELECT id FROM delivery_incidents WHERE id < :oldest ORDER BY id LIMIT :limit
+);

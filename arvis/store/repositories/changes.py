@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from arvis.domain.effects import AccessKind, Attempt, AuditEntry, EffectKind, Outcome, Proposal
+from arvis.domain.ids import first_id_at
 from arvis.domain.versions import Version, Versioned
 from arvis.ports.changes import Delegation
 from arvis.store.sql.session import Row, Session, dump
@@ -82,6 +83,9 @@ class SqlAudit:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+
+    def prune(self, before: int, limit: int) -> int:
+        return self._session.execute("prune_audit", oldest=first_id_at(before), limit=limit)
 
     def add(self, entry: AuditEntry) -> None:
         self._session.execute(

@@ -227,6 +227,9 @@ class SqlIncidents:
             "add_incident", id=self._session.new_id(), conversation_id=conversation_id, text=text, now=now
         )
 
+    def prune(self, before: int, limit: int) -> int:
+        return self._session.execute("prune_incidents", oldest=first_id_at(before), limit=limit)
+
     def unreported(self, conversation_id: str, limit: int) -> list[Incident]:
         newest = self._session.held("unreported_incidents", _INCIDENTS, conversation_id=conversation_id, limit=limit)
         return list(reversed(newest))

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from arvis.domain.ids import first_id_at
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State, words_of
 from arvis.domain.taint import taint_of, taint_text
 from arvis.ports.memory import FactChange
@@ -168,6 +169,12 @@ class SqlFacts:
     def erase(self, before: int, limit: int) -> int:
         self._session.execute("erase_changes", before=before, limit=limit)
         return self._session.execute("erase_facts", before=before, limit=limit)
+
+    def prune(self, before: int, limit: int) -> int:
+        # The changes are older than the facts that they replaced, so no change can be undone without its fact.
+        changes = self._session.execute("prune_changes", oldest=first_id_at(before), limit=limit)
+        self._session.execute("prune_changes_of_ended_facts", before=before, limit=limit)
+        return max(changes, self._session.execute("prune_ended_facts", before=before, limit=limit))
 
     def move(self, old: str, new: str) -> None:
         """Move all facts of one scope, with their changes and search words, to another scope."""

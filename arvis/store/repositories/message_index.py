@@ -11,10 +11,10 @@ from arvis.store.sql.full_text import conversation_key, person_key
 from arvis.store.sql.session import Row, Session
 
 #: The maximum number of messages, and of characters before the last one, that one transaction adds.
-_MESSAGES = 100
-_CHARACTERS = 100_000
+_MESSAGES = 50
+_CHARACTERS = 50_000
 #: The maximum number of pages of the index that one transaction merges: after new messages, and to remove words.
-_PAGES = 60
+_PAGES = 40
 _PURGED_PAGES = 200
 #: SQLite's own mark of a merge that has nothing to do: it changes fewer rows.
 _NOTHING = 2

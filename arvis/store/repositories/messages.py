@@ -319,6 +319,11 @@ class SqlDeliveries:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    def prune(self, before: int, limit: int) -> int:
+        old = {"oldest": first_id_at(before), "limit": limit}
+        self._session.execute("prune_delivery_parts", **old)
+        return self._session.execute("prune_deliveries", **old)
+
     def next_seq(self, address: Address) -> int:
         row = self._session.one(
             "next_seq", platform=address.platform, connector=address.connector, channel=address.channel

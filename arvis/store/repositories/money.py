@@ -30,6 +30,9 @@ class SqlUsage:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    def prune(self, before: int, limit: int) -> int:
+        return self._session.execute("prune_usage", oldest=first_id_at(before), limit=limit)
+
     def add(
         self,
         call: ModelCall,

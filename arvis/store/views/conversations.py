@@ -32,7 +32,7 @@ from arvis.store.repositories.messages import address_of, attachment_of, deliver
 from arvis.store.repositories.timeline import current_status
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.queue import WorkState, id_of_agent
-from arvis.store.views.search import matching_messages
+from arvis.store.views.search import conversations_with, matching_messages
 
 #: The maximum number of messages that the page of a summary shows. A summary never replaces more messages.
 _SHOWN = 1000
@@ -83,15 +83,17 @@ class SqlConversationInsights:
             bounds = {"at": at, "before": before, "limit": limit + 1}
             common: dict[str, Any] = {**bounds, "agent_id": await id_of_agent(snapshot, which.agent)}
             own, text = which.own, which.text
-            found = {} if text is None else await _conversations_with(snapshot, text, own)
+            pattern = None if text is None else pattern_of(text)
+            ids = json.dumps(
+                [] if text is None else await conversations_with(snapshot, text, own.principal_id if own else None)
+            )
             if own is not None:
                 whose = {"principal_id": own.principal_id, "user_id": own.user_id}
-                found = found or {"pattern": None, "ids": "[]"}
-                rows = await snapshot.rows("own_talks", **common, **place, **whose, **found)
-            elif found:
-                agents = [row["id"] for row in await snapshot.rows("agents_with_text", pattern=found.pop("pattern"))]
+                rows = await snapshot.rows("own_talks", **common, **place, **whose, pattern=pattern, ids=ids)
+            elif text is not None:
+                agents = [row["id"] for row in await snapshot.rows("agents_with_text", pattern=pattern)]
                 named = {"agents": json.dumps(agents), "any_agent": int(bool(agents))}
-                rows = await snapshot.rows("search_talks", **common, **place, **found, **named)
+                rows = await snapshot.rows("search_talks", **common, **place, **named, ids=ids)
             else:
                 rows = await snapshot.rows("list_talks", **common, **place)
         shown = [_talk_of(row) for row in rows[:limit]]
@@ -160,20 +162,6 @@ def pattern_of(text: str) -> str:
     """Return a pattern for `LIKE … ESCAPE '!'` that matches every text that contains `text`."""
     escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{escaped}%"
-
-
-async def _conversations_with(snapshot: Snapshot, text: str, own: Person | None) -> dict[str, Any]:
-    """Return the parameters of a search for conversations: a pattern for the names of agents, and the ids of conversations
-    with a message that has these words, or whose writer or channel has them in its name. With `own`, only messages that
-    this person may see count."""
-    principal_id = None if own is None else own.principal_id
-    search = Search(terms_of(text), names=True, principal_id=principal_id)
-    found: dict[str, None] = {}
-    async for matches in matching_messages(snapshot, search, None):
-        ids = json.dumps(matches.ids)
-        rows = await snapshot.rows("conversations_of_messages", ids=ids, principal_id=principal_id)
-        found.update(dict.fromkeys(row["id"] for row in rows))
-    return {"pattern": pattern_of(text), "ids": json.dumps([*found])}
 
 
 async def _asked_with(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import StoredMessage
@@ -19,13 +19,17 @@ MOST_UNINDEXED = 2_000
 _CANDIDATES = 1_000
 #: The numbers of matching messages that a list examines one after the other until its page is full.
 _STEPS = (200, 800, 4_000)
+#: The number of matching messages whose conversations are found.
+_OF_CONVERSATIONS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Ids of messages that match, newest first. `more` is True if older messages may match, too."""
+    """Ids of messages that match, newest first, and their conversations. `more` is True if older messages may match,
+    too."""
 
     ids: Sequence[str]
+    conversations: Collection[str]
     more: bool
 
 
@@ -58,14 +62,16 @@ async def _best(snapshot: Snapshot, search: Search, limit: int) -> Sequence[Row]
     return [rows[each] for each in ids if each in rows][:limit]
 
 
-async def matching_messages(snapshot: Snapshot, search: Search, before: str | None) -> AsyncIterator[Matches]:
+async def matching_messages(
+    snapshot: Snapshot, search: Search, before: str | None, *, steps: Sequence[int] = ()
+) -> AsyncIterator[Matches]:
     """Yield the messages that match, newest first, in lists of growing length. If `before` is the id of a message, only
-    older messages are found. The search ends after the last of `_STEPS`."""
+    older messages are found. The search ends after the last of `steps`, the lengths of the lists."""
     if not search.terms:
         return
     words = snapshot.full_text.query(search)
     newest: Sequence[Row] = await _unindexed(snapshot, search, before)
-    for step in _STEPS:
+    for step in steps or _STEPS:
         found = await snapshot.rows("find_messages", words=words, before=before, limit=step)
         complete = len(found) < step
         rows: Sequence[Row] = sorted((*newest, *found), key=_newest_first, reverse=True)
@@ -73,10 +79,24 @@ async def matching_messages(snapshot: Snapshot, search: Search, before: str | No
             # The messages that are not in the index may be older than these, so the next list contains them.
             rows, newest = _parted(rows, found[-1])
         ids = [row["id"] for row in rows]
-        yield Matches(ids, more=not complete)
+        places = {row["conversation_id"] for row in rows} - {None}
+        yield Matches(ids, places, more=not complete)
         if complete:
             return
         before = ids[-1]
+
+
+async def conversations_with(snapshot: Snapshot, text: str, principal_id: str | None) -> Sequence[str]:
+    """Return the ids of conversations with a message that has these words, or whose writer or channel has them in its
+    name. Only the newest matching messages count and, with `principal_id`, only those that this person may see."""
+    search = Search(terms_of(text), names=True, principal_id=principal_id)
+    async for matches in matching_messages(snapshot, search, None, steps=(_OF_CONVERSATIONS,)):
+        if principal_id is None:
+            return [*matches.conversations]
+        ids = json.dumps(matches.ids)
+        rows = await snapshot.rows("conversations_of_messages", ids=ids, principal_id=principal_id)
+        return [row["id"] for row in rows]
+    return []
 
 
 def _newest_first(row: Row) -> tuple[int, str]:

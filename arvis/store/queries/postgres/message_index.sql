@@ -48,9 +48,9 @@ DELETE FROM message_index;
 -- name: find_messages
 -- The newest rows are read first. A rare word is not in them often enough, and the second part finds it in the index.
 -- PostgreSQL does not start the second part if the first one has filled the limit.
-SELECT picked.number, picked.id FROM (
+SELECT 0 AS number, messages.id, messages.conversation_id FROM (
     (
-        SELECT 0 AS number, newest.message_id AS id FROM (
+        SELECT newest.message_id FROM (
             SELECT message_index.message_id, message_index.words FROM message_index
             WHERE CAST(:before AS TEXT) IS NULL OR message_index.message_id < :before
             ORDER BY message_index.message_id DESC LIMIT 10000
@@ -63,7 +63,7 @@ SELECT picked.number, picked.id FROM (
         WITH matching AS MATERIALIZED (
             SELECT message_index.message_id FROM message_index WHERE message_index.words @@ CAST(:words AS tsquery)
         )
-        SELECT 0 AS number, matching.message_id AS id FROM matching
+        SELECT matching.message_id FROM matching
         WHERE matching.message_id < (
             SELECT COALESCE(min(first.message_id), '') FROM (
                 SELECT message_index.message_id FROM message_index
@@ -73,7 +73,10 @@ SELECT picked.number, picked.id FROM (
         )
         ORDER BY matching.message_id DESC LIMIT :limit
     )
-) AS picked LIMIT :limit;
+    LIMIT :limit
+) AS picked
+JOIN messages ON messages.id = picked.message_id
+ORDER BY messages.id DESC;
 
 -- name: rank_messages
 SELECT messages.id FROM (

@@ -56,8 +56,8 @@ INSERT INTO message_index (message_index, rank) VALUES ('merge', :pages);
 SELECT total_changes() AS number;
 
 -- name: find_messages
--- Ids of messages with these words, newest first.
-SELECT picked.rowid AS number, messages.id FROM (
+-- Messages with these words, newest first.
+SELECT picked.rowid AS number, messages.id, messages.conversation_id FROM (
     SELECT message_index.rowid FROM message_index
     WHERE message_index MATCH :words
         AND message_index.rowid < CASE WHEN :before IS NULL THEN 9223372036854775807 ELSE (
