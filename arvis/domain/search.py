@@ -26,8 +26,8 @@ MOST_WORDS = 16_000
 #: The maximum length of a word, and the maximum number of terms in a query.
 _MOST_LETTERS = 64
 _MOST_TERMS = 16
-#: A word of a query with at least this many letters also finds longer words. A single letter begins too many words.
-SHORTEST_BEGINNING = 2
+#: A word of a query with at least this many letters also finds longer words. Shorter ones begin too many words.
+SHORTEST_BEGINNING = 3
 #: The first character of the words of names. No word of a text begins with it.
 NAME = "@"
 

@@ -317,7 +317,7 @@ def test_what_each_database_says_in_its_own_words_is_a_short_list() -> None:
     }
     index = {
         "unindexed_messages", "newest_unindexed", "indexed_message", "indexed_messages_of_summary", "add_message_words",
-        "clear_message_index", "find_messages", "rank_messages",
+        "clear_message_index", "common_words", "find_messages", "rank_messages",
     }  # fmt: skip
     merging = {"message_at_position", "remove_message_words", "merge_message_index", "count_changes"}
     marks = {"add_commit_mark", "commit_mark", "prune_commit_marks"}

@@ -322,7 +322,7 @@ async def test_messages_are_found_on_both_databases(either_app: AppHarness) -> N
     assert await search("ostrichX1", principal_id=None, limit=50) == []
     assert await search("%", principal_id=None, limit=50) == []
 
-    own = await search("os", principal_id=asked.message.principal_id, limit=50)
+    own = await search("ost", principal_id=asked.message.principal_id, limit=50)
     assert {message.role for message in own} == {Role.USER, Role.ASSISTANT}
     assert "I saw no ostrich" not in {message.content for message in own}
 

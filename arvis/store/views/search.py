@@ -13,6 +13,9 @@ from arvis.store.repositories.message_index import indexed_before
 from arvis.store.repositories.messages import message_of
 from arvis.store.sql.session import Row, Snapshot, Snapshots
 
+#: On SQLite, a word that more messages contain finds only itself, not longer words: the index would have to join the lists
+#: of all words that it begins before the first message is found.
+_COMMON = 5_000
 #: The maximum number of messages that are newer than the index and are searched without it.
 MOST_UNINDEXED = 2_000
 #: The number of matching messages among which the best are chosen. A common word has more; the newest ones count.
@@ -44,6 +47,7 @@ class SqlMessageSearch:
         if not search.terms:
             return []
         async with self._snapshots.snapshot() as snapshot:
+            search = await _without_common_beginnings(snapshot, search)
             found = await _best(snapshot, search, limit)
             if not found and len(search.terms) > 1:
                 found = await _best(snapshot, replace(search, any_term=True), limit)
@@ -69,6 +73,7 @@ async def matching_messages(
     older messages are found. The search ends after the last of `steps`, the lengths of the lists."""
     if not search.terms:
         return
+    search = await _without_common_beginnings(snapshot, search)
     words = snapshot.full_text.query(search)
     newest: Sequence[Row] = await _unindexed(snapshot, search, before)
     for step in steps or _STEPS:
@@ -97,6 +102,20 @@ async def conversations_with(snapshot: Snapshot, text: str, principal_id: str | 
         rows = await snapshot.rows("conversations_of_messages", ids=ids, principal_id=principal_id)
         return [row["id"] for row in rows]
     return []
+
+
+async def _without_common_beginnings(snapshot: Snapshot, search: Search) -> Search:
+    """Return the search, in which a word that many messages contain finds no longer words."""
+    terms = []
+    for term in search.terms:
+        exact = replace(term, begins=False)
+        if term.begins and len(term.words) == 1:
+            words = snapshot.full_text.query(Search((exact,)))
+            common = await snapshot.rows("common_words", words=words, most=_COMMON)
+            terms.append(exact if common else term)
+        else:
+            terms.append(term)
+    return replace(search, terms=tuple(terms))
 
 
 def _newest_first(row: Row) -> tuple[int, str]:

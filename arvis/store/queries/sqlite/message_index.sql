@@ -68,6 +68,10 @@ SELECT picked.rowid AS number, messages.id, messages.conversation_id FROM (
 JOIN messages ON messages.rowid = picked.rowid
 ORDER BY picked.rowid DESC;
 
+-- name: common_words
+-- A row if more messages than `most` have these words.
+SELECT 1 AS common FROM message_index WHERE message_index MATCH :words LIMIT 1 OFFSET :most;
+
 -- name: rank_messages
 -- Of the newest messages with these words, those that fit best are first. `candidates` limits the time for common words.
 SELECT messages.id FROM (
