@@ -55,6 +55,7 @@ COLD = {
     "list_talks": "a page of the dashboard, on the reading side",
     "own_talks": "a page of the dashboard, on the reading side",
     "search_talks": "a search of the dashboard, on the reading side",
+    "search_own_talks": "a search of the dashboard, on the reading side",
     "agents_with_text": "a search of the dashboard, on the reading side; a row for each agent",
     "jobs_behind": "jobs after a limit, counted to a bound",
     "live_jobs": "counted to a bound; two partial indexes of live jobs",

@@ -120,8 +120,7 @@ LEFT JOIN agents ON agents.id = page.agent_id
 ORDER BY page.last_message_at DESC, page.id DESC;
 
 -- name: own_talks
--- The conversations of one user of the dashboard: those in the user's own channels in which the user wrote. A search finds
--- those whose agent has the text in its name, and those in `ids`, in which the user may see a matching message.
+-- The conversations of one user of the dashboard: those in the user's own channels in which the user wrote.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
@@ -144,15 +143,56 @@ FROM (
             SELECT 1 FROM messages
             WHERE messages.conversation_id = conversations.id AND messages.principal_id = :principal_id
         )
-        AND (
-            CAST(:pattern AS TEXT) IS NULL
-            OR agent_id IN (
-                SELECT id FROM agents WHERE lower(slug) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
-                    OR lower(name) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
-            )
-            OR id IN (SELECT listed.value FROM json_each(:ids) AS listed)
-        )
     ORDER BY last_message_at DESC, id DESC LIMIT :limit
+) AS page
+LEFT JOIN agents ON agents.id = page.agent_id
+ORDER BY page.last_message_at DESC, page.id DESC;
+
+-- name: search_own_talks
+-- As `search_talks`, for one user of the dashboard. The messages in `ids` are those that the user may see.
+SELECT page.*, agents.slug,
+    (SELECT substr(messages.content, 1, 200) FROM messages
+        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
+        ORDER BY messages.id LIMIT 1) AS title,
+    (SELECT substr(messages.content, 1, 200) FROM messages
+        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
+        ORDER BY messages.id DESC LIMIT 1) AS preview,
+    CAST(1 AS BIGINT) AS people
+FROM (
+    SELECT matching.* FROM (
+        SELECT listed.value AS id FROM json_each(:ids) AS listed
+        UNION
+        SELECT named.id FROM (
+            SELECT id FROM conversations
+            WHERE CAST(:any_agent AS INTEGER) = 1
+                AND (last_message_at, id) < (CAST(:at AS BIGINT), CAST(:before AS TEXT))
+                AND agent_id IN (SELECT value FROM json_each(:agents) AS listed_agents)
+                AND conversations.platform = 'web' AND conversations.connector = 'web'
+                AND (conversations.thread = :user_id OR conversations.channel = 'web-' || :user_id OR conversations.channel = 'cli-' || :user_id
+                    OR substr(conversations.channel, 1, length(:user_id) + 5) IN ('web-' || :user_id || '-', 'cli-' || :user_id || '-'))
+                AND EXISTS (
+                    SELECT 1 FROM messages WHERE messages.conversation_id = conversations.id AND messages.principal_id = :principal_id
+                )
+                AND (CAST(:agent_id AS TEXT) IS NULL OR conversations.agent_id = :agent_id)
+                AND (CAST(:platform AS TEXT) IS NULL OR conversations.platform = :platform)
+                AND (CAST(:channel AS TEXT) IS NULL OR conversations.channel = :channel)
+                AND (CAST(:thread AS TEXT) IS NULL OR conversations.thread = :thread)
+            ORDER BY last_message_at DESC, id DESC LIMIT :limit
+        ) AS named
+    ) AS chosen
+    JOIN conversations AS matching ON matching.id = chosen.id
+    WHERE (matching.last_message_at, matching.id) < (CAST(:at AS BIGINT), CAST(:before AS TEXT))
+        AND matching.platform = 'web' AND matching.connector = 'web'
+        AND (matching.thread = :user_id OR matching.channel = 'web-' || :user_id OR matching.channel = 'cli-' || :user_id
+            OR substr(matching.channel, 1, length(:user_id) + 5) IN ('web-' || :user_id || '-', 'cli-' || :user_id || '-'))
+        AND EXISTS (
+            SELECT 1 FROM messages WHERE messages.conversation_id = matching.id AND messages.principal_id = :principal_id
+        )
+        AND (CAST(:agent_id AS TEXT) IS NULL OR matching.agent_id = :agent_id)
+        AND (CAST(:platform AS TEXT) IS NULL OR matching.platform = :platform)
+        AND (CAST(:channel AS TEXT) IS NULL OR matching.channel = :channel)
+        AND (CAST(:thread AS TEXT) IS NULL OR matching.thread = :thread)
+    ORDER BY matching.last_message_at DESC, matching.id DESC LIMIT :limit
 ) AS page
 LEFT JOIN agents ON agents.id = page.agent_id
 ORDER BY page.last_message_at DESC, page.id DESC;

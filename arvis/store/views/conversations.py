@@ -66,6 +66,13 @@ _CURSOR = re.compile(r"(\d{1,15})-([0-9A-Za-z]{1,64})", re.ASCII)
 _NEVER = 2**53
 #: The maximum number of characters of a title or a preview.
 _LINE = 100
+#: The query for a list of conversations, by whether it shows those of one person only, and whether it is a search.
+_LISTS = {
+    (False, False): "list_talks",
+    (False, True): "search_talks",
+    (True, False): "own_talks",
+    (True, True): "search_own_talks",
+}
 #: These statuses of messages are not stored: they are derived from the job. The value is the status of the job.
 _OF_JOBS = {MessageStatus.QUEUED: "pending", MessageStatus.RUNNING: "running"}
 
@@ -83,19 +90,10 @@ class SqlConversationInsights:
             bounds = {"at": at, "before": before, "limit": limit + 1}
             common: dict[str, Any] = {**bounds, "agent_id": await id_of_agent(snapshot, which.agent)}
             own, text = which.own, which.text
-            pattern = None if text is None else pattern_of(text)
-            ids = json.dumps(
-                [] if text is None else await conversations_with(snapshot, text, own.principal_id if own else None)
-            )
-            if own is not None:
-                whose = {"principal_id": own.principal_id, "user_id": own.user_id}
-                rows = await snapshot.rows("own_talks", **common, **place, **whose, pattern=pattern, ids=ids)
-            elif text is not None:
-                agents = [row["id"] for row in await snapshot.rows("agents_with_text", pattern=pattern)]
-                named = {"agents": json.dumps(agents), "any_agent": int(bool(agents))}
-                rows = await snapshot.rows("search_talks", **common, **place, **named, ids=ids)
-            else:
-                rows = await snapshot.rows("list_talks", **common, **place)
+            whose = {} if own is None else {"principal_id": own.principal_id, "user_id": own.user_id}
+            named = {} if text is None else await _named_by(snapshot, text, own)
+            query = _LISTS[own is not None, text is not None]
+            rows = await snapshot.rows(query, **common, **place, **whose, **named)
         shown = [_talk_of(row) for row in rows[:limit]]
         return Page(shown, f"{shown[-1].last_message_at}-{shown[-1].id}" if len(rows) > limit else None)
 
@@ -162,6 +160,14 @@ def pattern_of(text: str) -> str:
     """Return a pattern for `LIKE … ESCAPE '!'` that matches every text that contains `text`."""
     escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{escaped}%"
+
+
+async def _named_by(snapshot: Snapshot, text: str, own: Person | None) -> dict[str, Any]:
+    """Return the parameters of a search for conversations: those with a matching message, and the agents with the text in
+    their names."""
+    agents = [row["id"] for row in await snapshot.rows("agents_with_text", pattern=pattern_of(text))]
+    ids = await conversations_with(snapshot, text, own.principal_id if own else None)
+    return {"agents": json.dumps(agents), "any_agent": int(bool(agents)), "ids": json.dumps(ids)}
 
 
 async def _asked_with(
