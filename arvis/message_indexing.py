@@ -41,26 +41,27 @@ class MessageIndexer:
     async def run(self, holding: Holding) -> None:
         """Index new messages until cancelled."""
         # Only processes that share a database can commit a message after messages with higher ids.
-        from_start, checked = self._store.shared, False
+        since, checked = "" if self._store.shared else None, False
         while True:
             try:
                 checked = checked or await self._store.write(start_again, holding)
-                await self.catch_up(holding, from_start=from_start)
-                from_start = False
+                await self.catch_up(holding, since)
+                since = None
                 await self.purge(holding)
             except StoreError as error:
                 log.warning("indexing_failed", error=error.what, why=error.why)
             await self._clock.sleep(LOOK_SECONDS)
 
-    async def catch_up(self, holding: Holding, *, from_start: bool = False) -> None:
-        """Add all messages that are not in the index, in batches."""
+    async def catch_up(self, holding: Holding, since: str | None = None) -> None:
+        """Add all messages that are not in the index, in batches. With `since`, look at all messages with higher ids."""
         while True:
-            texts = await self._store.read(unindexed, from_start=from_start)
+            texts = await self._store.read(unindexed, since)
             if not texts:
                 return
             words = await asyncio.to_thread(split, texts)
             begun = time.perf_counter()
-            await self._store.write(advance, holding, words, from_start=from_start)
+            last = await self._store.write(advance, holding, words, since)
+            since = since if since is None else last or since
             await self._clock.sleep(max(REST_SECONDS, time.perf_counter() - begun))
 
     async def purge(self, holding: Holding) -> None:
@@ -90,14 +91,14 @@ def start_again(tx: Transaction, holding: Holding) -> bool:
     return True
 
 
-def unindexed(tx: Transaction, *, from_start: bool) -> Sequence[str]:
-    return tx.message_index.unindexed(from_start=from_start)
+def unindexed(tx: Transaction, since: str | None = None) -> Sequence[str]:
+    return tx.message_index.unindexed(since)
 
 
-def advance(tx: Transaction, holding: Holding, words: Mapping[str, Sequence[str]], *, from_start: bool) -> None:
-    """Add one batch of messages to the index."""
+def advance(tx: Transaction, holding: Holding, words: Mapping[str, Sequence[str]], since: str | None) -> str | None:
+    """Add one batch of messages to the index. Return the id of the last one."""
     holding.check(tx)
-    tx.message_index.advance(words, from_start=from_start)
+    return tx.message_index.advance(words, since)
 
 
 def unpurged(tx: Transaction) -> int | None:

@@ -66,7 +66,9 @@ class Place:
 
     def active(self, name: str | None) -> Agent | None:
         """Return the active agent with this slug or id, or None."""
-        return next((agent for agent in self.agents if name in {agent.slug, agent.id} and agent.active), None)
+        if name is None:
+            return None
+        return next((agent for agent in self.agents if name in (agent.slug, agent.id) and agent.active), None)
 
     @property
     def conductor(self) -> Agent | None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from bench import (
     draining,
     enqueuing,
+    growth,
     minding,
     opening,
     platforms,
@@ -50,6 +51,7 @@ ROWS: dict[str, Row] = {
     "schedules": scheduling.schedules,
     "prompt": talking.prompt,
     "prompt_cost": minding.prompt_cost,
+    "growth": growth.growth,
     "dashboard": watching.dashboard,
     "page": opening.page,
     "size": resting.size,

@@ -16,11 +16,12 @@ from arvis.domain.platforms import Incident
 from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Taint
 from arvis.domain.workflows import RESULTS
+from arvis.extensions import risky_tools
 from arvis.memory import Recall, recall
 from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
-from arvis.prompt import Overheard
-from arvis.tasks.access import asker_of, caller_limits, may_reach, spender_of, taint_of_authors
+from arvis.prompt import MOST_OTHERS, Overheard
+from arvis.tasks.access import Asker, asker_of, caller_limits, may_reach, spender_of, taint_of_authors
 from arvis.tasks.state import RunTask, WorkState
 from arvis.tasks.task import history_of, is_run, messages_of
 
@@ -65,8 +66,8 @@ class TurnContext(TurnMessages):
     incidents: list[Incident]
     #: True if no message of a chat began this work.
     run: bool = False
-    #: The ids of the agents to which this agent may pass work for the person (`may_reach`).
-    reachable: frozenset[str] = frozenset()
+    #: The agents that the prompt offers for tasks, in the order of their slugs.
+    others: Sequence[Agent] = ()
 
     @property
     def size(self) -> Size | None:
@@ -161,7 +162,6 @@ def load_turn_context(
         run and not tx.messages.recent(conversation.id, execution.principal_id or "", 1)
     )
     scopes = scopes_for(tx, execution, conversation.address, newest.principal_id)
-    agents, asker = tx.agents.all(), asker_of(tx, execution, agent)
     return TurnContext(
         agent=agent,
         current=asked.current,
@@ -169,7 +169,7 @@ def load_turn_context(
         history=history,
         summaries=[] if alone else tx.compactions.summaries(conversation.id, SUMMARIES),
         recall=recall(tx, agent.id, scopes, words, now, among_others=among_others, asker=newest.principal_id),
-        agents=agents,
+        agents=tx.agents.all(),
         bindings=tx.agents.bindings() if agent.is_conductor else [],
         rests=tx.cooldowns.all(),
         calibrations=tx.calibrations.all(),
@@ -178,8 +178,36 @@ def load_turn_context(
         observed=read_along,
         incidents=[] if alone else tx.incidents.unreported(conversation.id, INCIDENTS),
         run=run,
-        reachable=frozenset(each.id for each in agents if may_reach(tx, each, asker)),
+        others=() if agent.is_conductor else _others(tx, agent, asker_of(tx, execution, agent)),
     )
+
+
+#: The number of pages of `MOST_OTHERS` agents that are examined for a prompt.
+_PAGES = 10
+
+
+def _others(tx: Transaction, agent: Agent, asker: Asker) -> list[Agent]:
+    """Return the first agents, by slug, to which this agent can give a task for the person: those that `may_reach` allows,
+    and those without an `allow_users` list that have no risky tool which this agent lacks. Only the first agents are
+    examined, so that the time does not grow with their number."""
+    found: list[Agent] = []
+    after = ""
+    for _ in range(_PAGES):
+        page = tx.agents.active_after(after, MOST_OTHERS)
+        found += [
+            other
+            for other in page
+            if not other.is_conductor
+            and other.id != agent.id
+            and (
+                (other.allow_users is None and risky_tools(other.tools).issubset(agent.tools))
+                or may_reach(tx, other, asker)
+            )
+        ]
+        if len(page) < MOST_OTHERS or len(found) >= MOST_OTHERS:
+            break
+        after = page[-1].slug
+    return found[:MOST_OTHERS]
 
 
 def scopes_for(tx: Transaction, execution: Execution, place: Address, principal_id: str | None) -> tuple[str, ...]:

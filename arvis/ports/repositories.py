@@ -95,15 +95,15 @@ class MessageIndex(Protocol):
     """The search index, which follows the table of messages. Changed texts are changed in the index by the repositories
     that change them."""
 
-    def unindexed(self, *, from_start: bool = False) -> Sequence[str]:
-        """Return the texts of the messages that `advance` will add next; none if the index is complete. With
-        `from_start`, look at all messages instead of those after the last one that was added. On a database that
-        several processes use, a message may be committed after messages with higher ids were added."""
+    def unindexed(self, since: str | None = None) -> Sequence[str]:
+        """Return the texts of the messages that `advance` will add next; none if the index is complete. With `since`, look
+        at all messages with higher ids instead of those after the last one that was added. On a database that several
+        processes use, a message may be committed after messages with higher ids were added."""
         ...
 
-    def advance(self, words: Mapping[str, Sequence[str]], *, from_start: bool = False) -> int:
-        """Add the next messages, and return their number. `words` are the words of some texts
-        (`domain.search.message_words`); those of other texts are computed."""
+    def advance(self, words: Mapping[str, Sequence[str]], since: str | None = None) -> str | None:
+        """Add the next messages, and return the id of the last one (None if the index is complete). `words` are the words
+        of some texts (`domain.search.message_words`); those of other texts are computed."""
         ...
 
     def is_outdated(self) -> bool:
@@ -162,6 +162,10 @@ class Agents(Protocol):
 
     def all(self) -> Sequence[Agent]:
         """Return all agents that are not archived, in the order of their creation."""
+        ...
+
+    def active_after(self, slug: str, limit: int) -> Sequence[Agent]:
+        """Return the first active agents with higher slugs than this one, in the order of their slugs."""
         ...
 
     def add(self, agent: Agent, now: int) -> None: ...

@@ -33,7 +33,7 @@ from arvis.ports.store import Transaction
 CONFIGURATION = "configuration"
 
 #: The maximum number of agents. It is limited because routing reads all agents for each message.
-MOST_AGENTS = 500
+MOST_AGENTS = 10_000
 
 _TEXTS = frozenset({"slug", "name", "role", "description", "prompt", "graph", "completion"})
 _OPTIONAL_TEXTS = frozenset({"model", "timezone", "on_new_message"})

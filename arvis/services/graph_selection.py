@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
 from typing import Any
 
 from arvis.domain.agents import Agent, graph_named
@@ -105,13 +106,32 @@ def _own_kind(address: Address) -> str:
 def _fits(trigger: Trigger, address: Address, text: str | None) -> bool:
     if trigger.platform not in {"", address.platform} or trigger.channel not in {"", address.channel}:
         return False
-    words = [word.strip() for word in trigger.words.split(",") if word.strip()]
-    return text is None or not words or any(_has(text, word) for word in words)
+    words = _words_of(trigger.words)
+    return text is None or not words or any(word.is_in(text) for word in words)
 
 
-def _has(text: str, word: str) -> bool:
-    """Return whether the text contains the word as a whole word. Case is ignored."""
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of a trigger. It is found as a whole word, and case is ignored."""
+
+    #: The word in lower case if it is ASCII. A text of ASCII without it is not searched further.
+    plain: str | None
+    pattern: re.Pattern[str]
+
+    def is_in(self, text: str) -> bool:
+        if self.plain is not None and text.isascii() and self.plain not in text.lower():
+            return False
+        return self.pattern.search(text) is not None
+
+
+@lru_cache(4_096)
+def _words_of(words: str) -> tuple[_Word, ...]:
+    """Return the words of a trigger. They are kept, because every message is compared with all triggers."""
+    return tuple(
+        _Word(word.lower() if word.isascii() else None, re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE))
+        for word in (each.strip() for each in words.split(","))
+        if word
+    )
 
 
 def _choices(

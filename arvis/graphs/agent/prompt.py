@@ -15,7 +15,6 @@ from arvis.domain.messages import Role
 from arvis.domain.money import Spender
 from arvis.domain.runs import Turn
 from arvis.domain.tools import ToolSpec
-from arvis.extensions import risky_tools
 from arvis.graphs.agent.completion import EXPLICIT
 from arvis.graphs.agent.steering import way_of
 from arvis.graphs.context import TurnContext
@@ -167,7 +166,7 @@ class PromptBuilder:
 
     def prompt(self, turn: TurnContext, brought: PromptInputs, limits: CallLimits) -> Prompt:
         agent, estimator = turn.agent, estimator_of(limits.calibration)
-        rules = conductor_rules(turn.agents, turn.bindings) if agent.is_conductor else plain_rules(_others(turn))
+        rules = conductor_rules(turn.agents, turn.bindings) if agent.is_conductor else plain_rules(turn.others)
         message = "\n".join(each.content for each in turn.current)
         earlier = [each.content for each in turn.history if each.role is Role.USER][-_EARLIER:]
         prompt = compose(
@@ -195,15 +194,3 @@ class PromptBuilder:
             )
         )
         return replace(prompt, taint=prompt.taint | turn.taint)
-
-
-def _others(turn: TurnContext) -> list[Agent]:
-    """Return the agents to which this agent can give a task: the agents in `reachable`, and the agents without an
-    `allow_users` list that have no risky tool which this agent lacks."""
-    others = [agent for agent in turn.agents if agent.active and not agent.is_conductor and agent.id != turn.agent.id]
-    return [
-        agent
-        for agent in others
-        if agent.id in turn.reachable
-        or (agent.allow_users is None and risky_tools(agent.tools).issubset(turn.agent.tools))
-    ]

@@ -7,6 +7,9 @@ SELECT * FROM agents WHERE slug = :slug;
 -- name: all_agents
 SELECT * FROM agents WHERE status <> 'archived' ORDER BY id;
 
+-- name: active_agents_after
+SELECT * FROM agents WHERE status = 'active' AND slug > :after ORDER BY slug LIMIT :limit;
+
 -- name: archived_agents
 SELECT * FROM agents WHERE status = 'archived' ORDER BY id;
 

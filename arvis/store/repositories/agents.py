@@ -139,6 +139,9 @@ class SqlAgents:
     def all(self) -> Sequence[Agent]:
         return self._session.held("all_agents", _AGENTS)
 
+    def active_after(self, slug: str, limit: int) -> Sequence[Agent]:
+        return self._session.held("active_agents_after", _AGENTS, after=slug, limit=limit)
+
     def add(self, agent: Agent, now: int) -> None:
         self._session.execute("add_agent", **_columns_of(agent), now=now)
 

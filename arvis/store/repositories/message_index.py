@@ -29,12 +29,12 @@ class SqlMessageIndex:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def unindexed(self, *, from_start: bool = False) -> Sequence[str]:
-        return [row["content"] for row in self._next(self._state(), from_start=from_start)]
+    def unindexed(self, since: str | None = None) -> Sequence[str]:
+        return [row["content"] for row in self._next(self._state(), since)]
 
-    def advance(self, words: Mapping[str, Sequence[str]], *, from_start: bool = False) -> int:
+    def advance(self, words: Mapping[str, Sequence[str]], since: str | None = None) -> str | None:
         state = self._state()
-        rows = self._next(state, from_start=from_start)
+        rows = self._next(state, since)
         for row in rows:
             self._session.execute("add_message_words", **self._document(row, words.get(row["content"])))
         if rows:
@@ -42,7 +42,7 @@ class SqlMessageIndex:
             self._move(max(state["position"], rows[-1]["number"]), last)
             if not self._session.locks_rows:
                 self._session.execute("merge_message_index", pages=_PAGES)
-        return len(rows)
+        return rows[-1]["id"] if rows else None
 
     def is_outdated(self) -> bool:
         state = self._state()
@@ -97,8 +97,8 @@ class SqlMessageIndex:
     def _move(self, position: int, message_id: str) -> None:
         self._session.execute("move_message_index", rules=RULES, position=position, message_id=message_id)
 
-    def _next(self, state: Row, *, from_start: bool) -> Sequence[Row]:
-        after = "" if from_start else indexed_before(state["message_id"])
+    def _next(self, state: Row, since: str | None) -> Sequence[Row]:
+        after = indexed_before(state["message_id"]) if since is None else since
         rows = self._session.rows("unindexed_messages", position=state["position"], after=after, limit=_MESSAGES)
         taken, characters = 0, 0
         while taken < len(rows) and characters < _CHARACTERS:

@@ -34,7 +34,7 @@ TABLES = frozenset(
 )
 #: The maximum number of rows in all results together; a result without rows counts as one. The oldest result is
 #: dropped first, and a result with more rows is not held.
-MOST_ROWS = 20_000
+MOST_ROWS = 50_000
 #: The answer of `get` if there is no valid result.
 MISSING = object()
 

@@ -1,11 +1,14 @@
 -- The search index of messages, a table with a GIN index. Messages have no numbers here, so `number` is 0.
 
 -- name: unindexed_messages
+-- Both tables have the lower bound, because otherwise PostgreSQL reads the whole index for each batch.
 SELECT 0 AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name, messages.channel,
     messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
 FROM messages
 LEFT JOIN messages AS asked ON asked.id = messages.reply_to
-WHERE messages.id > :after AND NOT EXISTS (SELECT 1 FROM message_index WHERE message_index.message_id = messages.id)
+WHERE messages.id > :after AND NOT EXISTS (
+    SELECT 1 FROM message_index WHERE message_index.message_id = messages.id AND message_index.message_id > :after
+)
 ORDER BY messages.id LIMIT :limit;
 
 -- name: newest_unindexed
@@ -14,7 +17,9 @@ SELECT 0 AS number, messages.id, substr(messages.content, 1, 100000) AS content,
 FROM messages
 LEFT JOIN messages AS asked ON asked.id = messages.reply_to
 WHERE messages.id > :after AND (CAST(:before AS TEXT) IS NULL OR messages.id < :before)
-    AND NOT EXISTS (SELECT 1 FROM message_index WHERE message_index.message_id = messages.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM message_index WHERE message_index.message_id = messages.id AND message_index.message_id > :after
+    )
 ORDER BY messages.id DESC LIMIT :limit;
 
 -- name: indexed_message
