@@ -16,12 +16,11 @@ from arvis.domain.platforms import Incident
 from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Taint
 from arvis.domain.workflows import RESULTS
-from arvis.extensions import risky_tools
 from arvis.memory import Recall, recall
 from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
 from arvis.prompt import MOST_OTHERS, Overheard
-from arvis.tasks.access import Asker, asker_of, caller_limits, may_reach, spender_of, taint_of_authors
+from arvis.tasks.access import Asker, asker_of, caller_limits, may_be_offered, spender_of, taint_of_authors
 from arvis.tasks.state import RunTask, WorkState
 from arvis.tasks.task import history_of, is_run, messages_of
 
@@ -187,23 +186,13 @@ _PAGES = 10
 
 
 def _others(tx: Transaction, agent: Agent, asker: Asker) -> list[Agent]:
-    """Return the first agents, by slug, to which this agent can give a task for the person: those that `may_reach` allows,
-    and those without an `allow_users` list that have no risky tool which this agent lacks. Only the first agents are
+    """Return the first agents, by slug, to which this agent can give a task for the person. Only the first agents are
     examined, so that the time does not grow with their number."""
     found: list[Agent] = []
     after = ""
     for _ in range(_PAGES):
         page = tx.agents.active_after(after, MOST_OTHERS)
-        found += [
-            other
-            for other in page
-            if not other.is_conductor
-            and other.id != agent.id
-            and (
-                (other.allow_users is None and risky_tools(other.tools).issubset(agent.tools))
-                or may_reach(tx, other, asker)
-            )
-        ]
+        found += [other for other in page if other.id != agent.id and may_be_offered(tx, other, agent, asker)]
         if len(page) < MOST_OTHERS or len(found) >= MOST_OTHERS:
             break
         after = page[-1].slug

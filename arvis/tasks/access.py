@@ -174,6 +174,15 @@ def may_reach(tx: Transaction, target: Agent, asker: Asker) -> bool:
     return asker.agent is not None and _is_no_stronger(target, asker.agent)
 
 
+def may_be_offered(tx: Transaction, target: Agent, agent: Agent, asker: Asker) -> bool:
+    """Return True if a prompt of `agent` offers `target` for tasks: if `may_reach` allows it, or if `target` has no
+    `allow_users` list and no risky tool that `agent` lacks."""
+    if target.is_conductor:
+        return False
+    harmless = target.allow_users is None and risky_tools(target.tools).issubset(agent.tools)
+    return harmless or may_reach(tx, target, asker)
+
+
 def _against(target: Agent, person: Principal | None, *, paired_there: bool) -> str | None:
     role = person.role if person is not None else None
     if role is PrincipalRole.OWNER:

@@ -95,5 +95,4 @@ def test_the_decision_is_made_in_one_place() -> None:
         "llm/budgets.py",  # a listed user is not an unknown person for the budget
         "domain/agents.py",  # the shape of the value
         "store/repositories/agents.py", "web/api/agents.py",  # stored and displayed
-        "graphs/agent/prompt.py",  # the agents that a prompt names
     }  # fmt: skip
