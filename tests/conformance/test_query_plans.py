@@ -148,7 +148,7 @@ SMALL_SORTS = {
     "weakest_facts": "the facts of one scope, which are bounded",
     "recent_messages": "the newest 60 messages of one conversation",
     "find_messages": "at most 5,000 ids that the index has found",
-    "rank_messages": "the newest 1,000 messages that the index has found",
+    "rank_messages": "the newest 250 messages that the index has found",
     "conversations_of_messages": "the conversations of at most 5,000 messages that the index has found",
     "search_facts": "the facts of a few scopes that hold one of the words",
     "work_now": "running jobs, at most one for each slot, with their positions and effects",

@@ -19,7 +19,7 @@ _COMMON = 5_000
 #: The maximum number of messages that are newer than the index and are searched without it.
 MOST_UNINDEXED = 2_000
 #: The number of matching messages among which the best are chosen. A common word has more; the newest ones count.
-_CANDIDATES = 1_000
+_CANDIDATES = 250
 #: The numbers of matching messages that a list examines one after the other until its page is full.
 _STEPS = (200, 800, 4_000)
 #: The number of matching messages whose conversations are found.

@@ -100,16 +100,19 @@ SELECT messages.id FROM (
     UNION ALL
     (
         WITH matching AS MATERIALIZED (
-            SELECT message_index.message_id, message_index.words FROM message_index
+            SELECT message_index.message_id FROM message_index
             WHERE message_index.words @@ CAST(:words AS tsquery)
-        )
-        SELECT matching.message_id, matching.words FROM matching
+        ), older AS MATERIALIZED (
+        SELECT matching.message_id FROM matching
         WHERE matching.message_id < (
             SELECT COALESCE(min(first.message_id), '') FROM (
                 SELECT message_index.message_id FROM message_index ORDER BY message_index.message_id DESC LIMIT 10000
             ) AS first
         )
         ORDER BY matching.message_id DESC LIMIT :candidates
+        )
+        SELECT older.message_id, message_index.words FROM older
+        JOIN message_index ON message_index.message_id = older.message_id
     )
     LIMIT :candidates
 ) AS picked
