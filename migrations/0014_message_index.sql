@@ -1,4 +1,4 @@
--- The search index of messages (docs/adr/0060). The source of truth is `messages`: a role of the daemon indexes new
+-- The search index of messages (docs/adr/0061). The source of truth is `messages`: a role of the daemon indexes new
 -- messages in the background, so an existing database is indexed after the start.
 
 -- On SQLite the index holds no texts. `rowid` is that of the message, and the words are computed again to delete a row. Small

@@ -1,5 +1,5 @@
 """The words by which messages are found, and queries for them. The words are computed here, so that SQLite and PostgreSQL
-find the same messages, in every script (docs/adr/0060).
+find the same messages, in every script (docs/adr/0061).
 
 Case, width, accents, vowel points and invisible characters are ignored. In scripts without spaces between words, each
 pair of adjacent characters is a word, and so is the last character of such a text. So a query for one character finds
