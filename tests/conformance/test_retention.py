@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.domain.executions import ExecutionStatus, Wait, WaitKind
+from arvis.domain.executions import Cursor, ExecutionStatus, Wait, WaitKind
 from arvis.domain.memory import Category, FactStatus, NewFact
 from arvis.domain.messages import DeliveryState, Role
 from arvis.domain.runs import ModelCall
@@ -47,6 +47,7 @@ def clock() -> SteppedClock:
 
 def begin(tx: Transaction, status: ExecutionStatus, now: int) -> str:
     execution = lifecycle.begin(tx, tx.new_id(), "agent", {}, lane="lane", priority=5, principal_id=None, now=now)
+    tx.executions.put_cursor(Cursor.start(execution.id))
     tx.executions.set_status(execution.id, status, None, now)
     tx.timeline.note([execution.id], "retried", {}, now)
     return execution.id
