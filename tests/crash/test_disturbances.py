@@ -22,9 +22,9 @@ from tests.unsteady_postgres import unsteady_postgres
 
 #: Pauses after a crash, a tenth of the daemon's own, with which the prompt would take 36 seconds.
 SHORT_PAUSES = Edit(
-    "arvis/store/queries/jobs.sql",
-    old="CASE crashes WHEN 1 THEN 1000 WHEN 2 THEN 5000 WHEN 3 THEN 30000 ELSE 0 END",
-    new="CASE crashes WHEN 1 THEN 100 WHEN 2 THEN 500 WHEN 3 THEN 3000 ELSE 0 END",
+    "arvis/store/repositories/jobs.py",
+    old="delay_2=1000 * second,\n            delay_3=1000 * third,\n            delay_4=1000 * fourth,",
+    new="delay_2=100 * second,\n            delay_3=100 * third,\n            delay_4=100 * fourth,",
 )
 
 
