@@ -175,7 +175,7 @@ async def test_a_run_is_cancelled_and_begun_again(dashboard: Page, daemon: Daemo
     await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel", exact=True).last.click()
     await expect(dashboard.get_by_text("It was cancelled.")).to_be_visible()
     assert (await daemon.api("GET", f"/api/runs/{run}"))["status"] == "cancelled"
-    await dashboard.get_by_role("button", name="Rerun").click()
+    await dashboard.get_by_role("button", name="Rerun", exact=True).click()
     await expect(dashboard.get_by_text("It waits for a person's answer in the step Boss.")).to_be_visible()
     again = await daemon.api("GET", f"/api/runs/{dashboard.url.rpartition('/')[2]}")
     assert (again["rerunOf"], again["id"] != run) == (run, True)
