@@ -10,6 +10,7 @@ import shlex
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,14 +59,15 @@ def a_service(folder: Path, *, system: bool = True, strict: bool = False, user: 
 def analysed(folder: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     file = folder / "arvis.service"
     file.write_text(text)
-    (folder / "runtime").mkdir(mode=0o700, exist_ok=True)
-    return subprocess.run(
-        ["systemd-analyze", *arguments, str(file)],
-        env={**os.environ, "XDG_RUNTIME_DIR": str(folder / "runtime")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    # systemd creates sockets in this folder, and their paths may have at most 107 bytes.
+    with tempfile.TemporaryDirectory(prefix="arvis-") as runtime:
+        return subprocess.run(
+            ["systemd-analyze", *arguments, str(file)],
+            env={**os.environ, "XDG_RUNTIME_DIR": runtime},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -95,8 +95,9 @@ def add_message(
     database.execute(
         "INSERT INTO messages (id, conversation_id, role, content, tokens, status, platform, connector, channel,"
         " thread, user_name, agent_id, position, turn, superseded, created_at)"
-        " VALUES (?, ?, ?, ?, 9, 'answered', 'chat', 'main', 'harbour', '', ?, ?, ?, ?, 0, ?)",
-        (message, talk, role, content, "Ann" if role == "user" else "", agent, int(role != "user"), turn, at),
+        " VALUES (?, ?, ?, ?, 9, 'answered', 'chat', 'main',"
+        " (SELECT channel FROM conversations WHERE id = ?), '', ?, ?, ?, ?, 0, ?)",
+        (message, talk, role, content, talk, "Ann" if role == "user" else "", agent, int(role != "user"), turn, at),
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from arvis.domain.errors import Conflict, ToolError
 from arvis.domain.events import SchedulesChanged
-from arvis.domain.executions import Execution, Wait, WaitKind
+from arvis.domain.executions import Cursor, Execution, Wait, WaitKind
 from arvis.domain.jobs import JobKind
 from arvis.domain.messages import Address, MessageStatus
 from arvis.domain.schedules import MadeBy, Schedule, ScheduleKind
@@ -255,8 +255,7 @@ def begin_runs(tx: Transaction, ann: str, now: int) -> list[str]:
         begun = begin_run(tx, new, kind=JobKind.CRON, lane=source, priority=10, now=now)
         assert begun is not None
         started.append(begun)
-    (cursor,) = tx.executions.cursors(started[0].id)
-    tx.waits.add(Wait("w", started[0].id, cursor.id, WaitKind.CHILD, "", (), now, None))
+    tx.waits.add(Wait("w", started[0].id, Cursor.start(started[0].id).id, WaitKind.CHILD, "", (), now, None))
     child = replace(started[0], id="child", parent_wait="w", state=child_state(started[0].state, task))
     tx.executions.add(child)
     return [*(each.id for each in started), "child"]

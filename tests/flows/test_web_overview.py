@@ -93,8 +93,9 @@ async def test_what_runs_says_who_where_and_what(site: Site) -> None:
     assert found["counts"]["running"] == 1
 
     def use_tool(tx: Transaction) -> None:
-        (cursor,) = tx.executions.cursors(work["executionId"])
-        effect = Effect(work["executionId"], cursor.id, 1, "tool 1: web_search", EffectState.STARTED, None, started)
+        effect = Effect(
+            work["executionId"], work["executionId"], 1, "tool 1: web_search", EffectState.STARTED, None, started
+        )
         tx.executions.put_effect(effect)
 
     await site.store.write(use_tool)

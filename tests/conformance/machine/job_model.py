@@ -166,7 +166,8 @@ class JobModel:
     def _new(self, job_id: str, new: NewJob, now: int) -> ModelJob:
         lane = new.lane if new.lane is not None else f"job:{job_id}"
         run_at = now if new.run_at is None else new.run_at
-        job = ModelJob(job_id, new, lane, rank_of(new.priority, now), run_at, new.key, now, told_to_wait=run_at > now)
+        rank = rank_of(new.priority, now) + new.behind
+        job = ModelJob(job_id, new, lane, rank, run_at, new.key, now, told_to_wait=run_at > now)
         self.jobs[job_id] = job
         return job
 
