@@ -1,3 +1,3 @@
 """Arvis brings AI agents to the places where people already talk, and never loses a message."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
