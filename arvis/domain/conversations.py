@@ -16,8 +16,6 @@ class Conversation:
     id: str
     agent_id: str
     address: Address
-    #: The number of ended turns. The next turn that ends gets the number `turns + 1`.
-    turns: int
     created_at: int
     #: True if only one person and the agent write in the conversation.
     direct: bool = False

@@ -17,7 +17,7 @@ from arvis.store.open import Database
 from arvis.store.sql.reference_cache import MISSING, ReferenceCache, read_tables, written_tables
 from arvis.store.sql.session import PostgresDialect, SqliteDialect, load_queries
 from tests.conformance.databases import opened
-from tests.conformance.store.scripts import AGENT, NOW, add_agent
+from tests.conformance.store.scripts import AGENT, NOW, PLACE, add_agent
 
 REPOSITORIES = Path(__file__).parents[2] / "arvis" / "store" / "repositories"
 HELD = re.compile(r'\.held\(\s*"(\w+)"')
@@ -67,6 +67,20 @@ async def test_a_change_by_another_program_is_seen_after_the_next_write(store: S
 async def test_a_held_result_needs_no_query(store: Store) -> None:
     first = await store.read(lambda tx: tx.agents.get(AGENT.id))
     assert await store.write(lambda tx: tx.agents.get(AGENT.id)) is first
+
+
+async def test_a_turn_does_not_drop_conversations_but_other_changes_do(store: Store) -> None:
+    opened = await store.write(lambda tx: tx.conversations.open(AGENT.id, PLACE, NOW))
+    first = await store.read(lambda tx: tx.conversations.get(opened.id))
+    assert first == opened
+    await store.write(lambda tx: tx.conversations.next_turn(opened.id, NOW))
+    await store.write(lambda tx: tx.compactions.postpone(opened.id, 3))
+    assert await store.read(lambda tx: tx.conversations.get(opened.id)) is first
+    direct = await store.write(lambda tx: tx.conversations.open(AGENT.id, PLACE, NOW, direct=True))
+    assert direct == replace(opened, direct=True) == await store.read(lambda tx: tx.conversations.get(opened.id))
+    await store.write(lambda tx: tx.conversations.close(opened.id, NOW))
+    again = await store.write(lambda tx: tx.conversations.open(AGENT.id, PLACE, NOW))
+    assert again.id != opened.id
 
 
 def test_a_result_is_valid_only_if_its_tables_have_not_changed() -> None:
@@ -119,8 +133,17 @@ def test_the_tables_that_a_query_changes_are_found() -> None:
         "delete": "DELETE FROM waits WHERE id IN (SELECT id FROM agents)",
         "read": "SELECT * FROM agents",
         "other": "UPDATE jobs SET ready = 1",
+        "unheld columns": "UPDATE conversations SET turns = turns + 1, last_message_at = :now WHERE id = 1 RETURNING turns",
+        "held column too": "UPDATE conversations SET turns = 1, direct = 1",
     }
-    assert written_tables(texts) == {"insert": {"agents"}, "replace": {"kv"}, "update": {"facts"}, "delete": {"waits"}}
-    for text in (texts["update"], "SELECT * FROM jobs JOIN agents", "SELECT 1"):
+    assert written_tables(texts) == {
+        "insert": {"agents"},
+        "replace": {"kv"},
+        "update": {"facts"},
+        "delete": {"waits"},
+        "held column too": {"conversations"},
+    }
+    unheld = ("SELECT * FROM conversations", "SELECT id FROM conversations ORDER BY last_message_at")
+    for text in (texts["update"], "SELECT * FROM jobs JOIN agents", "SELECT 1", *unheld):
         with pytest.raises(ValueError, match="may not be held"):
             read_tables(text)

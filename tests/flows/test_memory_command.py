@@ -41,7 +41,7 @@ class Chat:
         self.person = person
 
     async def say(self, argument: str, *, address: Address = HALL, direct: bool = True) -> str:
-        conversation = Conversation("c1", HELPER.id, address, 0, NOW, direct)
+        conversation = Conversation("c1", HELPER.id, address, NOW, direct)
         spoken = Invocation("memory", argument, address, self.person, HELPER, conversation, "Europe/Berlin")
         return await self.store.write(memory, spoken, NOW)
 

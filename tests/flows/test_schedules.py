@@ -32,7 +32,7 @@ SCRIPT = {"type": "script", "url": "https://example.com/price", "template": "{{a
 
 
 def situation() -> ActionContext:
-    conversation = Conversation("k", "c", HERE, turns=0, created_at=NOW)
+    conversation = Conversation("k", "c", HERE, created_at=NOW)
     execution = Execution(
         "e", "agent", "1", {}, ExecutionStatus.RUNNING, None, "lane", 1, "ann", None, 0, None, NOW, NOW
     )

@@ -128,7 +128,7 @@ INSERT INTO timeline (id, message_id, at, step, data) VALUES (:id, :message_id, 
 DELETE FROM timeline WHERE id IN (SELECT id FROM timeline WHERE id < :oldest ORDER BY id LIMIT :limit);
 
 -- name: open_conversation
-SELECT * FROM conversations
+SELECT id, agent_id, platform, connector, channel, thread, created_at, direct FROM conversations
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
     AND agent_id = :agent_id AND status = 'active';
 
@@ -142,7 +142,8 @@ ORDER BY id LIMIT 100;
 SELECT agent_id, MAX(last_message_at) AS at FROM conversations GROUP BY agent_id LIMIT 1000;
 
 -- name: get_conversation
-SELECT * FROM conversations WHERE id = :id;
+SELECT id, agent_id, platform, connector, channel, thread, created_at, direct FROM conversations
+WHERE id = :id;
 
 -- name: add_conversation
 INSERT INTO conversations (

@@ -14,7 +14,7 @@ from arvis.domain.taint import taint_of, taint_text
 from arvis.ports.conversations import Calibration, Size
 from arvis.store.repositories.message_index import SqlMessageIndex
 from arvis.store.repositories.messages import address_of, past_message_of, place
-from arvis.store.sql.session import Row, Session, dump, each
+from arvis.store.sql.session import Row, Session, dump, each, first
 
 
 class SqlCalibrations:
@@ -155,10 +155,12 @@ def conversation_of(row: Row) -> Conversation:
         id=row["id"],
         agent_id=row["agent_id"],
         address=address_of(row),
-        turns=row["turns"],
         created_at=row["created_at"],
         direct=bool(row["direct"]),
     )
+
+
+_CONVERSATION = first(conversation_of)
 
 
 class SqlConversations:
@@ -168,16 +170,15 @@ class SqlConversations:
         self._session = session
 
     def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
-        row = self._session.one("open_conversation", agent_id=agent_id, **place(address))
-        if row is not None:
-            known = conversation_of(row)
+        known = self._session.held("open_conversation", _CONVERSATION, agent_id=agent_id, **place(address))
+        if known is not None:
             if direct and not known.direct:
                 # The conversation may have been opened for a message that the agent posted by itself. Such a message
                 # does not say that the chat is direct, so `direct` may be missing.
                 self._session.execute("note_direct", id=known.id)
                 return replace(known, direct=True)
             return known
-        made = Conversation(self._session.new_id(), agent_id, address, turns=0, created_at=now, direct=direct)
+        made = Conversation(self._session.new_id(), agent_id, address, created_at=now, direct=direct)
         self._session.execute(
             "add_conversation", id=made.id, agent_id=agent_id, now=now, direct=int(direct), **place(address)
         )
@@ -187,8 +188,7 @@ class SqlConversations:
         self._session.execute("close_conversation", id=conversation_id, now=now)
 
     def get(self, conversation_id: str) -> Conversation | None:
-        row = self._session.one("get_conversation", id=conversation_id)
-        return conversation_of(row) if row else None
+        return self._session.held("get_conversation", _CONVERSATION, id=conversation_id)
 
     def in_place(self, address: Address) -> list[Conversation]:
         return [conversation_of(row) for row in self._session.rows("conversations_in_place", **place(address))]

@@ -23,6 +23,7 @@ TABLES = frozenset(
         "client_channels",
         "clients",
         "compactions",
+        "conversations",
         "delivery_incidents",
         "facts",
         "kv",
@@ -32,6 +33,8 @@ TABLES = frozenset(
         "workflow_triggers",
     }
 )
+#: The columns that almost every message changes. No held result contains them, so a change of them alone does not count.
+CHANGING_COLUMNS = {"conversations": frozenset({"turns", "last_message_at", "compact_after", "plan_after"})}
 #: The maximum number of rows in all results together; a result without rows counts as one. The oldest result is
 #: dropped first, and a result with more rows is not held.
 MOST_ROWS = 50_000
@@ -39,19 +42,34 @@ MOST_ROWS = 50_000
 MISSING = object()
 
 _WRITTEN = re.compile(r"\b(?:INSERT(?:\s+OR\s+\w+)?\s+INTO|UPDATE|DELETE\s+FROM)\s+(\w+)", re.IGNORECASE)
+_UPDATED = re.compile(r"UPDATE\s+\w+\s+SET\s+(.*?)(?:\sWHERE\s|$)", re.IGNORECASE | re.DOTALL)
+_ASSIGNED = re.compile(r"(\w+)\s*=")
+#: The patterns of queries that read columns of `CHANGING_COLUMNS`.
+_CHANGING = {table: re.compile(rf"\*|\b(?:{'|'.join(names)})\b") for table, names in CHANGING_COLUMNS.items()}
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
 
 
 def written_tables(queries: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
     """Return the tables of `TABLES` that each query changes, without the queries that change none."""
-    found = {name: TABLES.intersection(_WRITTEN.findall(text)) for name, text in queries.items()}
+    found = {name: _changed_by(text) for name, text in queries.items()}
     return {name: tables for name, tables in found.items() if tables}
+
+
+def _changed_by(text: str) -> frozenset[str]:
+    changes = [(each[1], text[each.start() :]) for each in _WRITTEN.finditer(text) if each[1] in TABLES]
+    return frozenset(table for table, change in changes if not _changes_no_result(table, change))
+
+
+def _changes_no_result(table: str, change: str) -> bool:
+    updated = _UPDATED.match(change)
+    return updated is not None and CHANGING_COLUMNS.get(table, frozenset()).issuperset(_ASSIGNED.findall(updated[1]))
 
 
 def read_tables(text: str) -> frozenset[str]:
     """Return the tables that a query reads. Raise `ValueError` if its results may not be held."""
     tables = frozenset(_READ.findall(text))
-    if not tables or tables - TABLES or _WRITTEN.search(text):
+    changing = [_CHANGING[table] for table in tables & CHANGING_COLUMNS.keys()]
+    if not tables or tables - TABLES or _WRITTEN.search(text) or any(column.search(text) for column in changing):
         raise ValueError(f"the results of this query may not be held: {text}")
     return tables
 
