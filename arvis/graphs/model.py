@@ -48,7 +48,8 @@ class ModelCaller:
         trail = Trail()
 
         def record() -> None:
-            context.record(_note_cooldowns, tuple(trail.rests))
+            if trail.rests:
+                context.record(_note_cooldowns, tuple(trail.rests))
             if trail.counted or trail.limits:
                 context.record(note_counts, tuple(trail.counted), tuple(trail.limits), context.now())
             calls = tuple(trail.calls)
@@ -59,7 +60,9 @@ class ModelCaller:
             )
 
         try:
-            run = await self._runner.run(request, model=model, fallbacks=fallbacks, on_text=on_text, trail=trail)
+            run = await self._runner.run(
+                request, model=model, fallbacks=fallbacks, on_text=on_text, trail=trail, size=largest.size
+            )
         except (RunFailed, asyncio.CancelledError):
             record()
             raise

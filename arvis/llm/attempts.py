@@ -42,11 +42,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class LargestUse:
-    """The highest possible cost of a model call in micros (0 if no price is known), and a receipt for that cost. The
-    receipt is booked if the process dies during the call; it is None if the call cannot cost anything."""
+    """The highest possible cost of a model call in micros (0 if no price is known), a receipt for that cost, and the
+    size of the request. The receipt is booked if the process dies during the call; it is None if the call cannot cost
+    anything."""
 
     micros: int
     receipt: ModelCall | None
+    size: Measure
 
 
 @dataclass(slots=True)

@@ -11,9 +11,9 @@ from functools import lru_cache
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Measure, RunRequest
+from arvis.domain.runs import Measure
 from arvis.llm.selection import Choice
-from arvis.llm.tokens import estimator_of, learn, measure_request
+from arvis.llm.tokens import estimator_of, learn
 from arvis.ports.conversations import Calibration
 from arvis.ports.store import Transaction
 
@@ -183,9 +183,6 @@ class ModelLimits:
         name = choice.model_name
         reply = own_of(choice.account.provider, choice.model, self._replies)
         return ModelProfile(name, self._window(choice), self._reply if reply is None else reply)
-
-    def measure(self, request: RunRequest) -> Measure:
-        return Measure() if self._windows is None else measure_request(request)
 
     def longest_reply(self, choice: Choice, size: Measure) -> int:
         """Return the maximum number of tokens for a reply to a request of this size: half of the remaining window, but

@@ -14,11 +14,15 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from arvis.domain.dataclass import dataclass
-from arvis.domain.runs import RunRequest
+from arvis.domain.runs import Measure, RunRequest
 from arvis.llm.selection import Choice
+from arvis.llm.tokens import measure_request
 
 #: The providers that charge the vendors' list prices. The same models on a self-hosted server are free.
 _BILLING = frozenset({"anthropic", "google", "openai", "openrouter"})
+
+#: The number of names whose prices are remembered. (Vendors choose the names of models in their replies.)
+_MOST_FOUND = 1_000
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
@@ -63,6 +67,7 @@ class Prices:
     def __init__(self, *, own: Mapping[str, Price] | None = None) -> None:
         self._own = dict(own or {})
         self._listed = _listed()
+        self._found: dict[tuple[str, str], Price | None] = {}
 
     @property
     def listed(self) -> Sequence[str]:
@@ -72,6 +77,14 @@ class Prices:
     def of(self, provider: str, model: str) -> Price | None:
         """Return the price of a model; None if it has none. `model` may contain a vendor's prefix, as OpenRouter writes
         it, and the date of its release, as vendors report it."""
+        named = (provider, model)
+        if named not in self._found:
+            if len(self._found) >= _MOST_FOUND:
+                self._found.clear()
+            self._found[named] = self._look_up(provider, model)
+        return self._found[named]
+
+    def _look_up(self, provider: str, model: str) -> Price | None:
         plain = model.rpartition("/")[2]
         names = [f"{provider}/{model}", f"{provider}/{plain}", model, plain]
         for name in (*names, *(_DATE.sub("", each) for each in names)):
@@ -95,11 +108,20 @@ def _listed() -> dict[str, Price]:
 
 def prompt_tokens(request: RunRequest) -> int:
     """Return an upper bound of the prompt's tokens."""
-    pictures = sum(len(turn.images) for turn in request.turns)
-    return text_tokens("".join(request.texts)) + _PICTURE * pictures + _FRAME * (len(request.turns) + 1)
+    return most_tokens(measure_request(request))
+
+
+def most_tokens(size: Measure) -> int:
+    """Return an upper bound of the tokens of a request with this size."""
+    plain, others = size.letters + size.marks, size.dense + size.others
+    return _most_of(plain, others) + _PICTURE * size.pictures + _FRAME * size.messages
 
 
 def text_tokens(text: str) -> int:
     """Return an upper estimate of the tokens of a text."""
     ascii_only = len(text.encode("ascii", "ignore"))
-    return round(ascii_only / _CHARACTERS + 0.5) + len(text) - ascii_only
+    return _most_of(ascii_only, len(text) - ascii_only)
+
+
+def _most_of(plain: int, others: int) -> int:
+    return round(plain / _CHARACTERS + 0.5) + others

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.markup import escape
-from arvis.domain.runs import Account, Cooldown, ModelCall, RunRequest, RunResult
+from arvis.domain.runs import Account, Cooldown, Measure, ModelCall, RunRequest, RunResult
 from arvis.domain.text import presentable
 from arvis.llm.attempts import Attempt, LargestUse, Receipts, Run, RunFailed, Trail, Try, Unserved
 from arvis.llm.model_limits import ModelLimits, ModelProfile, limit_in
-from arvis.llm.prices import Prices, prompt_tokens
+from arvis.llm.prices import Prices, most_tokens
 from arvis.llm.selection import DEMO, TOOLLESS, Choice, Cooldowns, Load, RequestNeeds, Selection, candidates, select
+from arvis.llm.tokens import measure_request
 from arvis.ports.clock import Clock
 from arvis.ports.conversations import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
@@ -133,10 +134,11 @@ class Runner:
     def largest(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> LargestUse:
         """Return the largest possible use and cost of one call of `run` with these parameters."""
         choices = candidates(self._accounts(), model, fallbacks)
-        first, tokens = self._first(choices), prompt_tokens(request)
+        first, size = self._first(choices), measure_request(request)
+        tokens = most_tokens(size)
         micros = self._prices.at_most(choices, tokens, request.max_tokens)
         if first.account.provider == DEMO.provider:
-            return LargestUse(micros, None)
+            return LargestUse(micros, None, size)
         receipt = ModelCall(
             id=self._new_id(),
             account=first.account.name,
@@ -149,7 +151,7 @@ class Runner:
             cost_micros=micros,
             priced=self._prices.of(first.account.provider, first.model) is not None,
         )
-        return LargestUse(micros, receipt)
+        return LargestUse(micros, receipt, size)
 
     async def run(
         self,
@@ -159,16 +161,19 @@ class Runner:
         fallbacks: Sequence[str] = (),
         on_text: OnText,
         trail: Trail | None = None,
+        size: Measure | None = None,
     ) -> Run:
         """Return one reply. `model` and `fallbacks` are written as in an agent's settings: `provider/model`, or a bare
         name. Without them each account uses its own model. `on_text` gets each streamed piece with its offset in
-        characters; a new attempt starts at offset 0 again. Raise `RunFailed` if no attempt succeeds. A cancellation
-        ends the running call immediately, and `trail` contains the receipt of that call."""
+        characters; a new attempt starts at offset 0 again. `size` is the size of the request if the caller knows it
+        (`largest` returns it). Raise `RunFailed` if no attempt succeeds. A cancellation ends the running call
+        immediately, and `trail` contains the receipt of that call."""
         trail = Trail() if trail is None else trail
         choices = candidates(self._accounts(), model, fallbacks)
         if not choices:
             raise Unserved(model)
-        attempt = Attempt(self._clock.monotonic() + self._deadline, trail, self._limits.measure(request), choices)
+        size = measure_request(request) if size is None else size
+        attempt = Attempt(self._clock.monotonic() + self._deadline, trail, size, choices)
         for delay in (*RETRY_DELAYS, None):
             result = await self._ask_each(request, on_text, attempt)
             if result is not None:

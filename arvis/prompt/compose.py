@@ -25,20 +25,16 @@ from arvis.prompt import instructions
 from arvis.prompt import memory as notes
 from arvis.prompt.history import (
     NO_TEXT,
-    OPENING,
     Line,
-    Lines,
     Overheard,
-    alternating,
     clock_line,
-    dated,
     files_that_fit,
     line_of,
     line_with,
-    newest_that_fit,
     overheard_line,
 )
 from arvis.prompt.memory import NOTHING, Notes, Remembered, Summaries, summaries_that_fit
+from arvis.prompt.talk import Form, Talk, Talks, alternating
 from arvis.prompt.tool_rounds import Round, answers_room, cut_to_fit, fit_rounds, least_room, tools_cost
 
 #: The tokens that a prompt leaves free for the reply and for errors of estimates. At most a quarter of `Budget.ceiling`
@@ -125,7 +121,9 @@ class Ingredients:
     now: int
     zone: str = "UTC"
     estimator: Estimator = field(default_factory=Estimator)
-    lines: Lines = field(default_factory=Lines)
+    #: The id of the conversation, under which `talks` keeps its messages.
+    conversation: str = ""
+    talks: Talks = field(default_factory=Talks)
     #: The text of the chosen skills.
     skills: str = ""
     recall: Remembered = NOTHING
@@ -243,8 +241,8 @@ def compose(given: Ingredients) -> Prompt:
     summaries = sheet.summaries()
     aside = sheet.observed(current)
     room = sheet.left(sheet.usable)
-    said, kept = sheet.talk(aside, current, room)
-    left_out = len(given.history) - kept
+    past = sheet.talk(room)
+    said = sheet.asked(past, aside, current)
     changing = {
         "skills": skills,
         "notes": notes.text_of([*sticky.notes, *memory.notes]),
@@ -256,14 +254,14 @@ def compose(given: Ingredients) -> Prompt:
         system=system,
         changing="\n\n".join(text for part in _CHANGING if (text := changing[part])),
         now=now,
-        turns=alternating(said),
+        turns=alternating(said, past.turns),
         rounds=rounds.turns,
         rounds_room=rounds.room,
         rounds_most=rounds.most,
         layers=sheet.layers,
-        left_out=left_out,
+        left_out=len(given.history) - len(past.lines),
         room=room,
-        taint=sticky.taint | memory.taint | summaries.taint | _taint_of_talk(given, left_out, overheard=bool(aside)),
+        taint=sticky.taint | memory.taint | summaries.taint | _taint_of_talk(given, past, overheard=bool(aside)),
         recalled=(*sticky.fact_ids, *memory.fact_ids),
     )
 
@@ -282,6 +280,8 @@ class _Sheet:
         self._given = given
         self._count = given.estimator.tokens
         self._per_message = math.ceil(given.estimator.message_tokens)
+        self._form = Form(given.estimator, given.zone, given.group)
+        self._asked = [self._line(message) for message in given.current]
         self._empty_line = given.estimator.tokens("\n\n")
         self.layers = dict.fromkeys(LAYERS, 0)
         # After a model refused a prompt as too long, the next prompt gets half of the tokens.
@@ -315,7 +315,7 @@ class _Sheet:
     def sticky(self) -> Notes:
         """Return the sticky facts that fit into the model's window together with the messages that the agent has to
         answer."""
-        asked = self._talk_cost([self._line(message) for message in self._given.current])
+        asked = self._form.cost(self._asked)
         reserved = max(_LEAST_CURRENT, min(asked, self.usable // _ASKED)) + self._least_rounds
         room = self.left(self._most) - reserved
         found = notes.that_fit(notes.sticky_notes(self._given.recall), room, self._count)
@@ -330,16 +330,17 @@ class _Sheet:
         room = self.left(self._most) - self._least_rounds
         lines: list[Line] = []
         cost = 0
-        for message in files_that_fit(given.current, self.usable // _FILES, self._count):
-            with_it = [*lines, self._line(message)]
-            cost_with_it = self._talk_cost(dated((), with_it, given.zone))
+        fitting = files_that_fit(given.current, self.usable // _FILES, self._count)
+        for message, whole, line in zip(fitting, given.current, self._asked, strict=True):
+            with_it = [*lines, line if message is whole else self._line(message)]
+            cost_with_it = self._form.cost(Talk(self._form).followed_by(with_it))
             if lines and cost_with_it > room:
                 break
             lines, cost = with_it, cost_with_it
         if cost > room:
             cut = cut_to_fit(lines[0].text, room - self._per_message, self._cost)
             lines = [replace(lines[0], text=cut or NO_TEXT)]
-            cost = self._talk_cost(dated((), lines, given.zone))
+            cost = self._form.cost(Talk(self._form).followed_by(lines))
         self.layers["current"] = cost
         return lines
 
@@ -382,27 +383,27 @@ class _Sheet:
         while kept:
             line = overheard_line(kept, current[0].at)
             if self._cost(line.text) <= room:
-                self.layers["observed"] = self._talk_cost([line])
+                self.layers["observed"] = self._form.cost([line])
                 return [line]
             kept = kept[len(kept) // 2 :] if len(kept) > 1 else []
         return []
 
-    def talk(self, aside: Sequence[Line], current: Sequence[Line], room: int) -> tuple[list[Line], int]:
-        """Return the newest messages of the history that fit into `room`, followed by `aside` and `current`. The second
-        value is the number of returned messages of the history."""
+    def talk(self, room: int) -> Talk:
+        """Return the newest messages of the history that fit into `room`."""
         given = self._given
-        unasked = Line("user", OPENING, 0)
-        lines = self._past_lines()
-        day = self._count("[2000-01-01]\n")
-        besides = self._empty_line + self._per_message + day
-        costs = [cost + besides for cost in given.estimator.tokens_of_each([line.text for line in lines])]
-        kept = lines[newest_that_fit(lines, costs, room - day - self._talk_cost([unasked])) :]
-        opening = [unasked] if kept and kept[0].role != "user" else []
-        said = [*opening, *dated(kept, [*aside, *current], given.zone)]
-        end = len(opening) + len(kept)
-        self.layers["history"] = self._talk_cost(said[:end])
-        self.layers["current"] = self._talk_cost(said[end + len(aside) :])
-        return said, len(kept)
+        past = given.talks.of(given.conversation, given.history, self._form)
+        if given.extras.added:
+            lines = [self._extended(*each) for each in zip(past.messages, past.lines, strict=True)]
+            past = Talk(self._form).extended(past.messages, lines)
+        past = past.newest(room)
+        self.layers["history"] = past.tokens
+        return past
+
+    def asked(self, past: Talk, aside: Sequence[Line], current: Sequence[Line]) -> list[Line]:
+        """Return `aside` and `current` as they follow the history in the prompt."""
+        said = past.followed_by([*aside, *current])
+        self.layers["current"] = self._form.cost(said[len(aside) :])
+        return said
 
     def counted(self, layer: str, text: str) -> str:
         """Add the cost of the text to a layer, and return the text."""
@@ -416,13 +417,6 @@ class _Sheet:
     def _line(self, message: StoredMessage) -> Line:
         return self._extended(message, line_of(message, group=self._given.group))
 
-    def _past_lines(self) -> list[Line]:
-        history = self._given.history
-        lines = self._given.lines.of(history, group=self._given.group)
-        if self._given.extras.added:
-            lines = [self._extended(message, line) for message, line in zip(history, lines, strict=True)]
-        return lines
-
     def _extended(self, message: PastMessage | StoredMessage, line: Line) -> Line:
         added = self._given.extras.added.get(message.id)
         return line if added is None else line_with(line, added)
@@ -430,10 +424,6 @@ class _Sheet:
     def _cost(self, text: str) -> int:
         """Return the tokens of a text and of the empty line after it."""
         return self._count(text) + self._empty_line if text else 0
-
-    def _talk_cost(self, lines: Sequence[Line]) -> int:
-        tokens = self._given.estimator.tokens_of_each([line.text for line in lines])
-        return sum(tokens) + len(lines) * (self._empty_line + self._per_message)
 
 
 def taint_of_asked(messages: Sequence[StoredMessage]) -> Taint:
@@ -444,10 +434,9 @@ def taint_of_asked(messages: Sequence[StoredMessage]) -> Taint:
     return CLEAN.union(*(message.taint for message in messages)) | ({Label.FILES} if files else CLEAN)
 
 
-def _taint_of_talk(given: Ingredients, left_out: int, *, overheard: bool) -> Taint:
+def _taint_of_talk(given: Ingredients, past: Talk, *, overheard: bool) -> Taint:
     """Return the taint of the messages in the prompt."""
-    messages: list[PastMessage | StoredMessage] = [*given.history[left_out:], *given.current]
-    taint = taint_of_asked(given.current).union(*[message.taint for message in messages])
-    people = overheard or any(each.principal_id != given.asker for each in messages if each.role is Role.USER)
+    taint = taint_of_asked(given.current).union(past.taint, *[message.taint for message in given.current])
+    people = {*past.people, *[each.principal_id for each in given.current if each.role is Role.USER]}
     outside = {Label.TOOLS} if given.extras.outside else CLEAN
-    return taint | ({Label.PEOPLE} if people else CLEAN) | outside
+    return taint | ({Label.PEOPLE} if overheard or people - {given.asker} else CLEAN) | outside

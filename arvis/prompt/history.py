@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -12,7 +12,6 @@ from arvis.domain.agents import is_timezone
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.markup import escape
 from arvis.domain.messages import Attachment, FileKind, PastMessage, Role, StoredMessage
-from arvis.domain.runs import Turn, joined
 from arvis.media import path_of
 from arvis.prompt.cleaning import sanitise
 from arvis.prompt.tool_rounds import cut_to_fit, fair_share
@@ -108,9 +107,6 @@ def _moment(at: int, zone: str) -> datetime:
     return datetime.fromtimestamp(at // 1000, tz=UTC).astimezone(ZoneInfo(zone))
 
 
-#: If the history begins with a message of the agent, this user message is put before it, because vendors require a user
-#: message first.
-OPENING = "[You posted the following without a request:]"
 #: The text that is used for a message without text, because vendors reject empty messages.
 NO_TEXT = "[no text]"
 
@@ -165,33 +161,6 @@ def words_of(message: PastMessage | StoredMessage, *, group: bool) -> str:
     return _spoken(message.user_name, message.principal_id or "", text) if group else text
 
 
-#: `Lines` keeps lines with this many characters in total. Each line counts `_LINE` characters more.
-_KEPT, _LINE = 2_000_000, 500
-
-
-class Lines:
-    """The lines of past messages. They are kept, because the next prompts of a conversation contain the same
-    messages."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, bool], tuple[PastMessage, Line]] = {}
-        self._characters = 0
-
-    def of(self, messages: Iterable[PastMessage], *, group: bool) -> list[Line]:
-        lines = []
-        for message in messages:
-            known = self._kept.get((message.id, group))
-            if known is None or (known[0] is not message and known[0] != message):
-                known = message, line_of(message, group=group)
-                self._characters += len(known[1].text) + _LINE
-                if self._characters > _KEPT:
-                    self._kept.clear()
-                    self._characters = len(known[1].text) + _LINE
-                self._kept[message.id, group] = known
-            lines.append(known[1])
-        return lines
-
-
 def line_with(line: Line, added: str) -> Line:
     """Return the message with the text `added` by plugins after the person's own words. Each added line is indented, so
     that it cannot look like the line of a speaker."""
@@ -204,49 +173,6 @@ def overheard_line(messages: Sequence[Overheard], at: int) -> Line:
     the agent has to answer."""
     said = "\n".join(_spoken(message.name, message.person, message.text) for message in messages)
     return Line("user", escape(f"{_OVERHEARD}\n{said}"), at)
-
-
-def newest_that_fit(lines: Sequence[Line], costs: Sequence[int], room: int) -> int:
-    """Return the index of the first of the newest messages that fit into `room`; `costs` are their tokens. If not all
-    fit, the first message that fits must be a person's."""
-    first = len(lines)
-    while first and room >= costs[first - 1]:
-        first -= 1
-        room -= costs[first]
-    if first:
-        while first < len(lines) and lines[first].role != "user":
-            first += 1
-    return first
-
-
-def dated(history: Sequence[Line], current: Sequence[Line], zone: str) -> list[Line]:
-    """Return all messages. A person's message begins with its day if this day differs from the last day that was shown.
-    Without history, the day of the first current message is not shown. Replies never begin with a day, because models
-    would imitate that."""
-    day = "" if history or not current else _day(current[0], zone)
-    lines = []
-    for line in (*history, *current):
-        if line.role == "user" and (its_day := _day(line, zone)) and its_day != day:
-            day = its_day
-            line = replace(line, text=f"[{day}]\n{line.text}")  # noqa: PLW2901 (the same line, with its day)
-        lines.append(line)
-    return lines
-
-
-def alternating(lines: Sequence[Line]) -> tuple[Turn, ...]:
-    """Join neighbouring messages of the same role, because vendors require that user and assistant alternate."""
-    turns: list[Turn] = []
-    for line in lines:
-        turn = Turn(line.role, line.text, messages=(line.message,) if line.message else ())
-        if not turns or turns[-1].role != line.role:
-            turns.append(turn)
-        elif line.role != "assistant" or line.text != NO_TEXT:  # a reply without text is left out
-            turns[-1] = joined(turns[-1], turn)
-    return tuple(turns)
-
-
-def _day(line: Line, zone: str) -> str:
-    return day_of(line.at, zone) if line.at else ""
 
 
 def _spoken(name: str, person: str, text: str) -> str:

@@ -155,7 +155,9 @@ def examine(
     """Check the original text of a message. `times_ms` are the times of the person's earlier messages in the
     conversation. `times_ms` is empty for tasks of agents and schedules, because their pace is not checked."""
     clean = sanitise(text)
-    found = {*injection(text), *injection(clean.text)}  # cleaning joins words that invisible characters split
+    found = {*injection(text)}
+    if clean.text != text:
+        found.update(injection(clean.text))  # cleaning joins words that invisible characters split
     return Diagnostics(
         sanitised=clean.text != text,
         truncated=clean.truncated,

@@ -23,7 +23,7 @@ from arvis.llm.tokens import estimator_of
 from arvis.ports.conversations import Calibration
 from arvis.prompt import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules
 from arvis.prompt.compose import LONGEST_REPLY
-from arvis.prompt.history import Lines
+from arvis.prompt.talk import Talks
 from arvis.services.agents import conductor_rules
 from arvis.skills import Skill, choose
 
@@ -152,7 +152,7 @@ class PromptBuilder:
     def __init__(self, *, runner: Runner, zone: str) -> None:
         self._runner = runner
         self._zone = zone
-        self._lines = Lines()
+        self._talks = Talks()
 
     def limits(self, turn: TurnContext) -> CallLimits:
         """Give the stored cooldowns and calibrations to the runner, and return the limits of a call by this agent."""
@@ -179,7 +179,8 @@ class PromptBuilder:
                 now=brought.now,
                 zone=first_zone(agent.timezone, self._zone),
                 estimator=estimator,
-                lines=self._lines,
+                conversation="" if turn.run else turn.conversation.id,
+                talks=self._talks,
                 skills=choose(brought.skills, message, earlier, agent.tools, estimator.tokens).text,
                 recall=turn.recall,
                 summaries=turn.summaries,
