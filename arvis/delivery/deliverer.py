@@ -25,7 +25,7 @@ from arvis.domain.messages import Address, Delivery, DeliveryState
 from arvis.domain.platforms import ChannelStatus, Part, PartState, Piece
 from arvis.messaging.owner_alerts import alert_dead_letter
 from arvis.ports.clock import Clock
-from arvis.ports.connector import Connector, Guarantee, SendError, ShowsStored
+from arvis.ports.connector import Ability, Connector, Guarantee, SendError, ShowsStored
 from arvis.ports.store import Store, Transaction
 from arvis.tasks import deadlines
 
@@ -135,6 +135,7 @@ class Deliverer:
         #: The time (ms) of the first failure in this process, for each delivery (by id) that still fails.
         self._failing: dict[str, int] = {}
         self._marking: set[asyncio.Task[None]] = set()
+        self._storing = Ability(lambda each: each if isinstance(each, ShowsStored) else None)
 
     def show(self, deliveries: Sequence[Delivery]) -> None:
         """Show deliveries that a commit has stored as sent."""
@@ -152,8 +153,8 @@ class Deliverer:
 
     def _show(self, delivery: Delivery) -> None:
         connector = self._connector_of(delivery.address)
-        if isinstance(connector, ShowsStored):
-            connector.show(delivery)
+        if (showing := self._storing.of(connector)) is not None:
+            showing.show(delivery)
         self._announce_settled(delivery)
 
     async def run(self, job: Job) -> JobResult:

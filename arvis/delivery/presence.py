@@ -22,7 +22,7 @@ from arvis.domain.events import DeliveryPostponed, DeliverySettled, Delta, Statu
 from arvis.domain.messages import FINAL_STATUSES, Address, DeliveryState, MessageStatus
 from arvis.domain.platforms import Draft
 from arvis.ports.clock import Clock
-from arvis.ports.connector import Connector, SendError, ShowsDrafts, ShowsTyping
+from arvis.ports.connector import Ability, Connector, SendError, ShowsDrafts, ShowsTyping
 from arvis.ports.store import Store
 
 log = structlog.get_logger(__name__)
@@ -86,6 +86,7 @@ class Presence:
         self._ours: dict[str, None] = {}
         self._texts: dict[str, list[tuple[int, str]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._typists = Ability(lambda each: each if isinstance(each, ShowsTyping) else None)
 
     async def run(self, up: Callable[[], None]) -> None:
         with self._listening():
@@ -133,10 +134,17 @@ class Presence:
 
     # -- events of the bus -----------------------------------------------------------------------------------
 
+    def _shows_nothing(self, address: Address) -> bool:
+        """Return True if the platform shows neither typing nor drafts, as the web does."""
+        connector = self._connector_of(address)
+        return connector is not None and connector.capabilities.whole and self._typists.of(connector) is None
+
     def _typing_requested(self, event: TypingRequested) -> None:
         self._type(event.address)
 
     def _delta(self, event: Delta) -> None:
+        if self._shows_nothing(event.address):
+            return
         self._begin(event.address, event.message_id)
         if (showing := self._showings.get(event.message_id)) is not None:
             showing.add_text(event.offset, event.text)
@@ -144,6 +152,8 @@ class Presence:
             self._texts[event.message_id].append((event.offset, event.text))
 
     def _status_changed(self, event: StatusChanged) -> None:
+        if self._shows_nothing(event.address):
+            return
         if event.status is MessageStatus.RUNNING:
             self._begin(event.address, event.message_id)
         elif event.status in _OVER:
@@ -152,6 +162,8 @@ class Presence:
                 self._stop_typing(event.address)
 
     def _delivery_settled(self, event: DeliverySettled) -> None:
+        if event.state is DeliveryState.SENT and self._shows_nothing(event.address):
+            return
         self._quiet.pop(event.address, None)
         self._settled.pop(event.address, None)
         self._settled[event.address] = self._clock.monotonic()
@@ -254,10 +266,10 @@ class Presence:
     # -- typing ------------------------------------------------------------------------------------------------
 
     def _type(self, address: Address) -> None:
-        connector = self._connector_of(address)
-        if self._clock.monotonic() < self._quiet.get(address, 0.0):
+        connector = self._typists.of(self._connector_of(address))
+        if connector is None or self._clock.monotonic() < self._quiet.get(address, 0.0):
             return
-        if isinstance(connector, ShowsTyping) and address not in self._typing:
+        if address not in self._typing:
             task = asyncio.create_task(self._keep_typing(connector, address))
             self._typing[address] = task
             task.add_done_callback(lambda ended: self._typed(address, ended))

@@ -49,6 +49,9 @@ class Address:
     channel: str
     thread: str = ""
 
+    def __hash__(self) -> int:
+        return hash((self.channel, self.thread))  # every event is looked up by its address several times
+
     @property
     def lane(self) -> str:
         """The lane of the deliveries to this address, which are sent one at a time, in order."""

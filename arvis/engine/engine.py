@@ -96,12 +96,18 @@ def starts_over(cursor: Cursor, waits: Mapping[str, Wait]) -> bool:
     return word is not None and _text(word) == START_OVER
 
 
+_NOTHING_REMEMBERED = Memory()
+
+
 def remember(cursor: Cursor, effects: Iterable[Effect], waits: Mapping[str, Wait]) -> Memory:
     """Combine the `effects` of this position's visit with people's answers about the interrupted effects.
 
     An answer permits one new start of the effect. The row of that start stores the id of the answered question in
     `result`. If the new start is interrupted too, this id shows that the answer is used up, and the engine asks again.
     """
+    effects = tuple(effects)
+    if not effects:
+        return _NOTHING_REMEMBERED
     words = _words(cursor, waits)
     known, allowed, skipped = dict[str, Effect](), dict[str, str](), list[Effect]()
     for effect in effects:

@@ -200,6 +200,8 @@ class NodeContext:
 
     async def flush(self) -> None:
         """Store the results of the effects that have ended and are not stored yet."""
+        if not self.unkept:
+            return
         async with self._keeping:
             while self.unkept:
                 last = self.unkept[0]

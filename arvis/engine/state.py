@@ -43,13 +43,15 @@ class State:
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Self:
         """Return the typed state. The state of an execution is replaced and never changed, so the result for the same
-        mapping is kept."""
-        kept = _kept(cast(Any, cls))
-        place = id(state) // 16 % len(kept)
-        known = kept[place]
-        if known is None or known[0] is not state:
-            known = kept[place] = state, cls._read(state)
-        read: Self = known[1]
+        mapping is kept. It may be an object of a subclass that was read from this mapping before."""
+        place = id(state) // 16 % _KEPT
+        for kept in _kept(cast(Any, cls)):
+            known = kept[place]
+            if known is not None and known[0] is state:
+                read: Self = known[1]
+                return read
+        read = cls._read(state)
+        _kept(cast(Any, cls))[0][place] = state, read
         return read
 
     @classmethod
@@ -82,12 +84,17 @@ def to_changes(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 _Read = Callable[[Any], Any] | None
 
 #: The number of typed states of a class that are kept in memory.
-_KEPT = 16
+_KEPT = 64
+
+_Kept = list[tuple[Mapping[str, Any], Any] | None]
 
 
 @cache
-def _kept(_: Hashable) -> list[tuple[Mapping[str, Any], Any] | None]:
-    return [None] * _KEPT
+def _kept(cls: Hashable) -> tuple[_Kept, ...]:
+    """Return the states of a class that are kept, followed by those of its subclasses."""
+    # `dataclass(slots=True)` replaces a class, and the replaced one has the same name.
+    below = {subclass.__qualname__: subclass for subclass in cast(Any, cls).__subclasses__()}
+    return ([None] * _KEPT, *(each for subclass in below.values() for each in _kept(subclass)))
 
 
 @cache

@@ -6,7 +6,6 @@ Only `write` uses a transaction. The history of steps stores shortened changes; 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, assert_never
@@ -24,6 +23,7 @@ from arvis.domain.executions import (
     WaitKind,
 )
 from arvis.domain.jobs import NewJob
+from arvis.domain.text import json_writer
 from arvis.engine.graph import (
     Call,
     Decision,
@@ -48,19 +48,19 @@ LONGEST_NOTED = 8_000
 _SHOWN = 1_000
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_written = json_writer()
 
 
 def noted(changes: Mapping[str, Any]) -> str:
     """Return the changes as JSON for the history, with long values shortened."""
-    text = _ENCODER.encode(changes)
+    text = _written(changes)
     if len(text) <= LONGEST_NOTED:
         return text
-    return _ENCODER.encode({name: _short(value) for name, value in changes.items()})
+    return _written({name: _short(value) for name, value in changes.items()})
 
 
 def _short(value: Any) -> Any:
-    text = _ENCODER.encode(value)
+    text = _written(value)
     return value if len(text) <= LONGEST_NOTED else f"{text[:_SHOWN]} [… {len(text)} characters]"
 
 

@@ -65,6 +65,8 @@ class TurnContext(TurnMessages):
     incidents: list[Incident]
     #: True if no message of a chat began this work.
     run: bool = False
+    #: True if the prompt must name the authors, because the place is a group or several people have written.
+    group: bool = False
     #: The agents that the prompt offers for tasks, in the order of their slugs.
     others: Sequence[Agent] = ()
 
@@ -78,14 +80,6 @@ class TurnContext(TurnMessages):
     @property
     def asker(self) -> str | None:
         return self.current[-1].principal_id
-
-    @property
-    def group(self) -> bool:
-        """Return True if the prompt must name the authors, because the place is a group or several people have
-        written."""
-        said: list[PastMessage | StoredMessage] = [*self.history, *self.current]
-        people = {message.principal_id for message in said if message.role is Role.USER}
-        return not self.run and (not self.conversation.direct or len(people) > 1)
 
 
 def load_turn_messages(
@@ -177,8 +171,13 @@ def load_turn_context(
         observed=read_along,
         incidents=[] if alone else tx.incidents.unreported(conversation.id, INCIDENTS),
         run=run,
+        group=not run and (not conversation.direct or len(_people(history, asked.current)) > 1),
         others=() if agent.is_conductor else _others(tx, agent, asker_of(tx, execution, agent)),
     )
+
+
+def _people(*said: Sequence[PastMessage | StoredMessage]) -> set[str | None]:
+    return {message.principal_id for messages in said for message in messages if message.role is Role.USER}
 
 
 #: The number of pages of `MOST_OTHERS` agents that are examined for a prompt.

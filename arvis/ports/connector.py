@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, Button, Delivery
 from arvis.domain.platforms import Draft, Part, Piece
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
+
+T = TypeVar("T")
 
 
 class Guarantee(StrEnum):
@@ -179,6 +181,23 @@ class ShowsStored(Protocol):
     def show(self, delivery: Delivery) -> None:
         """Show a stored delivery to the clients that are connected now."""
         ...
+
+
+class Ability(Generic[T]):
+    """A test for one of the optional protocols of connectors. `test` returns the connector if it implements the
+    protocol. The result is kept for each class, because Python's test of a protocol takes longer than all other work
+    for an event."""
+
+    def __init__(self, test: Callable[[object], T | None]) -> None:
+        self._test = test
+        self._known: dict[type[object], bool] = {}
+
+    def of(self, connector: Connector | None) -> T | None:
+        """Return the connector if it implements the protocol, else None."""
+        known = self._known.get(type(connector))
+        if known is None:
+            known = self._known[type(connector)] = self._test(connector) is not None
+        return cast(T, connector) if known else None
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction
@@ -88,6 +88,10 @@ class Budget:
     def room_for_tools(self) -> int:
         """The maximum number of tokens of all rounds of a turn, not counting people's messages."""
         return self.usable // 2
+
+
+#: Returns a budget. The same object is returned for the same numbers, because it keeps what it has computed.
+budget_of = lru_cache(maxsize=256)(Budget)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,12 @@ def first_zone(*names: str | None) -> str:
 def clock_line(now: int, zone: str) -> str:
     """Return the line with the current time, as in `Now: Sunday, 22 November 2026, 07:40 (Europe/Berlin)`; `now` in
     ms."""
-    at = _moment(now, zone)
+    return _clock_line(now // 60_000, zone)
+
+
+@lru_cache(maxsize=64)
+def _clock_line(minute: int, zone: str) -> str:
+    at = _moment(minute * 60_000, zone)
     date = f"{_WEEKDAYS[at.weekday()]}, {at.day} {_MONTHS[at.month - 1]} {at.year}"
     return f"Now: {date}, {at:%H:%M} ({zone})"
 

@@ -51,6 +51,10 @@ class ReplyText:
     def add(self, piece: str) -> bool:
         """Add the next piece. Return False if the reply has reached its maximum size, so that the remaining stream need
         not be read."""
+        if piece.isascii() and len(piece) <= self._left and not self._half and "\0" not in piece:
+            self._left -= len(piece)
+            self._keep(piece)
+            return not self.truncated
         text, self._half = paired(self._half + piece), ""
         if ends_in_half(text):
             text, self._half = text[:-1], text[-1]
@@ -61,11 +65,14 @@ class ReplyText:
         # If the limit divides a character, the character is dropped.
         text = data.decode("utf-8", "ignore")
         self._left -= len(data)
+        self._keep(text)
+        return not self.truncated
+
+    def _keep(self, text: str) -> None:
         if text:
             self._pieces.append(text)
             if self._on_text is not None:
                 self._on_text(text)
-        return not self.truncated
 
     def cut(self) -> bool:
         """End the reply at this point. Return False if it has no text yet."""

@@ -54,6 +54,8 @@ class SlotPool:
         self._drained: set[Pool] = set()
         self._lock = threading.Lock()
         self._running: dict[str, Job] = {}
+        #: The number of running jobs of each pool.
+        self._numbers = Counter[Pool]()
         self._ending: dict[str, Job] = {}
         self._reserved: list[Slots] = []
         self._overlapped = False
@@ -63,7 +65,8 @@ class SlotPool:
         with self._lock:
             self._drained.difference_update(ready)
             for job_id in ended:
-                if (job := self._running.pop(job_id, None)) is not None:
+                if (job := self._running.get(job_id)) is not None:
+                    self._stops(job)
                     self._ending[job_id] = job
             slots = self._free(self._drained) if self._alone else self._free()
             self._overlapped = self._overlapped or bool(self._reserved)
@@ -75,11 +78,12 @@ class SlotPool:
             for job_id in ended:
                 job = self._ending.pop(job_id, None)
                 if job is not None and jobs is None:
-                    self._running[job_id] = job
+                    self._runs(job)
             if reserved:
                 self._drained.update(_left_over(reserved, jobs) if jobs is not None else ())
             if jobs:
-                self._running.update((job.id, job) for job in jobs)
+                for job in jobs:
+                    self._runs(job)
                 self._start(jobs)
             self._reserved.remove(reserved)
             if self._closed is not None and not self._reserved:
@@ -120,14 +124,24 @@ class SlotPool:
                 del self._ending[job.id]
             if self._running.get(job.id) is not job:
                 return False
-            del self._running[job.id]
+            self._stops(job)
             return True
+
+    def _runs(self, job: Job) -> None:
+        self._stops(self._running.get(job.id))
+        self._running[job.id] = job
+        self._numbers[job.pool] += 1
+
+    def _stops(self, job: Job | None) -> None:
+        if job is not None:
+            del self._running[job.id]
+            self._numbers[job.pool] -= 1
 
     def _free(self, drained: Collection[Pool] = ()) -> Slots:
         """Return the free slots. Pools in `drained` get none."""
         if self._closed is not None:
             return Slots(0, 0, 0)
-        pools = Counter(job.pool for job in self._running.values())
+        pools = self._numbers
         deliveries = pools[Pool.DELIVERY] + sum(slots.delivery for slots in self._reserved)
         background = pools[Pool.BACKGROUND] + sum(slots.background for slots in self._reserved)
         working = pools[Pool.INTERACTIVE] + pools[Pool.BACKGROUND] + sum(slots.work for slots in self._reserved)

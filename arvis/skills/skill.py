@@ -125,6 +125,9 @@ class Skill:
     #: The whole file.
     text: str = ""
 
+    def __hash__(self) -> int:
+        return hash(self.slug)
+
     @property
     def hash(self) -> str:
         """The hash of the whole file. Two skills with the same hash have the same text."""
@@ -324,7 +327,9 @@ class PreparedText:
     may_match: bool
 
 
+@lru_cache(maxsize=512)
 def prepared(text: str, may_match: Matches) -> PreparedText:
+    """Return the prepared text. Cached, because a message is an earlier message of the next turns."""
     beginning = storable(text[:_LOOKED_AT])
     return PreparedText(beginning, beginning.casefold(), may_match(beginning))
 

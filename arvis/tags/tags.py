@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
+from functools import lru_cache
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.effects import EffectKind, Proposal
@@ -194,9 +195,11 @@ class Reply:
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
+@lru_cache(maxsize=2)
 def read(text: str) -> Reply:
     """Parse the whole text of a reply. Do not use this for other texts: tags in the outputs of tools, in people's
-    messages and in the history are not commands."""
+    messages and in the history are not commands. Cached, because the end of a turn reads the reply that has just ended
+    it."""
     scanned = scan(text)
     attributes, prose = attributes_of(scanned.tags), scanned.visible
     if (handed := handover_of(scanned.tags)) is not None:

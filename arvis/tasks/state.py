@@ -162,7 +162,7 @@ class WorkOutcome:
         return self.report or self.result or self.visible or self.reason
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "attributes": dict(self.attributes)}
+        return {**{name: getattr(self, name) for name in self.__slots__}, "attributes": dict(self.attributes)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> WorkOutcome:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -144,20 +145,24 @@ class Metrics:
         self._oldest = Gauge(
             "arvis_oldest_ready_job_seconds", "Age of the oldest job that is ready to run", registry=registry
         )
-        self._received = Counter("arvis_messages_received", "Accepted messages", ["platform"], registry=registry)
-        self._ended = Counter(
+        # The counters of all labels are cached, because `labels` takes longer than counting.
+        received = Counter("arvis_messages_received", "Accepted messages", ["platform"], registry=registry)
+        self._received = cache(received.labels)
+        ended = Counter(
             "arvis_messages_ended", "Messages that were finished", ["platform", "status"], registry=registry
         )
+        self._ended = cache(ended.labels)
         self._settled = Counter("arvis_jobs_settled", "Jobs that were cancelled", ["status"], registry=registry)
         self._requests = Counter(
             "arvis_http_requests", "Requests by route", ["method", "path", "status"], registry=registry
         )
-        self._deliveries = Counter(
+        deliveries = Counter(
             "arvis_deliveries_settled",
             "Deliveries that were sent or given up",
             ["platform", "state"],
             registry=registry,
         )
+        self._deliveries = cache(deliveries.labels)
         Gauge("arvis_sockets", "Open sockets", registry=registry).set_function(sockets)
         registry.register(_StallCollector(deps.stalls))
         ProcessCollector(registry=registry)
@@ -191,17 +196,17 @@ class Metrics:
         return generate_latest(self._registry)
 
     def _message_received(self, event: MessageReceived) -> None:
-        self._received.labels(event.address.platform).inc()
+        self._received(event.address.platform).inc()
 
     def _status_changed(self, event: StatusChanged) -> None:
         if event.status in FINAL_STATUSES:
-            self._ended.labels(event.address.platform, event.status).inc()
+            self._ended(event.address.platform, event.status).inc()
 
     def _job_settled(self, event: JobSettled) -> None:
         self._settled.labels(event.status).inc()
 
     def _delivery_settled(self, event: DeliverySettled) -> None:
-        self._deliveries.labels(event.address.platform, event.state).inc()
+        self._deliveries(event.address.platform, event.state).inc()
 
 
 # Readiness: the roles are up, the database is writable, the disk has space, and the event loop is responsive.

@@ -39,3 +39,17 @@ def test_the_same_mapping_is_read_once() -> None:
 def test_a_mapping_in_the_memory_of_an_earlier_one_is_read_again() -> None:
     for number in range(1_000):
         assert Read.from_json({"cycle": number}).cycle == number
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMore(Read):
+    more: str = ""
+
+
+def test_an_object_of_a_subclass_serves_for_its_base() -> None:
+    state = {"cycle": 1, "more": "text"}
+    whole_state = ReadMore.from_json(state)
+    assert Read.from_json(state) is whole_state
+    other = {"cycle": 2, "more": "text"}
+    assert Read.from_json(other) == Read(2)
+    assert ReadMore.from_json(other) == ReadMore(2, more="text")

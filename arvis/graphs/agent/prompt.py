@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import Any, Self
 
 from arvis.domain.agents import Agent
@@ -22,7 +23,7 @@ from arvis.llm import Runner
 from arvis.llm.tokens import estimator_of
 from arvis.ports.conversations import Calibration
 from arvis.prompt import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules
-from arvis.prompt.compose import LONGEST_REPLY
+from arvis.prompt.compose import LONGEST_REPLY, budget_of
 from arvis.prompt.talk import Talks
 from arvis.services.agents import conductor_rules
 from arvis.skills import Skill, choose
@@ -160,7 +161,7 @@ class PromptBuilder:
         self._runner.learn(turn.rests, turn.calibrations)
         first = self._runner.profile(agent.model, agent.fallbacks)
         return CallLimits(
-            budget=Budget(first.window, agent.context_tokens, first.reply or LONGEST_REPLY),
+            budget=budget_of(first.window, agent.context_tokens, first.reply or LONGEST_REPLY),
             calibration=next((each for each in turn.calibrations if each.model == first.name), None),
         )
 
@@ -168,7 +169,8 @@ class PromptBuilder:
         agent, estimator = turn.agent, estimator_of(limits.calibration)
         rules = conductor_rules(turn.agents, turn.bindings) if agent.is_conductor else plain_rules(turn.others)
         message = "\n".join(each.content for each in turn.current)
-        earlier = [each.content for each in turn.history if each.role is Role.USER][-_EARLIER:]
+        asked = (each.content for each in reversed(turn.history) if each.role is Role.USER)
+        earlier = [*islice(asked, _EARLIER)][::-1]
         prompt = compose(
             Ingredients(
                 agent=agent,

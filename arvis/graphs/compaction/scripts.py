@@ -26,7 +26,7 @@ from arvis.messaging import notices
 from arvis.messaging.owner_alerts import DAY_MS, alert_owner
 from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
-from arvis.prompt import Budget
+from arvis.prompt.compose import budget_of
 from arvis.tasks.access import spender_of
 from arvis.tasks.state import WorkState
 
@@ -98,14 +98,14 @@ DUE_MESSAGES = 80
 def compaction_due(size: Size, ceiling: int) -> bool:
     """Return True if a conversation of this size must be compacted. `ceiling` is the maximum number of tokens in a
     prompt of the agent: the smaller of the model's window and the agent's `context_tokens`."""
-    return size.messages > DUE_MESSAGES or size.tokens > Budget(ceiling).threshold
+    return size.messages > DUE_MESSAGES or size.tokens > budget_of(ceiling).threshold
 
 
 def room_is_short(layers: Mapping[str, int], reply: int, ceiling: int) -> bool:
     """Return True if the next prompt may have no space for all messages, because the messages up to this turn use most
     of the tokens that the other layers leave. `layers` are the numbers of tokens of the layers of the last prompt, and
     `reply` is the number of tokens of the reply."""
-    budget = Budget(ceiling)
+    budget = budget_of(ceiling)
     messages = layers.get("history", 0) + layers.get("current", 0)
     room = budget.usable - (sum(layers.values()) - messages)
     return messages + reply > room - min(room // 4, 2 * budget.reply)

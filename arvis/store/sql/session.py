@@ -4,7 +4,6 @@ views use only these interfaces and the names of queries, so they work on both d
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -15,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from arvis.domain.dataclass import dataclass
 from arvis.domain.jobs import Begun, Pool
 from arvis.domain.messages import Delivery, PastMessage
+from arvis.domain.text import json_writer
 from arvis.ports.pages import Page
 from arvis.store.sql.full_text import FullText
 
@@ -185,12 +185,8 @@ def first(make: Callable[[Row], T]) -> Callable[[Sequence[Row]], T | None]:
     return lambda rows: make(rows[0]) if rows else None
 
 
-def dump(value: Any) -> str:
-    """Return a value as compact JSON for storage. Raise `ValueError` for NaN. Keys keep their order."""
-    return _ENCODER.encode(value)
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+#: Returns a value as compact JSON for storage. Raises `ValueError` for NaN. Keys keep their order.
+dump = json_writer(allow_nan=False)
 
 
 IdMaker = Callable[[], str]

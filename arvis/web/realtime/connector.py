@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import field
@@ -29,6 +28,7 @@ from arvis.domain.events import (
 )
 from arvis.domain.messages import Address, Delivery, MessageStatus, Sender
 from arvis.domain.platforms import Part, Piece
+from arvis.domain.text import json_writer
 from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
 from arvis.web.http.identity import PLATFORM, Identity
@@ -96,10 +96,10 @@ class _Stream:
 
 
 def frame(data: dict[str, Any], seq: int | None = None) -> Frame:
-    return Frame(_ENCODER.encode(data), seq)
+    return Frame(_written(data), seq)
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_written = json_writer()
 
 
 class Client:
