@@ -20,6 +20,7 @@ from arvis.app.providers import open_providers
 from arvis.app.roles import Outside, start_roles
 from arvis.app.speech import open_speech
 from arvis.app.tools import open_tools
+from arvis.app.upgrade import upgrade
 from arvis.config import Config
 from arvis.domain.runs import CallTimeouts
 from arvis.llm import DEMO
@@ -66,7 +67,7 @@ async def run(
         )
         reaching = Reaching(config=config, say=say, stopping=stopping)
         base = await stack.enter_async_context(
-            open_base(config, folder, disk, clock, new_id=new_id, box=box, reaching=reaching)
+            open_base(config, folder, disk, clock, new_id=new_id, box=box, reaching=reaching, upgrade=upgrade)
         )
         config = base.config
         keep_logs(config.retention.logs_days)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 
@@ -30,7 +30,8 @@ from arvis.settings import SettingsService
 from arvis.skills.registry import SkillRegistry
 from arvis.store.backups.making import BackupService
 from arvis.store.integrity.repair import make_sound
-from arvis.store.open import bring_up_to_date, open_relay, open_store
+from arvis.store.location import Database
+from arvis.store.open import open_relay, open_store
 from arvis.store.sqlite.errors import Emergency
 
 log = structlog.get_logger(__name__)
@@ -78,11 +79,13 @@ async def open_base(
     new_id: IdMaker,
     box: SecretBox,
     reaching: Reaching,
+    upgrade: Callable[[Database, int], Sequence[str]],
 ) -> AsyncIterator[Base]:
+    """Open the base. `upgrade` updates the database of an older version."""
     database = database_of(config)
     if (finding := await asyncio.to_thread(make_sound, database, clock.now())) is not None:
         getattr(log, finding.level)(finding.event, what=finding.what, report=finding.report and str(finding.report))
-    applied = await reaching.until_done(lambda: asyncio.to_thread(bring_up_to_date, database, clock.now()))
+    applied = await reaching.until_done(lambda: asyncio.to_thread(upgrade, database, clock.now()))
     bus = EventBus()
     emergency = Emergency(make_room=disk.make_room, lost=_end_at_once)
     async with (

@@ -58,7 +58,7 @@ COMMANDS = {
     "backup": Command("commands.database", "Back up all data, with or without a running daemon."),
     "restore": Command("commands.database", "Replace the data with a backup, or list the backups."),
     "config": Command("commands.config", "Migrate a configuration file of an older version."),
-    "migrate": Command("commands.database", "Update the database without starting the daemon."),
+    "upgrade": Command("commands.upgrade", "Upgrade data and configuration of an older version, or change nothing."),
     "service": Command("commands.service", "Install Arvis as a service of systemd or launchd, and manage it."),
     "completion": Command("commands.completion", "Print the script that completes commands in a shell."),
     "version": Command("commands.version", "Print the version."),

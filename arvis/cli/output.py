@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from arvis.domain.errors import ArvisError, ConfigError, DaemonUnreachable, DataFolderInUse
+from arvis.domain.errors import (
+    ArvisError,
+    ConfigError,
+    DaemonUnreachable,
+    DataFolderInUse,
+    MigrationFailed,
+    SchemaTooNew,
+    UpgradeFailed,
+)
 
 _MS = 1000
 _KILOBYTE = 1000
@@ -142,6 +150,8 @@ FAILED = 1
 WRONG_USE = 2
 IN_USE = 3
 UNREACHABLE = 4
+#: The data does not fit this version of Arvis. A repeated start would fail in the same way.
+WRONG_VERSION = 5
 
 #: The exit code after Ctrl-C, as shells expect it.
 INTERRUPTED = 130
@@ -150,6 +160,9 @@ _CODES: tuple[tuple[type[ArvisError], int], ...] = (
     (ConfigError, WRONG_USE),
     (DataFolderInUse, IN_USE),
     (DaemonUnreachable, UNREACHABLE),
+    (SchemaTooNew, WRONG_VERSION),
+    (MigrationFailed, WRONG_VERSION),
+    (UpgradeFailed, WRONG_VERSION),
 )
 
 

@@ -115,15 +115,17 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 DEFAULT_FILE = Path("config.yaml")
 
 
-def load(config_file: Path | None, data_dir: Path | None, environ: Mapping[str, str]) -> Config:
+def load(
+    config_file: Path | None, data_dir: Path | None, environ: Mapping[str, str], *, text: str | None = None
+) -> Config:
     """Return the configuration from `config_file`. If it is None, use `./config.yaml`; if there is no such file, use
     the built-in defaults.
 
     The data folder is the first of these that is set: the argument `data_dir`, the variable `ARVIS_DATA_DIR`, the key
-    `data_dir` of the file. A relative path in the file starts at the folder of the file. Raises one `ConfigError` with
-    all problems.
+    `data_dir` of the file. A relative path in the file starts at the folder of the file. If `text` is given, it takes the
+    place of the content of the file. Raises one `ConfigError` with all problems.
     """
-    return _Loader(file=_file_in_use(config_file), environ=environ).load(data_dir)
+    return _Loader(file=_file_in_use(config_file), environ=environ, text=text).load(data_dir)
 
 
 def look(config: Config, environ: Mapping[str, str], changes: Mapping[str, Any]) -> Loaded:
@@ -171,12 +173,17 @@ class _Loader:
     """One pass of `load` or `look`. It stores the position of each key in the file."""
 
     def __init__(
-        self, *, file: Path | None, environ: Mapping[str, str], changes: Mapping[str, Any] | None = None
+        self,
+        *,
+        file: Path | None,
+        environ: Mapping[str, str],
+        changes: Mapping[str, Any] | None = None,
+        text: str | None = None,
     ) -> None:
         self._file = file
         self._changes: dict[KeyPath, Any] = {tuple(key.split(".")): value for key, value in (changes or {}).items()}
         self._environ = environ
-        self._document = _read(file) if file is not None else Document("")
+        self._document = _read(file) if file is not None and text is None else Document(text or "")
         self._overrides = Overrides(environ)
         self._secrets = SecretSource(environ, file.absolute().parent if file is not None else Path.cwd())
 

@@ -16,8 +16,9 @@ ArvisError
 ├── DataFolderInUse         another daemon uses this data folder (exit code 3)
 ├── DaemonUnreachable       the command line cannot reach the daemon (exit code 4)
 ├── StoreError
-│   ├── SchemaTooNew        the database was written by a newer Arvis
-│   ├── MigrationFailed     a migration failed, or was edited after it had run
+│   ├── SchemaTooNew        the database was written by a newer Arvis (exit code 5)
+│   ├── MigrationFailed     a migration failed, or was edited after it had run (exit code 5)
+│   ├── UpgradeFailed       a check failed after the migrations, so they were rolled back (exit code 5)
 │   ├── BackupDamaged       a backup does not match its manifest, or cannot be restored
 │   ├── StoreLost           the content of the database is uncertain: the daemon must end
 │   └── Unavailable         nothing was written; the request may be retried (503)
@@ -135,6 +136,10 @@ class SchemaTooNew(StoreError):
 
 class MigrationFailed(StoreError):
     code = "migration_failed"
+
+
+class UpgradeFailed(StoreError):
+    code = "upgrade_failed"
 
 
 class BackupDamaged(StoreError):

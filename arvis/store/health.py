@@ -129,12 +129,12 @@ def read_records(run_query: RunQuery, now: int) -> Records:
         bot_states=[bot_status_of(row) for row in run_query("bot_statuses")],
         webhooks=[webhook_of(row) for row in _webhooks(run_query)],
         skills=[skill_of(row) for row in run_query("all_skills")],
-        unreadable=_unreadable(run_query),
+        unreadable=unreadable_rows(run_query),
         settings=next((row["value"] for row in run_query("get_setting", key=_SETTINGS)), None),
     )
 
 
-def _unreadable(run_query: RunQuery) -> list[str]:
+def unreadable_rows(run_query: RunQuery) -> list[str]:
     """Return a description of each row that is unreadable and that Arvis therefore treats as disabled, with the
     reason."""
     return complaints(

@@ -2,45 +2,103 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import AsyncIterator
+import sqlite3
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from arvis.ports.bus import Relay
 from arvis.ports.extras import missing_package
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store
-from arvis.store.backups.making import make_backup
+from arvis.store.backups.making import copy_pages, damage_in, make_backup
 from arvis.store.backups.swap import finish_restore
-from arvis.store.blobs import disk_trouble
+from arvis.store.blobs import check_room, disk_trouble
 from arvis.store.location import Database
-from arvis.store.sql.migrations import available, migrate
+from arvis.store.sql.migrations import (
+    Candidate,
+    Migration,
+    NoCheck,
+    UpgradeCheck,
+    available,
+    migrate,
+    missing_among,
+    upgrade_failed,
+)
 from arvis.store.sql.session import IdMaker
 from arvis.store.sqlite.checkpoint import sealed
 from arvis.store.sqlite.errors import ALONE, Emergency, store_errors
 from arvis.store.sqlite.migrations import SqliteTarget
+from arvis.store.sqlite.session import connect, looking_at
 from arvis.store.sqlite.store import SqliteSnapshots, SqliteStore
 from arvis.store.views.insights import SqlInsights
 
-__all__ = ["Database", "bring_up_to_date", "load_postgres", "open_relay", "open_store"]
+__all__ = ["Database", "bring_up_to_date", "load_postgres", "open_relay", "open_store", "rehearse_upgrade"]
 
 
-def bring_up_to_date(database: Database, now: int) -> list[str]:
-    """Run the missing migrations and return their names. On SQLite, complete an interrupted restore first, and make a
-    backup before an existing database is migrated. The caller must have checked the files (`make_sound`)."""
+def bring_up_to_date(database: Database, now: int, check: UpgradeCheck | None = None) -> list[str]:
+    """Run the missing migrations and `check` in one transaction, and return the names of the migrations. On SQLite,
+    complete an interrupted restore first, and make a backup of an existing database before the commit. The caller must
+    have checked the files (`make_sound`).
+
+    Raises `SchemaTooNew`, `MigrationFailed`, `UpgradeFailed` or `DiskFull`; the data is then unchanged.
+    """
     if database.url is not None:
         target = load_postgres("postgres.migrations").PostgresTarget(url=database.url, now=now)
-        return migrate(target, available())
+        return migrate(target, available(), check)
     finish_restore(database)
-    with (
-        store_errors(),
-        disk_trouble(f"The database {database.file} cannot be opened"),
-        sealed(database.file) as connection,
-    ):
-        back_up = partial(make_backup, database, now)
-        return migrate(SqliteTarget(connection=connection, now=now, back_up=back_up), available())
+    with _opening(database), sealed(database.file) as connection:
+        safe = _SafeUpgrade(connection, check or NoCheck(), back_up=partial(make_backup, database, now))
+        return migrate(SqliteTarget(connection=connection, now=now), available(), safe)
+
+
+def rehearse_upgrade(database: Database, now: int, check: UpgradeCheck, *, at_rest: bool) -> list[str]:
+    """Do the same as `bring_up_to_date`, but change nothing. Return the names of the migrations that would run. On
+    SQLite, work on a copy, so a daemon can use the database meanwhile (`at_rest` is then False)."""
+    if database.url is not None:
+        target = load_postgres("postgres.migrations").PostgresTarget(url=database.url, now=now)
+        missing = missing_among(available(), target.applied())
+        return list(target.rehearse(missing, check)) if missing else []
+    with _opening(database), tempfile.TemporaryDirectory(dir=database.folder, prefix=".look-") as folder:
+        copy = Path(folder) / database.file.name
+        with looking_at(database.file, at_rest=at_rest) as source:
+            # The copy, and its log, which contains every page that the migrations change.
+            check_room(database.folder, 3 * database.file.stat().st_size, "a copy of the database")
+            copy_pages(source, copy, threading.Event())
+        with contextlib.closing(connect(copy, writing=True)) as connection:
+            safe = _SafeUpgrade(connection, check, back_up=lambda _: None)
+            return migrate(SqliteTarget(connection=connection, now=now), available(), safe)
+
+
+@contextlib.contextmanager
+def _opening(database: Database) -> Iterator[None]:
+    with store_errors(), disk_trouble(f"The database {database.file} cannot be opened"):
+        yield
+
+
+class _SafeUpgrade:
+    """The `UpgradeCheck` for SQLite: another check, a check of the pages and rows, and finally `back_up` with the name
+    of the first migration. The backup contains the data before the transaction."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, check: UpgradeCheck, *, back_up: Callable[[str], object]
+    ) -> None:
+        self._connection = connection
+        self.before = check.before
+        self._check = check
+        self._back_up = back_up
+
+    def after(self, candidate: Candidate, ran: Sequence[Migration]) -> None:
+        if damage := damage_in(self._connection):
+            raise upgrade_failed(f"the migrations damaged the database: {'; '.join(damage)}")
+        self._check.after(candidate, ran)
+        self._back_up(ran[0].name)
 
 
 @asynccontextmanager

@@ -32,7 +32,7 @@ def question() -> list[str]:
 def daemon(tmp_path_factory: pytest.TempPathFactory, question: list[str]) -> Iterator[Daemon]:
     """One daemon for all tests: migrated by a command, with one open question that the test has stored."""
     folder = tmp_path_factory.mktemp("cli")
-    migrated = arvis("migrate", "--data", str(folder / "data"), cwd=folder)
+    migrated = arvis("upgrade", "--data", str(folder / "data"), cwd=folder)
     assert migrated.returncode == 0, migrated.stderr
     assert migrated.stdout.splitlines() == [f"ran {migration.name}" for migration in available()]
     question.append(ask_a_person(folder / "data"))

@@ -104,7 +104,7 @@ def test_a_folder_in_which_no_daemon_ever_ran(tmp_path: Path) -> None:
 def test_a_daemon_that_runs_is_killed_or_has_stopped(tmp_path: Path) -> None:
     with running_daemon(tmp_path) as daemon:
         in_use = f"The data folder {daemon.data} is in use\n  why: process {daemon.pid} holds it.\n  fix: "
-        assert complaint(daemon.arvis("migrate"), 3).startswith(in_use)
+        assert complaint(daemon.arvis("upgrade"), 3).startswith(in_use)
         assert complaint(daemon.arvis("run"), 3).startswith(in_use)
         daemon.kill()
         assert (daemon.data / "address").exists()
@@ -117,12 +117,12 @@ def test_a_daemon_that_runs_is_killed_or_has_stopped(tmp_path: Path) -> None:
 
 
 def test_a_database_of_a_newer_version(tmp_path: Path) -> None:
-    assert arvis("migrate", "--data", "data", cwd=tmp_path).returncode == 0
+    assert arvis("upgrade", "--data", "data", cwd=tmp_path).returncode == 0
     with contextlib.closing(sqlite3.connect(tmp_path / "data" / "arvis.db")) as connection, connection:
         connection.execute("INSERT INTO migrations VALUES ('9999_later', 'x', 0)")
     # The page checksums would show that another program has written to the database.
     (tmp_path / "data" / "arvis.db-sums").unlink(missing_ok=True)
-    said = complaint(arvis("migrate", "--data", "data", cwd=tmp_path), 1)
+    said = complaint(arvis("upgrade", "--data", "data", cwd=tmp_path), 5)
     assert "written by a newer Arvis\n  why: it has the migration 9999_later" in said
 
 

@@ -133,7 +133,7 @@ def test_a_story_tells_of_summaries() -> None:
     ("error", "code"),
     [
         (ArvisError("x"), 1),
-        (SchemaTooNew("x"), 1),
+        (SchemaTooNew("x"), 5),
         (ConfigError("x"), 2),
         (DataFolderInUse("x"), 3),
         (DaemonUnreachable("x"), 4),

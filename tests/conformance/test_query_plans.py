@@ -188,7 +188,7 @@ def parameters(query: str, pattern: str) -> dict[str, Any]:
 def sqlite_plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     folder = tmp_path_factory.mktemp("plans")
     with contextlib.closing(connect(folder / "arvis.db", writing=True)) as connection:
-        migrate(SqliteTarget(connection=connection, now=NOW, back_up=print), available())
+        migrate(SqliteTarget(connection=connection, now=NOW), available())
         plans = {}
         for name, query in load_queries(SqliteDialect()).items():
             given = parameters(query, r"(?<![:\w]):([a-z_]\w*)")
@@ -288,7 +288,7 @@ def test_the_lists_name_queries_that_exist() -> None:
 
 def test_a_scan_would_be_seen(tmp_path: Path) -> None:
     with contextlib.closing(connect(tmp_path / "arvis.db", writing=True)) as connection:
-        migrate(SqliteTarget(connection=connection, now=NOW, back_up=print), available())
+        migrate(SqliteTarget(connection=connection, now=NOW), available())
         scan = connection.execute("EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE tokens = 1").fetchall()
         sort = connection.execute("EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE id > 'a' ORDER BY tokens").fetchall()
     assert any(SCAN.match(row["detail"]) for row in scan)

@@ -141,7 +141,7 @@ async def _created(code: Path, folder: Path) -> Path:
 async def _migrated(code: Path, folder: Path) -> Path:
     """Return the folder of a database that has the schema and no rows."""
     await asyncio.to_thread(folder.mkdir)
-    process = await traced_process(code, ["migrate", "--data", str(folder / "data")], folder, folder / "migrate.log")
+    process = await traced_process(code, ["upgrade", "--data", str(folder / "data")], folder, folder / "upgrade.log")
     await process.begin()
     await process.close()
     return folder / "data"

@@ -46,7 +46,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Migration
         yield PostgresTarget(url=request.getfixturevalue("postgres_url"), now=NOW)
     else:
         with contextlib.closing(connect(tmp_path / "arvis.db", writing=True)) as connection:
-            yield SqliteTarget(connection=connection, now=NOW, back_up=print)
+            yield SqliteTarget(connection=connection, now=NOW)
 
 
 def rows(target: MigrationTarget, query: str) -> list[Sequence[object]]:
@@ -66,16 +66,17 @@ def test_migrations_run_in_order_and_once(target: MigrationTarget) -> None:
     assert noted == [(migration.name, migration.checksum, NOW) for migration in (FIRST, SECOND)]
 
 
-def test_a_failing_migration_leaves_the_schema_before_it(target: MigrationTarget) -> None:
+def test_a_failing_migration_leaves_the_schema_before_all_of_them(target: MigrationTarget) -> None:
+    migrate(target, [FIRST])
     with pytest.raises(MigrationFailed, match="0003_broken") as raised:
         migrate(target, [FIRST, SECOND, BROKEN])
     assert "missing" in raised.value.why
-    assert list(target.applied()) == ["0001_first", "0002_second"]
-    assert rows(target, "SELECT n FROM a") == [(1,)]
+    assert list(target.applied()) == ["0001_first"]
+    assert rows(target, "SELECT * FROM a") == [(1,)]
     with pytest.raises((sqlite3.OperationalError, psycopg.errors.UndefinedTable)):
         rows(target, "SELECT * FROM b")
     mended = Migration("0003_mended", "CREATE TABLE b (n INTEGER);")
-    assert migrate(target, [FIRST, SECOND, mended]) == ["0003_mended"]
+    assert migrate(target, [FIRST, SECOND, mended]) == ["0002_second", "0003_mended"]
 
 
 def test_a_newer_schema_is_refused_untouched(target: MigrationTarget) -> None:
@@ -96,15 +97,17 @@ def test_the_last_statement_needs_no_semicolon() -> None:
     assert [statement.strip() for statement in SECOND.statements(postgres=False)][-1] == "UPDATE a SET m = n + 1"
 
 
-def test_what_holds_something_is_backed_up_before(tmp_path: Path) -> None:
-    backed_up: list[str] = []
-    with contextlib.closing(connect(tmp_path / "arvis.db", writing=True)) as connection:
-        target = SqliteTarget(connection=connection, now=NOW, back_up=backed_up.append)
-        migrate(target, [FIRST])
-        assert backed_up == []
-        migrate(target, [FIRST, SECOND])
-        migrate(target, [FIRST, SECOND])
-    assert backed_up == ["0002_second"]
+def test_only_a_database_with_tables_is_backed_up(tmp_path: Path) -> None:
+    new = Database(tmp_path / "arvis.db", None, tmp_path)
+    bring_up_to_date(new, NOW)
+    bring_up_to_date(new, NOW)
+    assert not new.backups.exists()
+    shutil.copy(KEPT / "0011.db", new.file)
+    new.file.with_name("arvis.db-sums").unlink()
+    bring_up_to_date(new, NOW)
+    bring_up_to_date(new, NOW)
+    [made] = new.backups.iterdir()
+    assert "-before-0012_standard_names" in made.name
 
 
 def test_processes_that_start_at_once_share_the_work(postgres_url: str) -> None:

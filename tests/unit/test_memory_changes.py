@@ -54,7 +54,7 @@ STEPS = st.lists(st.one_of(NEWS, NEWS, st.integers(-1, 6), st.integers(0, 6).map
 @functools.cache
 def migrated() -> bytes:
     with contextlib.closing(connect(Path(":memory:"), writing=True)) as connection:
-        migrate(SqliteTarget(connection=connection, now=NOW, back_up=print), available())
+        migrate(SqliteTarget(connection=connection, now=NOW), available())
         return connection.serialize()
 
 

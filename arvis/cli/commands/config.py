@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,8 +12,9 @@ from arvis.cli.options import PlacedCommand
 from arvis.cli.output import FAILED
 from arvis.config import DEFAULT_FILE
 from arvis.config.loading import DELIMITER, PREFIX
-from arvis.config.renames import MIGRATE, migrated, old_keys, old_variables
+from arvis.config.renames import MIGRATE, Renamed, migrated, old_keys, old_variables
 from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError
 
 
@@ -30,28 +32,48 @@ def migrate(*, check: bool, config: Path | None, data: Path | None) -> None:  # 
     in the dashboard are migrated with the database at the next start. Old environment variables are only listed: rename
     them yourself.
     """
-    file = config or DEFAULT_FILE
-    target = file.resolve()
-    text = _read(file)
-    try:
-        found = old_keys(Document(text.removeprefix("\ufeff")).values)
-        new = migrated(text)
-    except UnreadableText as error:
-        where = f"{file}, line {error.line}" if error.line is not None else str(file)
-        raise ConfigError(f"The configuration cannot be read: {where}", why=error.text, fix=error.fix) from error
+    migration = ConfigMigration.of(config or DEFAULT_FILE)
     variables = old_variables(os.environ, PREFIX, DELIMITER)
-    for renamed in found:
-        click.echo(f"{file}: {renamed}")
+    for renamed in migration.renamed:
+        click.echo(f"{migration.file}: {renamed}")
     for name, renamed in variables:
         click.echo(f"environment variable {name}: {renamed}; rename it where the daemon is started")
-    if new == text:
-        click.echo(f"{file} has no old keys.")
+    if not migration.needed:
+        click.echo(f"{migration.file} has no old keys.")
     elif check:
         click.echo(f"Run `{MIGRATE}` to change the file.")
     else:
-        click.echo(f"{file} was changed; the old file is {_replace(target, text, new)}.")
-    if check and (new != text or variables):
+        click.echo(f"{migration.file} was changed; the old file is {migration.write()}.")
+    if check and (migration.needed or variables):
         raise SystemExit(FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMigration:
+    """The change of a configuration file from an older version."""
+
+    file: Path
+    renamed: Sequence[Renamed]
+    old: str
+    new: str
+
+    @classmethod
+    def of(cls, file: Path) -> ConfigMigration:
+        """Read a file. Raises `ConfigError` if it cannot be read or rewritten."""
+        text = _read(file)
+        try:
+            return cls(file, old_keys(Document(text.removeprefix("\ufeff")).values), text, migrated(text))
+        except UnreadableText as error:
+            where = f"{file}, line {error.line}" if error.line is not None else str(file)
+            raise ConfigError(f"The configuration cannot be read: {where}", why=error.text, fix=error.fix) from error
+
+    @property
+    def needed(self) -> bool:
+        return self.new != self.old
+
+    def write(self) -> Path:
+        """Replace the file, and return the path of the backup of its old content. Raises `ConfigError`."""
+        return _replace(self.file.resolve(), self.old, self.new)
 
 
 def _read(file: Path) -> str:

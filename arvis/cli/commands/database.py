@@ -1,4 +1,4 @@
-"""`arvis backup`, `arvis restore` and `arvis migrate`: commands that work on the database itself."""
+"""`arvis backup` and `arvis restore`: commands that work on the database itself."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ from arvis.store.backups.making import back_up_to, make_backup, no_database, ref
 from arvis.store.backups.restore import Restored
 from arvis.store.backups.restore import restore as restore_database
 from arvis.store.backups.swap import finish_restore
-from arvis.store.integrity.repair import make_sound
 from arvis.store.location import Database
-from arvis.store.open import bring_up_to_date
 from arvis.web.http.views import BackupView
 
 #: The timeout in seconds of a backup by the daemon. A large database takes long.
@@ -147,18 +145,3 @@ def _lines(restored: Restored) -> Iterator[str]:
             " may have finished since, so Arvis does not repeat them. `arvis jobs list --status failed` shows them."
         )
     yield "All logins have ended: start the daemon, then run `arvis login`."
-
-
-@click.command(cls=PrintingCommand)
-def migrate(*, config: Path | None, data: Path | None) -> Output:
-    """Update the database to this version of Arvis. A SQLite database is backed up first.
-
-    The command is possible only while no daemon runs.
-    """
-    settings = load(config, data, os.environ)
-    database, now = database_of(settings), SystemClock().now()
-    with lock_data_folder(settings.data_dir):
-        if (finding := make_sound(database, now)) is not None:
-            tell(f"The database was examined: {finding.what}." + (f" See {finding.report}" if finding.report else ""))
-        ran = bring_up_to_date(database, now)
-    return Output({"migrations": ran}, "\n".join(f"ran {name}" for name in ran) or "The database is up to date.")

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from arvis.app.database import database_of
+from arvis.app.upgrade import upgrade
 from arvis.cli.api_client import Api
 from arvis.cli.options import PrintingCommand, read_secret, secret_options
 from arvis.cli.output import Output
@@ -22,7 +23,7 @@ from arvis.process.clock import IdMaker, RandomBits, SystemClock
 from arvis.process.data_folder import lock_data_folder
 from arvis.process.secrets import Argon2Passwords
 from arvis.store.integrity.repair import make_sound
-from arvis.store.open import bring_up_to_date, open_store
+from arvis.store.open import open_store
 from arvis.web.auth import users
 
 
@@ -64,7 +65,7 @@ async def _set(settings: Config, user: str, given: str) -> None:
     clock = SystemClock()
     database, now = database_of(settings), clock.now()
     make_sound(database, now)
-    bring_up_to_date(database, now)
+    await asyncio.to_thread(upgrade, database, now)
     kept = await Argon2Passwords().hashed(given)
     new_id = IdMaker(clock=clock, random_bits=RandomBits())
     async with open_store(database, boot=new_id(), new_id=new_id) as (store, _):

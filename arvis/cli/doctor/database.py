@@ -43,7 +43,9 @@ def check_database(scene: Scene) -> Verdict:
             return failed(error)
         case DatabaseState(missing=[_, *_] as missing):
             why = f"These migrations have not run: {', '.join(missing)}."
-            return warn(f"{name} is not up to date", why, "Run `arvis migrate`, or start the daemon.")
+            return warn(
+                f"{name} is not up to date", why, "Run `arvis upgrade`, or start the daemon, which does the same."
+            )
     return ok(f"{name} opens and is up to date")
 
 

@@ -103,6 +103,17 @@ def damage_in(connection: sqlite3.Connection) -> list[str]:
     return pages + [f"a row of {row[0]} refers to a missing row of {row[2]}" for row in orphans]
 
 
+def copy_pages(source: sqlite3.Connection, copy: Path, stop: threading.Event) -> None:
+    """Copy the database as the transaction of `source` sees it; other connections can commit in the meantime. Setting
+    `stop` aborts the work."""
+    create_private(copy).close()
+    with contextlib.closing(sqlite3.connect(copy)) as target:
+        # These settings are safe because the copy is temporary and is deleted after any failure.
+        target.execute("PRAGMA synchronous = OFF")
+        target.execute("PRAGMA journal_mode = OFF")
+        source.backup(target, pages=_PAGES_AT_ONCE, progress=lambda *_: go_on(stop))
+
+
 def _check_source(database: Database) -> None:
     refuse_server(database)
     if not database.file.exists():
@@ -162,7 +173,7 @@ class _Backup:
 
     def _copy(self, copy: Path) -> None:
         """Copy the database as it is when the copy begins. The open transaction keeps this state visible until the copy
-        ends; other connections can commit in the meantime."""
+        ends."""
         with looking_at(self.database.file, at_rest=self.at_rest) as source:
             source.execute("BEGIN")
             [(pages,)] = source.execute("PRAGMA page_count")
@@ -170,12 +181,7 @@ class _Backup:
             blobs = source.execute(load_queries(SqliteDialect())["size_of_blobs"]).fetchone()["bytes"]
             # There must be enough space for the copy and for the archive, which may be as large as its contents.
             check_room(copy.parent, 2 * pages * page_size + blobs, "a backup")
-            create_private(copy).close()
-            with contextlib.closing(sqlite3.connect(copy)) as target:
-                # These settings are safe because the copy is temporary and is deleted after any failure.
-                target.execute("PRAGMA synchronous = OFF")
-                target.execute("PRAGMA journal_mode = OFF")
-                source.backup(target, pages=_PAGES_AT_ONCE, progress=lambda *_: go_on(self.stop))
+            copy_pages(source, copy, self.stop)
 
     def _examine(self, copy: Path) -> _Contents:
         queries = load_queries(SqliteDialect())

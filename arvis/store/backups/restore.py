@@ -263,7 +263,7 @@ def _make_ready(source: Path, half: Path, now: int) -> _Ready:
     with _sound(source), contextlib.closing(connect(half, writing=True)) as connection:
         if damage := damage_in(connection):
             raise damaged(source, "; ".join(damage))
-        target = SqliteTarget(connection=connection, now=now, back_up=lambda _: None)
+        target = SqliteTarget(connection=connection, now=now)
         if not target.applied():
             raise damaged(source, "it is not an Arvis database")
         migrate(target, available())

@@ -282,7 +282,7 @@ def _report_cut(database: Database, note: _Note, now: int) -> Finding:
     given_up: Settlement | None = None
     if note.lost is not None:
         with sealed(database.file) as connection:
-            migrate(SqliteTarget(connection=connection, now=now, back_up=lambda _: None), available())
+            migrate(SqliteTarget(connection=connection, now=now), available())
             given_up = settle(connection, now)
     text = cut_report(note.lost, note.found_at, given_up)
     report = write_report(private_folder(database.aside / note.folder), text)

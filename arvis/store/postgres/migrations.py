@@ -1,18 +1,26 @@
-"""Runs migrations on PostgreSQL. A failed migration is rolled back. No backup is made; `arvis doctor` recommends a
-dump."""
+"""Runs migrations on PostgreSQL. A failed upgrade is rolled back. No backup is made; `arvis doctor` recommends a dump."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import psycopg
-from psycopg.rows import dict_row
+from psycopg import sql
+from psycopg.rows import DictRow, dict_row
 
 from arvis.domain.errors import MigrationFailed, StoreError
-from arvis.store.postgres.errors import failure, is_away, refuses_for_good, unreachable, with_options
-from arvis.store.sql.migrations import Migration
-from arvis.store.sql.session import PostgresDialect, load_queries
+from arvis.domain.ids import encode, moment_of
+from arvis.store.postgres.errors import AGAIN, failure, is_away, refuses_for_good, unreachable, with_options
+from arvis.store.postgres.session import PostgresSession, Queries
+from arvis.store.sql.migrations import Candidate, Migration, UpgradeCheck, run_checked, upgrade_failed
+from arvis.store.sql.session import Row
 
+#: The number of attempts if other processes cause deadlocks.
+_ATTEMPTS = 5
 THERE_ALREADY = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable, psycopg.errors.DuplicateObject)
 
 
@@ -22,7 +30,7 @@ class PostgresTarget:
     def __init__(self, *, url: str, now: int) -> None:
         self._url = with_options(url)
         self._now = now
-        self._queries = {name: text.encode() for name, text in load_queries(PostgresDialect()).items()}
+        self._queries = Queries()
 
     def applied(self) -> dict[str, str]:
         try:
@@ -36,29 +44,105 @@ class PostgresTarget:
             raise _refused_or_away(error) from error
         return {row["name"]: row["checksum"] for row in rows}
 
-    def snapshot(self, before: str) -> None:
-        """Do nothing: a failed migration is rolled back, and backups of PostgreSQL are the operator's task."""
+    def apply(self, migrations: Sequence[Migration], check: UpgradeCheck) -> list[str]:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._apply(migrations, check)
+            except AGAIN as error:
+                if attempt == _ATTEMPTS:
+                    raise upgrade_failed(str(error).strip()) from error
+            except psycopg.Error as error:
+                raise (unreachable(error) if is_away(error) else upgrade_failed(str(error).strip())) from error
+        raise AssertionError("the last attempt returns or raises")
 
-    def apply(self, migration: Migration) -> bool:
+    def rehearse(self, migrations: Sequence[Migration], check: UpgradeCheck) -> list[str]:
+        """As `apply`, but roll everything back at the end."""
+        with contextlib.suppress(_Rehearsed):
+            self.apply(migrations, _RolledBack(check))
+        return [migration.name for migration in migrations]
+
+    def _apply(self, migrations: Sequence[Migration], check: UpgradeCheck) -> list[str]:
+        with psycopg.connect(self._url, row_factory=dict_row) as connection:
+            connection.execute(self._queries["lock_migrations"])
+            applied = {row["name"] for row in connection.execute(self._queries["applied_migrations"]).fetchall()}
+            missing = [migration for migration in migrations if migration.name not in applied]
+            if missing:
+                candidate = _Candidate(connection=connection, queries=self._queries, now=self._now)
+                candidate.lock_tables()
+                run_checked(candidate, missing, partial(self._run, connection), check, postgres=True)
+            return [migration.name for migration in missing]
+
+    def _run(self, connection: psycopg.Connection[DictRow], migration: Migration) -> None:
         try:
-            with psycopg.connect(self._url, row_factory=dict_row) as connection:
-                connection.execute(self._queries["lock_migrations"])
-                applied = connection.execute(self._queries["applied_migrations"]).fetchall()
-                if migration.name in {row["name"] for row in applied}:
-                    return False
-                for statement in migration.statements(postgres=True):
-                    connection.execute(statement.encode())
-                note = {"name": migration.name, "checksum": migration.checksum, "now": self._now}
-                connection.execute(self._queries["add_migration"], note)
-                return True
+            for statement in migration.statements(postgres=True):
+                connection.execute(statement.encode())
+            note = {"name": migration.name, "checksum": migration.checksum, "now": self._now}
+            connection.execute(self._queries["add_migration"], note)
         except psycopg.Error as error:
             if is_away(error):
-                raise unreachable(error) from error
+                raise
             raise MigrationFailed(
                 f"The migration {migration.name} did not run",
                 why=str(error),
                 fix="nothing was changed; report this error, or return to the previous version of Arvis",
             ) from error
+
+
+class _Candidate:
+    """`Candidate` on one connection to the server."""
+
+    def __init__(self, *, connection: psycopg.Connection[DictRow], queries: Queries, now: int) -> None:
+        # What is written with these ids is rolled back, so they need not differ from the ids of other processes.
+        ids = (encode(moment_of(now) + number) for number in itertools.count())
+        self._connection = connection
+        self._queries = queries
+        self.session = PostgresSession(connection=connection, queries=queries, new_id=lambda: next(ids), name="upgrade")
+
+    def run(self, statement: str) -> None:
+        self._connection.execute(statement.encode())
+
+    def lock_tables(self) -> None:
+        """Let no other process write until the end of the transaction. Otherwise the numbers of rows would differ
+        without a reason."""
+        tables = [sql.Identifier(name) for name in self._tables()]
+        if tables:
+            statement = sql.SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(sql.SQL(", ").join(tables))
+            self._connection.execute(statement)
+
+    def rows_if_possible(self, query: str, /, **parameters: Any) -> Sequence[Row]:
+        self.run("SAVEPOINT query")
+        try:
+            return self.session.rows(query, **parameters)
+        except psycopg.ProgrammingError:
+            return ()
+        finally:
+            self.run("ROLLBACK TO SAVEPOINT query")
+
+    def row_counts(self) -> Mapping[str, int]:
+        return {name: self._count(name) for name in self._tables()}
+
+    def _tables(self) -> Sequence[str]:
+        return [row["name"] for row in self._connection.execute(self._queries["counted_tables"]).fetchall()]
+
+    def _count(self, table: str) -> int:
+        counting = sql.SQL("SELECT count(*) AS number FROM {}").format(sql.Identifier(table))
+        return int(self._connection.execute(counting).fetchall()[0]["number"])
+
+
+class _Rehearsed(Exception):
+    """The end of a rehearsal, which rolls back its transaction."""
+
+
+class _RolledBack:
+    """An `UpgradeCheck` that raises `_Rehearsed` when another check has succeeded."""
+
+    def __init__(self, check: UpgradeCheck) -> None:
+        self.before = check.before
+        self._check = check
+
+    def after(self, candidate: Candidate, ran: Sequence[Migration]) -> None:
+        self._check.after(candidate, ran)
+        raise _Rehearsed
 
 
 def _refused_or_away(error: psycopg.Error) -> StoreError:

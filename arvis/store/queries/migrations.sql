@@ -10,3 +10,9 @@ SELECT name, checksum FROM migrations ORDER BY name;
 
 -- name: add_migration
 INSERT INTO migrations (name, checksum, applied_at) VALUES (:name, :checksum, :now);
+
+-- name: counted_tables
+-- All tables except search indexes and the table of migrations.
+SELECT name FROM pragma_table_list
+WHERE schema = 'main' AND type = 'table' AND name <> 'migrations' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+ORDER BY name;

@@ -1,5 +1,6 @@
-"""Runs migrations: numbered SQL files that change the schema, each in one transaction. There are no migrations back to
-an older schema; for that, restore the backup that was made before the migration.
+"""Runs migrations: numbered SQL files that change the schema. All missing migrations and the checks of their result are
+one transaction, so the data is always in the old or in the new state. There are no migrations back to an older schema;
+for that, restore the backup that was made before the migration.
 
 A file that is part of a release is never edited: its checksum is stored and compared. If a newer Arvis has migrated the
 database, this version does not open the database, because it does not know the schema.
@@ -10,16 +11,23 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import arvis
 from arvis.domain.dataclass import dataclass
-from arvis.domain.errors import MigrationFailed, SchemaTooNew
+from arvis.domain.errors import MigrationFailed, SchemaTooNew, UpgradeFailed
+from arvis.store.sql.session import Row, Session
 
 #: The comment before a statement that is only for one of the databases.
 _ONLY = re.compile(r"-- only: (sqlite|postgres)")
+#: The comment that names the tables whose number of rows a migration changes.
+_RECOUNTED = re.compile(r"^-- rows: (.+)$", re.MULTILINE)
+#: The same for a migration that is older than this comment.
+_RECOUNTED_EARLIER = {"0012_standard_names": frozenset({"settings"})}
+_RENAMED = re.compile(r"\s*ALTER TABLE (\w+) RENAME TO (\w+)", re.IGNORECASE)
 _POSTGRES_WORDS = {"INTEGER": "BIGINT", "BLOB": "BYTEA", "STRICT": "", ", WITHOUT ROWID": ""}
 
 
@@ -39,6 +47,18 @@ class Migration:
             if database in {"", own}:
                 yield _for_postgres(statement) if postgres else statement
 
+    @property
+    def recounted(self) -> frozenset[str]:
+        """Return the tables, by their names before the migration, whose number of rows it changes. A dropped table is one
+        of them."""
+        named = {name.strip() for line in _RECOUNTED.findall(self.text) for name in line.split(",")}
+        return _RECOUNTED_EARLIER.get(self.name, frozenset()) | named
+
+    def renamed(self, *, postgres: bool) -> Mapping[str, str]:
+        """Return the new names of the tables that the migration renames, by their old names."""
+        found = (_RENAMED.match(statement) for statement in self.statements(postgres=postgres))
+        return {match[1]: match[2] for match in found if match is not None}
+
     def _parts(self) -> Iterator[tuple[str, str]]:
         """Yield each statement with the name of its database, which is "" if the statement is for both."""
         database, statement = "", ""
@@ -54,6 +74,46 @@ class Migration:
             yield database, statement
 
 
+class Candidate(Protocol):
+    """A database in the transaction that upgrades it. The session reads and writes in this transaction."""
+
+    @property
+    def session(self) -> Session: ...
+
+    def run(self, statement: str) -> None:
+        """Run a statement without parameters and without a result, such as `SAVEPOINT`."""
+        ...
+
+    def rows_if_possible(self, query: str, /, **parameters: Any) -> Sequence[Row]:
+        """Run a named query. Return no rows if the schema is too old for it."""
+        ...
+
+    def row_counts(self) -> Mapping[str, int]:
+        """Return the number of rows of each table, except the table of migrations and search indexes."""
+        ...
+
+
+class UpgradeCheck(Protocol):
+    """A check of the upgraded data before the commit. Everything that it writes is rolled back."""
+
+    def before(self, candidate: Candidate) -> None:
+        """Look at the data before the migrations."""
+        ...
+
+    def after(self, candidate: Candidate, ran: Sequence[Migration]) -> None:
+        """Look at the data after the migrations. Raises `UpgradeFailed` or another error, which rolls everything
+        back."""
+        ...
+
+
+class NoCheck:
+    """The `UpgradeCheck` that accepts everything."""
+
+    def before(self, candidate: Candidate) -> None: ...
+
+    def after(self, candidate: Candidate, ran: Sequence[Migration]) -> None: ...
+
+
 class MigrationTarget(Protocol):
     """A database whose schema `migrate` changes."""
 
@@ -62,13 +122,9 @@ class MigrationTarget(Protocol):
         exist."""
         ...
 
-    def snapshot(self, before: str) -> None:
-        """Back up the database on SQLite; do nothing on PostgreSQL. `before` is the name of the next migration.
-        `migrate` does not call this for a new database."""
-        ...
-
-    def apply(self, migration: Migration) -> bool:
-        """Run a migration and record it, in one transaction. Return False if another process has already run it."""
+    def apply(self, migrations: Sequence[Migration], check: UpgradeCheck) -> list[str]:
+        """Run and record these migrations and the checks in one transaction. Return the names of the migrations; leave
+        out those that another process has already run."""
         ...
 
 
@@ -80,13 +136,66 @@ def available() -> list[Migration]:
     return [Migration(path.stem, path.read_text("utf-8")) for path in sorted(folder.glob("[0-9]*.sql"))]
 
 
-def migrate(target: MigrationTarget, migrations: Sequence[Migration]) -> list[str]:
-    """Run the missing migrations and return their names."""
-    applied = target.applied()
-    missing = missing_among(migrations, applied)
-    if missing and applied:
-        target.snapshot(missing[0].name)
-    return [migration.name for migration in missing if target.apply(migration)]
+def migrate(target: MigrationTarget, migrations: Sequence[Migration], check: UpgradeCheck | None = None) -> list[str]:
+    """Run the missing migrations and return their names. Raises `SchemaTooNew`, `MigrationFailed` or `UpgradeFailed`;
+    the database is then unchanged."""
+    missing = missing_among(migrations, target.applied())
+    return target.apply(missing, check or NoCheck()) if missing else []
+
+
+def run_checked(
+    candidate: Candidate,
+    migrations: Sequence[Migration],
+    run: Callable[[Migration], None],
+    check: UpgradeCheck,
+    *,
+    postgres: bool,
+) -> None:
+    """Run the migrations with `run`, and check their result. A new database needs no check. The caller has begun a
+    transaction, and rolls it back after an error."""
+    before = candidate.row_counts()
+    if before:
+        with _undone(candidate):
+            check.before(candidate)
+    for migration in migrations:
+        run(migration)
+    if different := _different_counts(before, candidate.row_counts(), migrations, postgres=postgres):
+        raise upgrade_failed(f"the migrations lost or added rows: {'; '.join(different)}")
+    if before:
+        with _undone(candidate):
+            check.after(candidate, migrations)
+
+
+def upgrade_failed(why: str) -> UpgradeFailed:
+    return UpgradeFailed(
+        "The data was not upgraded",
+        why=f"{why}. The data is as it was before",
+        fix="Install the previous version of Arvis again; it opens the data as before. Then report this error.",
+    )
+
+
+@contextmanager
+def _undone(candidate: Candidate) -> Iterator[None]:
+    """Roll back everything that the block writes."""
+    candidate.run("SAVEPOINT upgrade_check")
+    yield
+    candidate.run("ROLLBACK TO SAVEPOINT upgrade_check")
+    candidate.run("RELEASE SAVEPOINT upgrade_check")
+
+
+def _different_counts(
+    before: Mapping[str, int], after: Mapping[str, int], migrations: Sequence[Migration], *, postgres: bool
+) -> list[str]:
+    """Return a description of each table whose number of rows has changed although no migration says so."""
+    names = {table: table for table in before}
+    for migration in migrations:
+        renamed, recounted = migration.renamed(postgres=postgres), migration.recounted
+        names = {table: renamed.get(name, name) for table, name in names.items() if name not in recounted}
+    return [
+        f"{name} has {after.get(name, 0)} rows instead of {before[table]}"
+        for table, name in sorted(names.items())
+        if after.get(name, 0) != before[table]
+    ]
 
 
 def missing_among(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:

@@ -155,7 +155,7 @@ class SqliteBackend:
 
     def __init__(self, new_id: IdMaker) -> None:
         self._connection = connect(Path(":memory:"), writing=True)
-        migrate(SqliteTarget(connection=self._connection, now=START, back_up=lambda _: None), available())
+        migrate(SqliteTarget(connection=self._connection, now=START), available())
         queries = load_queries(SqliteDialect())
         self._session = SqliteSession(connection=self._connection, queries=queries, new_id=new_id)
 
