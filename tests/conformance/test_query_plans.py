@@ -31,6 +31,7 @@ COLD = {
     "lock_migrations": "once a start",
     "applied_migrations": "once a start; one row for each migration",
     "add_migration": "once a migration",
+    "counted_tables": "once an upgrade; one row for each table",
     "all_agents": "a handful of rows",
     "people_with_rights": "once a start",
     "rows_that_begin_workflow": "when a workflow is checked; schedules and web hooks are few",
@@ -322,7 +323,7 @@ def test_what_each_database_says_in_its_own_words_is_a_short_list() -> None:
     }  # fmt: skip
     merging = {"message_at_position", "remove_message_words", "merge_message_index", "count_changes"}
     marks = {"add_commit_mark", "commit_mark", "prune_commit_marks"}
-    other = {"lock_migrations", "search_facts", "find_facts", "put_message_words", *marks}
+    other = {"counted_tables", "lock_migrations", "search_facts", "find_facts", "put_message_words", *marks}
     assert found == {"sqlite": index | merging, "postgres": index | other}
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ from arvis.app.database import database_of
 from arvis.app.upgrade import rehearse
 from arvis.app.upgrade import upgrade as upgrade_database
 from arvis.cli.commands.config import ConfigMigration
+from arvis.cli.doctor import examine
+from arvis.cli.doctor.findings import Finding, Status
+from arvis.cli.doctor.scene import System
 from arvis.cli.options import PrintingCommand
 from arvis.cli.output import Output, tell
 from arvis.config import DEFAULT_FILE, Config, load
@@ -33,19 +38,29 @@ def upgrade(*, check: bool, config: Path | None, data: Path | None) -> Output:
     succeed: the numbers of rows, the database itself, and a message that the built-in demo model answers. Otherwise the
     data stays as it is. `arvis run` upgrades the database in the same way.
 
-    Stop the daemon first. With --check, it may run.
+    Stop the daemon first. With --check, it may run. Afterwards the failed checks of `arvis doctor` are listed.
     """
     migration = _config_migration(config)
     settings = load(config, data, os.environ, text=None if migration is None else migration.new)
+    database, needed = database_of(settings), migration is not None and migration.needed
     if check:
-        return _output(_rehearse(settings), None, migration, done=False)
-    if migration is not None and migration.needed:
+        failed = () if needed else _failed_checks(config, data)
+        return _output(_rehearse(settings), None, migration, done=False, failed=failed)
+    if migration is not None and needed:
         _check_writable(migration.file)
-    database = database_of(settings)
     ran = _upgrade(settings, database)
     # The file is changed last. If the upgrade is interrupted before, the next one continues here.
-    saved = migration.write() if migration is not None and migration.needed else None
-    return _output(ran, _backup(database, ran), migration, saved=saved, done=True)
+    saved = migration.write() if migration is not None and needed else None
+    failed = _failed_checks(config, data)
+    return _output(ran, _backup(database, ran), migration, saved=saved, done=True, failed=failed)
+
+
+def _failed_checks(config: Path | None, data: Path | None) -> Sequence[Finding]:
+    """Return the failed checks of `arvis doctor`. They do not undo the upgrade, because they need not come from it: a
+    package that a bot needs may be missing, or an account may be without money."""
+    system = System(python=sys.version_info[:3], encoding=sys.stdout.encoding)
+    findings = examine(config, data, os.environ, system=system, now=SystemClock().now())
+    return [finding for finding in findings if finding.status is Status.FAIL]
 
 
 def _config_migration(config: Path | None) -> ConfigMigration | None:
@@ -101,7 +116,13 @@ def _backup(database: Database, ran: Sequence[str]) -> Path | None:
 
 
 def _output(
-    ran: Sequence[str], backup: Path | None, migration: ConfigMigration | None, *, saved: Path | None = None, done: bool
+    ran: Sequence[str],
+    backup: Path | None,
+    migration: ConfigMigration | None,
+    *,
+    saved: Path | None = None,
+    done: bool,
+    failed: Sequence[Finding],
 ) -> Output:
     renamed = [] if migration is None else [str(each) for each in migration.renamed]
     data: dict[str, Any] = {
@@ -110,9 +131,11 @@ def _output(
         "backup": None if backup is None else str(backup),
         "configuration": renamed,
         "configurationBackup": None if saved is None else str(saved),
+        "failedChecks": [asdict(finding) for finding in failed],
     }
     lines = _done(ran, renamed, backup, saved) if done else _planned(ran, renamed)
-    return Output(data, "\n".join(lines))
+    notes = [f"arvis doctor: {finding.what}.\n  why: {finding.why}\n  fix: {finding.fix}" for finding in failed]
+    return Output(data, "\n".join(lines), notes=notes)
 
 
 def _planned(ran: Sequence[str], renamed: Sequence[str]) -> Iterator[str]:
