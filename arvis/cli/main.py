@@ -57,6 +57,7 @@ COMMANDS = {
     "doctor": Command("commands.doctor", "Check the installation, with or without a running daemon."),
     "backup": Command("commands.database", "Back up all data, with or without a running daemon."),
     "restore": Command("commands.database", "Replace the data with a backup, or list the backups."),
+    "move": Command("commands.move", "Move all data between SQLite and PostgreSQL."),
     "config": Command("commands.config", "Migrate a configuration file of an older version."),
     "upgrade": Command("commands.upgrade", "Upgrade data and configuration of an older version, or change nothing."),
     "service": Command("commands.service", "Install Arvis as a service of systemd or launchd, and manage it."),

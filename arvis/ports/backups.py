@@ -12,6 +12,9 @@ from arvis.domain.dataclass import dataclass
 #: because their work ran with the replaced database.
 RESTORED_AT = "restored_at"
 
+#: The `kv` key of the address to which `arvis move` has moved the data. A daemon refuses to use this database.
+MOVED_TO = "moved_to"
+
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:

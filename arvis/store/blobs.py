@@ -7,6 +7,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -19,6 +20,7 @@ from arvis.domain.errors import DiskFull, StoreError
 #: The number of bytes that are read, hashed or written in one step.
 PIECE = 1 << 20
 
+_NAME = re.compile(r"[0-9a-f]{64}")
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MEGABYTE = 1_000_000
 
@@ -129,6 +131,16 @@ class Blobs:
 
     def path(self, sha256: str) -> Path:
         return self._folder / sha256[:2] / sha256[2:]
+
+    def names(self) -> list[str]:
+        """Return the names of all files, in order. Other files in the folder are ignored."""
+        found = (path.parent.name + path.name for path in self._folder.glob("??/*"))
+        return sorted(name for name in found if _NAME.fullmatch(name))
+
+    def replace(self, data: bytes) -> None:
+        """Store the content, also in place of a file that was changed."""
+        self.path(hashlib.sha256(data).hexdigest()).unlink(missing_ok=True)
+        self.keep(data)
 
     def keep(self, data: bytes) -> str:
         """Store the content and return its SHA-256. Unlike `put`, this runs on the caller's thread."""

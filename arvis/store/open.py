@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from arvis.domain.errors import Conflict
+from arvis.ports.backups import MOVED_TO
 from arvis.ports.bus import Relay
 from arvis.ports.extras import missing_package
 from arvis.ports.insights import Insights
@@ -31,7 +33,7 @@ from arvis.store.sql.migrations import (
     missing_among,
     upgrade_failed,
 )
-from arvis.store.sql.session import IdMaker
+from arvis.store.sql.session import IdMaker, SqliteDialect, load_queries
 from arvis.store.sqlite.checkpoint import sealed
 from arvis.store.sqlite.errors import ALONE, Emergency, store_errors
 from arvis.store.sqlite.migrations import SqliteTarget
@@ -39,21 +41,28 @@ from arvis.store.sqlite.session import connect, looking_at
 from arvis.store.sqlite.store import SqliteSnapshots, SqliteStore
 from arvis.store.views.insights import SqlInsights
 
-__all__ = ["Database", "bring_up_to_date", "load_postgres", "open_relay", "open_store", "rehearse_upgrade"]
+__all__ = ["Database", "bring_up_to_date", "load_postgres", "moved_to", "open_relay", "open_store", "rehearse_upgrade"]
 
 
-def bring_up_to_date(database: Database, now: int, check: UpgradeCheck | None = None) -> list[str]:
+def bring_up_to_date(
+    database: Database, now: int, check: UpgradeCheck | None = None, *, moved: bool = False
+) -> list[str]:
     """Run the missing migrations and `check` in one transaction, and return the names of the migrations. On SQLite,
     complete an interrupted restore first, and make a backup of an existing database before the commit. The caller must
     have checked the files (`make_sound`).
 
-    Raises `SchemaTooNew`, `MigrationFailed`, `UpgradeFailed` or `DiskFull`; the data is then unchanged.
+    Raises `SchemaTooNew`, `MigrationFailed`, `UpgradeFailed` or `DiskFull`; the data is then unchanged. Raises `Conflict`
+    if `arvis move` has moved the data to another database, unless `moved` is set.
     """
     if database.url is not None:
+        if not moved:
+            _refuse_moved(database, moved_to(database))
         target = load_postgres("postgres.migrations").PostgresTarget(url=database.url, now=now)
         return migrate(target, available(), check)
     finish_restore(database)
     with _opening(database), sealed(database.file) as connection:
+        if not moved:
+            _refuse_moved(database, _mark_in(connection))
         safe = _SafeUpgrade(connection, check or NoCheck(), back_up=partial(make_backup, database, now))
         return migrate(SqliteTarget(connection=connection, now=now), available(), safe)
 
@@ -99,6 +108,41 @@ class _SafeUpgrade:
             raise upgrade_failed(f"the migrations damaged the database: {'; '.join(damage)}")
         self._check.after(candidate, ran)
         self._back_up(ran[0].name)
+
+
+def moved_to(database: Database) -> str | None:
+    """Return the address to which `arvis move` has moved the data of this database, or None. No process may use a
+    SQLite database meanwhile."""
+    if database.url is not None:
+        found: str | None = load_postgres("postgres.migrations").moved_to(database.url)
+        return found
+    if not database.file.exists():
+        return None
+    try:
+        with looking_at(database.file, at_rest=True) as connection:
+            return _mark_in(connection)
+    except (sqlite3.Error, UnicodeError):  # damaged, or not a database
+        return None
+
+
+def _mark_in(connection: sqlite3.Connection) -> str | None:
+    try:
+        row = connection.execute(load_queries(SqliteDialect())["get_key_value"], {"key": MOVED_TO}).fetchone()
+    except sqlite3.OperationalError:  # new, or too old to have this table
+        return None
+    return None if row is None else row["value"]
+
+
+def _refuse_moved(database: Database, to: str | None) -> None:
+    if to is None:
+        return
+    back = "" if database.url is not None else f"; `arvis restore {database.file}` brings the old state back"
+    raise Conflict(
+        f"The data of this database was moved to {to}",
+        why="`arvis move` marked the database, so that no daemon continues with the old data",
+        fix=f"run `arvis move` again if it did not end, and set `database` in the configuration to that address{back}",
+        code="moved",
+    )
 
 
 @asynccontextmanager

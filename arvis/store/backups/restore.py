@@ -26,7 +26,7 @@ from arvis.domain.executions import ExecutionStatus
 from arvis.domain.ids import encode, moment_of
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import MessageStatus
-from arvis.ports.backups import RESTORED_AT
+from arvis.ports.backups import MOVED_TO, RESTORED_AT
 from arvis.store.backups.archive import DATABASE, damaged, open_archive, reading, verify_archive
 from arvis.store.backups.folder import list_backups
 from arvis.store.backups.making import damage_in, refuse_server
@@ -112,6 +112,7 @@ def _settle(session: SqliteSession, tx: SqlTransaction, now: int) -> Settlement:
     session.execute("raise_seqs", seq=now)
     session.execute("end_sessions")
     session.execute("drop_login_codes")
+    session.execute("delete_key_value", key=MOVED_TO)
     tx.kv.put(RESTORED_AT, str(now), now)
     return Settlement(jobs, len(interrupted), deliveries)
 

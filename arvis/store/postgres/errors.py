@@ -3,19 +3,25 @@ retried; or the server refused a statement."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from arvis.domain.errors import DatabaseAway, DiskFull, StoreError
 
+#: The name under which the server lists the connections of Arvis, unless the address sets another one.
+PROGRAM = "arvis"
+
 #: Options of every connection, unless the address sets them. They are in seconds, except `tcp_user_timeout` (ms). With
 #: the driver's defaults, it takes a quarter of an hour to notice that a server has vanished from the network.
-_OPTIONS = {
+_OPTIONS: Mapping[str, str | int] = {
     "connect_timeout": 5,
     "keepalives_idle": 20,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
+    "fallback_application_name": PROGRAM,
 }
 
 #: Errors that a concurrent transaction caused. The store runs the script again after them.

@@ -14,10 +14,11 @@ from psycopg.rows import DictRow, dict_row
 
 from arvis.domain.errors import MigrationFailed, StoreError
 from arvis.domain.ids import encode, moment_of
+from arvis.ports.backups import MOVED_TO
 from arvis.store.postgres.errors import AGAIN, failure, is_away, refuses_for_good, unreachable, with_options
 from arvis.store.postgres.session import PostgresSession, Queries
 from arvis.store.sql.migrations import Candidate, Migration, UpgradeCheck, run_checked, upgrade_failed
-from arvis.store.sql.session import Row
+from arvis.store.sql.session import PostgresDialect, Row, load_queries
 
 #: The number of attempts if other processes cause deadlocks.
 _ATTEMPTS = 5
@@ -86,6 +87,19 @@ class PostgresTarget:
                 why=str(error),
                 fix="nothing was changed; report this error, or return to the previous version of Arvis",
             ) from error
+
+
+def moved_to(url: str) -> str | None:
+    """Return the address to which `arvis move` has moved the data of this database, or None."""
+    query = load_queries(PostgresDialect())["get_key_value"].encode()
+    try:
+        with psycopg.connect(with_options(url), row_factory=dict_row) as connection:
+            row = connection.execute(query, {"key": MOVED_TO}).fetchone()
+    except psycopg.errors.UndefinedTable:  # a new database
+        return None
+    except psycopg.Error as error:
+        raise _refused_or_away(error) from error
+    return None if row is None else row["value"]
 
 
 class _Candidate:

@@ -47,6 +47,9 @@ ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.up
 -- name: get_key_value
 SELECT value FROM kv WHERE key = :key;
 
+-- name: delete_key_value
+DELETE FROM kv WHERE key = :key;
+
 -- name: put_key_value
 INSERT INTO kv (key, value, updated_at) VALUES (:key, :value, :now)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at;

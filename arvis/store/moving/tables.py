@@ -1,0 +1,204 @@
+"""The tables that a move copies, the two sides of a move, and the comparison of their contents.
+
+Both databases run the same migrations, so their tables have the same columns and keys. This module reads them from an
+empty SQLite database in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from arvis.domain.dataclass import dataclass
+from arvis.ports.backups import MOVED_TO
+from arvis.store.repositories.message_index import SqlMessageIndex
+from arvis.store.sql.migrations import available, migrate
+from arvis.store.sql.session import Session
+from arvis.store.sqlite.migrations import SqliteTarget
+from arvis.store.sqlite.session import connect
+
+#: The maximum number of rows that one transaction copies.
+BATCH = 500
+
+#: The `kv` key in an unfinished target. Its value is the name of the source.
+UNFINISHED = "moving_from"
+
+#: Tables that a move does not copy as rows: the target has its own migrations; leases and marks belong to processes and
+#: connections that have ended; the search index is built again; blobs are files on SQLite.
+NOT_COPIED = frozenset({"migrations", "role_leases", "commit_marks", "message_index", "message_index_state", "blobs"})
+#: The number of batches of the search index that one transaction adds.
+_BATCHES = 40
+_TOTAL = 1 << 128
+
+Row = tuple[int | str | None, ...]
+#: The values of the primary key of a row.
+Key = Sequence[int | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table, with its columns, the columns of its primary key, and those of them that contain text."""
+
+    name: str
+    columns: Sequence[str]
+    key: Sequence[str]
+    texts: frozenset[str]
+    #: The names of the tables to which its foreign keys refer.
+    references: frozenset[str]
+
+    @property
+    def names(self) -> str:
+        """Return the columns as a list in SQL."""
+        return ", ".join(map(quoted, self.columns))
+
+    @property
+    def condition(self) -> str:
+        """Return the condition for the rows that are copied. Two keys describe the move itself."""
+        return f"key NOT IN ('{UNFINISHED}', '{MOVED_TO}')" if self.name == "kv" else "1 = 1"
+
+
+def quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+@functools.cache
+def tables() -> Sequence[Table]:
+    """Return the tables that are copied. Each follows the tables to which it refers."""
+    with contextlib.closing(connect(Path(":memory:"), writing=True)) as connection:
+        migrate(SqliteTarget(connection=connection, now=0), available())
+        listed = connection.execute("PRAGMA table_list").fetchall()
+        names = sorted(row["name"] for row in listed if row["type"] in {"table", "virtual"} and row["schema"] == "main")
+        copied = [name for name in names if name not in NOT_COPIED and not name.startswith("sqlite_")]
+        return _ordered([_table(connection, name) for name in copied])
+
+
+def _table(connection: sqlite3.Connection, name: str) -> Table:
+    found = connection.execute(f"PRAGMA table_info({quoted(name)})").fetchall()
+    columns, key = [row["name"] for row in found], [row["name"] for row in found if row["pk"]]
+    texts = frozenset(row["name"] for row in found if row["type"] == "TEXT")
+    if not key:  # the search index of facts
+        columns, key = ["rowid", *columns], ["rowid"]
+    else:
+        key.sort(key={row["name"]: row["pk"] for row in found}.__getitem__)
+    foreign = connection.execute(f"PRAGMA foreign_key_list({quoted(name)})").fetchall()
+    return Table(name, columns, key, texts, frozenset(row["table"] for row in foreign) - {name})
+
+
+def _ordered(found: Sequence[Table]) -> Sequence[Table]:
+    done: list[Table] = []
+    while len(done) < len(found):
+        names = {table.name for table in done}
+        done += [table for table in found if table.name not in names and table.references <= names]
+    return done
+
+
+# -- the two sides -----------------------------------------------------------------------------------------
+
+
+class Source(Protocol):
+    """A database from which data is moved. It does not change while it is read."""
+
+    def batches(self, table: Table, after: Key | None) -> Iterator[Sequence[Row]]:
+        """Yield the rows with greater keys, in the order of their keys. Texts are ordered by their bytes."""
+        ...
+
+    def blobs(self) -> Sequence[str]:
+        """Return the names of all blobs."""
+        ...
+
+    def blob(self, sha256: str) -> bytes | None:
+        """Return the content of a blob; None if it is missing or does not match its name."""
+        ...
+
+    def mark_moved(self, target: str, now: int) -> None:
+        """Note that the data was moved, and end the reading. From then on a daemon refuses to use this database."""
+        ...
+
+
+class Target(Protocol):
+    """A copy that is being made. Processes cannot see it before `finish`."""
+
+    @property
+    def resumed(self) -> bool:
+        """True if an earlier command began this copy."""
+        ...
+
+    def start_again(self) -> None:
+        """Discard what was copied."""
+        ...
+
+    def last_key(self, table: Table) -> Key | None:
+        """Return the greatest key of a table; None if the table is empty."""
+        ...
+
+    def add(self, table: Table, rows: Sequence[Row]) -> None:
+        """Add rows in one transaction."""
+        ...
+
+    def batches(self, table: Table, after: Key | None) -> Iterator[Sequence[Row]]: ...
+
+    def blobs(self) -> Sequence[str]: ...
+
+    def put_blob(self, data: bytes) -> None: ...
+
+    def index_messages(self) -> None:
+        """Add all messages to the search index."""
+        ...
+
+    def finish(self, now: int) -> None:
+        """Put the copy into the place from which processes read it, in one step."""
+        ...
+
+
+def selection(table: Table, *, after: bool, parameter: str, collation: str = "") -> str:
+    """Return the query for the rows of a table in the order of their keys. With `after`, its parameters are a key, and
+    only rows with greater keys are selected. `collation` orders texts by their bytes."""
+    key = ", ".join(_by_bytes(table, name, collation) for name in table.key)
+    beyond = f" AND ({key}) > ({', '.join([parameter] * len(table.key))})" if after else ""
+    return f"SELECT {table.names} FROM {quoted(table.name)} WHERE {table.condition}{beyond} ORDER BY {key}"  # noqa: S608 only names of our own tables
+
+
+def greatest(table: Table, collation: str = "") -> str:
+    """Return the query for the greatest key of a table."""
+    names = ", ".join(map(quoted, table.key))
+    order = ", ".join(f"{_by_bytes(table, name, collation)} DESC" for name in table.key)
+    return f"SELECT {names} FROM {quoted(table.name)} WHERE {table.condition} ORDER BY {order} LIMIT 1"  # noqa: S608 only names of our own tables
+
+
+def _by_bytes(table: Table, column: str, collation: str) -> str:
+    return f"{quoted(column)}{collation}" if column in table.texts else quoted(column)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The number of rows of a table, and a digest of their values. The digest does not depend on the order of rows."""
+
+    rows: int
+    digest: str
+
+
+def content(batches: Iterable[Sequence[Row]]) -> Content:
+    total = rows = 0
+    for batch in batches:
+        rows += len(batch)
+        for row in batch:
+            digest = hashlib.blake2b(repr(tuple(row)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            total += int.from_bytes(digest)
+    return Content(rows, f"{total % _TOTAL:032x}")
+
+
+def index_all(session: Session, transaction: Callable[[], AbstractContextManager[object]]) -> None:
+    """Add all messages to the search index, in transactions of limited size. An interrupted index is continued."""
+    index, more = SqlMessageIndex(session), True
+    with transaction():
+        if index.is_outdated():
+            index.clear()
+    while more:
+        with transaction():
+            more = all(index.advance({}) is not None for _ in range(_BATCHES))
