@@ -18,6 +18,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.events import JobSettled
 from arvis.domain.jobs import JobKind
 from arvis.engine import lifecycle
+from arvis.erasing import Eraser
 from arvis.housekeeping import Housekeeping, KeepTimes
 from arvis.llm.budgets import BudgetSession
 from arvis.message_flow import MessageFlow
@@ -26,6 +27,7 @@ from arvis.messaging import owner_alerts
 from arvis.ports.provider import Providers
 from arvis.process.data_folder import DataFolder, leave_address
 from arvis.process.leases import Holding, RoleLeaseManager
+from arvis.process.logging import erase_details
 from arvis.process.stalls import LoopWatch
 from arvis.process.supervisor import Role, Supervisor
 from arvis.queue.outages import RetryingStore
@@ -152,7 +154,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
 
 
 async def _run_scheduler(base: Base, up: Up) -> None:
-    """Run the scheduler, the clean-up and the search index while this process has the role. Of all processes that use the database, only
+    """Run the scheduler, the clean-up, the search index and erasures while this process has the role. Of all processes that use the database, only
     one has the role at a time."""
     retention = base.config.retention
     lease = RoleLeaseManager(
@@ -185,12 +187,20 @@ async def _run_scheduler(base: Base, up: Up) -> None:
     )
 
     indexer = MessageIndexer(store=base.store, clock=base.clock)
+    eraser = Eraser(
+        store=base.store,
+        bus=base.bus,
+        clock=base.clock,
+        sessions=base.folder.path / "sessions",
+        erase_logs=erase_details,
+    )
 
     async def work(holding: Holding) -> None:
         async with asyncio.TaskGroup() as duties:
             duties.create_task(scheduler.run(holding))
             duties.create_task(housekeeping.run(holding))
             duties.create_task(indexer.run(holding))
+            duties.create_task(eraser.run(holding))
 
     up()
     await lease.run(work)

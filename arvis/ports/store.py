@@ -16,6 +16,7 @@ from arvis.ports.api_requests import CompletionRequests, IdempotencyKeys
 from arvis.ports.automation import Occurrences, Projects, Schedules, Skills, Webhooks
 from arvis.ports.changes import Audit, Delegations, Versions
 from arvis.ports.conversations import Calibrations, Compactions, HandoverThreads, PluginAdditions
+from arvis.ports.erasures import Erasures
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
@@ -162,6 +163,8 @@ class Transaction(Protocol):
     @property
     def completions(self) -> CompletionRequests: ...
     @property
+    def erasures(self) -> Erasures: ...
+    @property
     def workflow_runs(self) -> WorkflowRuns: ...
 
     def new_id(self) -> str:
@@ -201,4 +204,13 @@ class Store(Protocol):
 
     async def get_blob(self, sha256: str) -> bytes | None:
         """Return the bytes with this SHA-256; None if they are not stored."""
+        ...
+
+    async def delete_blob(self, sha256: str) -> None:
+        """Delete the bytes with this SHA-256. The caller has checked that no row refers to them."""
+        ...
+
+    async def overwrite_deleted(self) -> bool:
+        """Overwrite the bytes of deleted rows in the files of the database, as far as the database can do this while it
+        is in use. Drop the texts that are held in memory. Return False if another reader prevents it for now."""
         ...

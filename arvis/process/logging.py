@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import os
 import re
 import threading
 from bisect import insort
@@ -180,6 +181,16 @@ class DailyFile(_SilentFailure, logging.FileHandler):
                 with suppress(OSError):
                     self._remove_before(self._day - timedelta(days=days))
 
+    def erase_details(self) -> None:
+        """Remove the texts of all lines that were written until now. A line keeps its time, level, logger, numbers and
+        ids."""
+        for file in sorted(self._folder.glob("arvis-????-??-??.log")):
+            with self.lock or nullcontext():
+                if file == Path(self.baseFilename) and self.stream is not None:
+                    self.stream.close()
+                    self.stream, self._day = None, None
+                _rewrite(file)
+
     def emit(self, record: logging.LogRecord) -> None:
         try:
             self._turn_to(_moment(self._clock).date())
@@ -210,6 +221,51 @@ class DailyFile(_SilentFailure, logging.FileHandler):
             # The alphabetical order of the names is the order of their days.
             if file.name < f"arvis-{day.isoformat()}.log":
                 file.unlink(missing_ok=True)
+
+
+#: The names of events of Arvis itself, and ids. All other texts of a line may contain what people wrote.
+_EVENT = re.compile(r"[a-z][a-z0-9_]{1,60}", re.ASCII)
+_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}", re.ASCII)
+_FRESH = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_ALWAYS = frozenset({"timestamp", "level", "logger"})
+#: The event after the start, which `arvis doctor` reads. It contains only texts of the configuration.
+_STARTED = "ready"
+
+
+def erase_details() -> None:
+    """Remove the texts of all lines in the log files of this process. This takes a moment for each file."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, DailyFile):
+            handler.erase_details()
+
+
+def _rewrite(file: Path) -> None:
+    """Replace a log file by one without details. Lines that are not JSON are dropped."""
+    fresh = file.with_name(f"{file.name}.new")
+    with (
+        file.open(encoding="utf-8", errors="replace") as lines,
+        os.fdopen(os.open(fresh, _FRESH, 0o600), "w", encoding="utf-8") as out,
+    ):
+        for line in lines:
+            with suppress(ValueError):
+                fields = json.loads(line)
+                if isinstance(fields, dict):
+                    out.write(json.dumps(_without_details(fields), ensure_ascii=False) + "\n")
+        out.flush()
+        os.fsync(out.fileno())
+    fresh.replace(file)
+
+
+def _without_details(fields: dict[str, Any]) -> dict[str, Any]:
+    event = fields.get("event")
+    if event == _STARTED:
+        return fields
+    kept = {
+        name: value
+        for name, value in fields.items()
+        if name in _ALWAYS or isinstance(value, int | float) or (isinstance(value, str) and _ID.fullmatch(value))
+    }
+    return {**kept, "event": event if isinstance(event, str) and _EVENT.fullmatch(event) else "(erased)"}
 
 
 class _Redacting(structlog.stdlib.ProcessorFormatter):

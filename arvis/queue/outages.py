@@ -104,6 +104,12 @@ class RetryingStore:
     async def get_blob(self, sha256: str) -> bytes | None:
         return await until_done(self._clock, lambda: self._store.get_blob(sha256))
 
+    async def delete_blob(self, sha256: str) -> None:
+        await until_done(self._clock, lambda: self._store.delete_blob(sha256))
+
+    async def overwrite_deleted(self) -> bool:
+        return await until_done(self._clock, self._store.overwrite_deleted)
+
 
 async def until_done(clock: Clock, call: Callable[[], Awaitable[R]]) -> R:
     """Repeat the call while the database cannot be reached or its disk is full. Other errors are raised immediately."""

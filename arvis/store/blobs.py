@@ -142,6 +142,14 @@ class Blobs:
         self.path(hashlib.sha256(data).hexdigest()).unlink(missing_ok=True)
         self.keep(data)
 
+    def delete(self, sha256: str) -> None:
+        """Delete a file, if it exists, and its folder if it is empty. This runs on the caller's thread."""
+        path = self.path(sha256)
+        with disk_trouble("A file of a message cannot be deleted"):
+            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # other files are in it
+                path.parent.rmdir()
+
     def keep(self, data: bytes) -> str:
         """Store the content and return its SHA-256. Unlike `put`, this runs on the caller's thread."""
         name = hashlib.sha256(data).hexdigest()

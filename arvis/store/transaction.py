@@ -25,6 +25,7 @@ from arvis.store.repositories.conversations import (
     SqlPluginAdditions,
 )
 from arvis.store.repositories.deliveries import SqlChannelStatuses, SqlDrafts, SqlIncidents, SqlParts
+from arvis.store.repositories.erasures import SqlErasures
 from arvis.store.repositories.executions import SqlExecutions, SqlWaits
 from arvis.store.repositories.jobs import SqlJobs
 from arvis.store.repositories.memory import SqlFacts, SqlStates
@@ -186,6 +187,10 @@ class SqlTransaction:
     @property
     def message_index(self) -> SqlMessageIndex:
         return SqlMessageIndex(self._session)
+
+    @property
+    def erasures(self) -> SqlErasures:
+        return SqlErasures(self._session)
 
     @property
     def completions(self) -> SqlCompletionRequests:

@@ -15,6 +15,7 @@ from arvis.web.api.bots import BotRoutes
 from arvis.web.api.clients import ClientRoutes
 from arvis.web.api.connection_tests import ConnectionTestRoutes
 from arvis.web.api.conversations import ConversationRoutes
+from arvis.web.api.erasures import ErasureRoutes
 from arvis.web.api.executions import ActivityRoutes, ExecutionRoutes
 from arvis.web.api.installation import BackupRoutes, DoctorRoutes, SetupRoutes
 from arvis.web.api.jobs import JobRoutes
@@ -174,6 +175,7 @@ class Assembly:
             *ActivityRoutes(store=store, clock=clock).endpoints(),
             *SkillRoutes(importer=deps.skills, gate=self._gate).endpoints(),
             *self._people().endpoints(),
+            *self._erasures().endpoints(),
             *self._admin(),
             *self._workflows(),
         ]
@@ -250,6 +252,10 @@ class Assembly:
             *setup.endpoints(),
             *stats.endpoints(),
         ]
+
+    def _erasures(self) -> ErasureRoutes:
+        deps = self._deps
+        return ErasureRoutes(store=deps.store, gate=self._gate, backups=deps.backups, clock=deps.clock)
 
     def _people(self) -> PeopleRoutes:
         deps = self._deps

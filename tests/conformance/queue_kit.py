@@ -121,6 +121,12 @@ class CountingStore:
     async def get_blob(self, sha256: str) -> bytes | None:
         return await self._store.get_blob(sha256)
 
+    async def delete_blob(self, sha256: str) -> None:
+        await self._store.delete_blob(sha256)
+
+    async def overwrite_deleted(self) -> bool:
+        return await self._store.overwrite_deleted()
+
 
 def nothing_expires(tx: Transaction, now: int) -> None:
     """Expire no question: these queues have none."""

@@ -111,6 +111,12 @@ COLD = {
     "prune_jobs": "once an hour; reads a fixed number of rows at the start of the primary key",
 }
 
+#: An owner erases a person rarely. Each step reads a slice of a table, or a table that is small.
+COLD |= dict.fromkeys(
+    re.findall(r"^-- name: (\w+)$", (QUERIES / "erasure.sql").read_text("utf-8"), re.MULTILINE), "an erasure"
+)
+COLD |= dict.fromkeys(["indexed_messages_of", "newest_at_position"], "an erasure")
+
 #: Name of a query that sorts a few rows found by an index -> these rows.
 SMALL_SORTS = {
     "feeds_of_bot": "the channels of one bot, once after a gap",
@@ -321,9 +327,25 @@ def test_what_each_database_says_in_its_own_words_is_a_short_list() -> None:
         "unindexed_messages", "newest_unindexed", "indexed_message", "indexed_messages_of_summary", "add_message_words",
         "clear_message_index", "common_words", "find_messages", "rank_messages",
     }  # fmt: skip
-    merging = {"message_at_position", "remove_message_words", "merge_message_index", "count_changes"}
+    merging = {
+        "merge_fact_index",
+        "indexed_messages_of",
+        "newest_at_position",
+        "message_at_position",
+        "remove_message_words",
+        "merge_message_index",
+        "count_changes",
+    }
     marks = {"add_commit_mark", "commit_mark", "prune_commit_marks"}
-    other = {"counted_tables", "lock_migrations", "search_facts", "find_facts", "put_message_words", *marks}
+    other = {
+        "counted_tables",
+        "erase_message_words",
+        "lock_migrations",
+        "search_facts",
+        "find_facts",
+        "put_message_words",
+        *marks,
+    }
     assert found == {"sqlite": index | merging, "postgres": index | other}
 
 

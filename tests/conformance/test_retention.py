@@ -115,7 +115,7 @@ PRUNED = {
     "allowances": "prune_allowances", "audit": "prune_audit", "budget_reservations": "prune_reservations",
     "commit_marks": "prune_commit_marks", "completion_requests": "prune_completion_requests",
     "cursors": "delete_execution_cursors", "delegations": "delete_execution_delegation", "deliveries": "prune_deliveries",
-    "delivery_incidents": "prune_incidents", "delivery_parts": "prune_delivery_parts", "drafts": "prune_drafts",
+    "delivery_incidents": "prune_incidents", "erasure_items": "drop_erasure_items", "delivery_parts": "prune_delivery_parts", "drafts": "prune_drafts",
     "effects": "delete_execution_effects", "executions": "delete_old_execution", "fact_changes": "prune_changes",
     "facts": "prune_ended_facts", "idempotency_keys": "prune_idempotency_keys", "inbox_events": "prune_events",
     "jobs": "prune_jobs", "lanes": "drop_lane", "login_codes": "drop_old_login_codes",
@@ -145,6 +145,7 @@ KEPT = {
     "bot_states": "one row for each bot", "account_cooldowns": "one row for each account and model",
     "token_calibrations": "one row for each model", "open_calls": "calls that are running; the end of a call deletes its row",
     "counters": "a fixed set of rows", "kv": "a fixed set of names, and names of bots", "message_index_state": "one row",
+    "erasures": "a row for each erasure that an owner requested, as its proof",
     "migrations": "a row for each migration", "role_leases": "a fixed set of roles, and one for each bot",
 }  # fmt: skip
 

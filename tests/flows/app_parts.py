@@ -65,6 +65,12 @@ class ObservedStore:
     async def get_blob(self, sha256: str) -> bytes | None:
         return await self._store.get_blob(sha256)
 
+    async def delete_blob(self, sha256: str) -> None:
+        await self._store.delete_blob(sha256)
+
+    async def overwrite_deleted(self) -> bool:
+        return await self._store.overwrite_deleted()
+
 
 def add_agents(tx: Transaction, agents: Sequence[Agent], now: int) -> None:
     for agent in agents:

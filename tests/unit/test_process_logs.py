@@ -19,7 +19,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.process.logging import Redactor, logging_to
+from arvis.process.logging import Redactor, erase_details, logging_to
 
 CANARY = 'canary/+"f00d'
 DAY_MS = 86_400_000
@@ -337,3 +337,23 @@ def test_ordinary_lines_stay_as_they_are(text: str) -> None:
 @given(st.text(min_size=8, max_size=40).filter(lambda text: text.strip()), st.text(max_size=40), st.text(max_size=40))
 def test_no_known_secret_survives_anywhere(secret: str, before: str, after: str) -> None:
     assert secret not in Redactor([secret])(f"{before}{secret}{after}") or secret in "[redacted]"
+
+
+def test_an_erasure_removes_the_texts_of_written_lines_and_the_next_lines_follow(tmp_path: Path) -> None:
+    old = tmp_path / "arvis-2023-11-10.log"
+    old.write_text('{"event": "job_failed", "error": "secret words"}\nno JSON: secret words\n', encoding="utf-8")
+    identity = "01M804ZHXZ8D0VR966YHG7YEXW"
+    with logs(io.StringIO(), tmp_path):
+        log = structlog.get_logger("test")
+        log.warning("job_failed", error="secret words", attempts=3, job=identity)
+        logging.getLogger("library").warning("secret words of a library")
+        erase_details()
+        log.info("after_it", error="kept")
+    lines = [json.loads(line) for file in sorted(tmp_path.glob("*.log")) for line in file.read_text().splitlines()]
+    assert [(line["event"], line.get("attempts"), line.get("job"), line.get("error")) for line in lines] == [
+        ("job_failed", None, None, None),
+        ("job_failed", 3, identity, None),
+        ("(erased)", None, None, None),
+        ("after_it", None, None, "kept"),
+    ]
+    assert all(file.stat().st_mode & 0o077 == 0 for file in tmp_path.glob("*.log") if file != old)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from arvis.cli.api_client import Api, ApiCommands
+from arvis.cli.commands.erasures import erase_people
 from arvis.cli.options import choice, page_options
 from arvis.cli.output import Output, Row, Table, at, fields, one_line, yes_or_no
 from arvis.domain.errors import NotFound
@@ -25,7 +26,7 @@ _CHANGES = Table(("at", at("at")), "role", ("paired", _paired), "by")
 
 @click.group(cls=ApiCommands)
 def people() -> None:
-    """List, show, update, block and unblock people. `arvis pairing` pairs and unpairs them.
+    """List, show, update, block, unblock and erase people. `arvis pairing` pairs and unpairs them.
 
     PERSON is an ID from `arvis people list`, or PLATFORM:USER such as discord:123456789012345678.
     """
@@ -71,6 +72,17 @@ def block(*, api: Api, person: str) -> Output:
 def unblock(*, api: Api, person: str) -> Output:
     """Unblock a person. They become an unpaired member."""
     return _change(api, person, {"role": "member"}, "is no longer blocked")
+
+
+@people.command()
+@click.argument("people", metavar="PERSON...", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask for a confirmation.")
+@click.option("--wait/--no-wait", default=True, help="Wait for the end of the erasure (default).")
+def erase(*, api: Api, people: tuple[str, ...], yes: bool, wait: bool) -> Output:
+    """Erase all messages, files, memory and other content of a person. Name all identities of the person, such as
+    discord:123 telegram:456. `arvis erasures show` shows what was deleted and what stays."""
+    ids = [_id(api, person) for person in people]
+    return erase_people(api, ids, people, yes=yes, wait=wait)
 
 
 def _change(api: Api, person: str, body: dict[str, Any], words: str) -> Output:

@@ -171,6 +171,14 @@ class PostgresSession:
     def execute(self, query: str, **parameters: Any) -> int:
         return self._run(query, parameters).rowcount
 
+    def vacuum(self) -> None:
+        """Vacuum the tables of this schema. Other transactions can read and write meanwhile."""
+        found = self.connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+        ).fetchall()
+        for row in found:
+            self.connection.execute(sql.SQL("VACUUM {}").format(sql.Identifier(row["tablename"])), prepare=False)
+
     def begin(self, how: str = "") -> None:
         self._wrote = False
         self.connection.execute(f"BEGIN {how}".encode(), prepare=False)

@@ -136,6 +136,14 @@ class PostgresStore:
         row = await self._in_thread(self._alone, lambda session: session.one("get_blob", sha256=sha256))
         return None if row is None else bytes(row["data"])
 
+    async def delete_blob(self, sha256: str) -> None:
+        await self._in_thread(self._alone, lambda session: session.execute("erase_blob", sha256=sha256))
+
+    async def overwrite_deleted(self) -> bool:
+        """Remove deleted rows from the tables. PostgreSQL reuses their space and does not overwrite it at once."""
+        await self._in_thread(self._alone, lambda session: session.vacuum())
+        return True
+
     async def _in_thread(self, work: Callable[A, T], *args: A.args, **kwargs: A.kwargs) -> T:
         if self._closed:
             raise store_closed()

@@ -201,13 +201,13 @@ class SqlExecutions:
     def prune(self, before: int, limit: int) -> int:
         old = self._session.rows("old_executions", oldest=first_id_at(before), before=before, limit=limit)
         for row in old:
-            for query in _PARTS:
+            for query in EXECUTION_PARTS:
                 self._session.execute(query, execution_id=row["id"])
         return len(old)
 
 
 #: Queries that delete the rows of an execution. Rows that refer to other rows are deleted before these.
-_PARTS = (
+EXECUTION_PARTS = (
     "delete_execution_steps",
     "delete_execution_effects",
     "delete_execution_waits",

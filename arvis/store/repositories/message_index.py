@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from arvis.domain.ids import first_id_at, time_of
 from arvis.domain.search import NAME, RULES, message_words
 from arvis.store.sql.full_text import conversation_key, person_key
-from arvis.store.sql.session import Row, Session
+from arvis.store.sql.session import Row, Session, dump
 
 #: The maximum number of messages, and of characters before the last one, that one transaction adds.
 _MESSAGES = 50
@@ -79,6 +79,26 @@ class SqlMessageIndex:
     def empty(self, compaction_id: str) -> None:
         """Remove the words of the texts that this summary replaces. The caller deletes the texts afterwards."""
         self._put(self._session.rows("indexed_messages_of_summary", compaction_id=compaction_id), ())
+
+    def remove(self, message_ids: Sequence[str]) -> None:
+        """Remove the rows of these messages. The caller deletes the messages afterwards, and deletes replies not before
+        their questions, because the words of a reply include the key of the person who asked."""
+        ids = dump(list(message_ids))
+        if self._session.locks_rows:
+            self._session.execute("erase_message_words", ids=ids)
+        elif rows := self._session.rows("indexed_messages_of", ids=ids):
+            self._session.execute_many("remove_message_words", [self._document(row) for row in rows])
+            self._session.execute("note_erased_words")
+
+    def step_back(self) -> None:
+        """Continue at the newest indexed message that is left. Otherwise a new message with the row number of a deleted
+        one would count as indexed."""
+        state = self._state()
+        if self._session.locks_rows or state["position"] == 0:
+            return
+        left = self._session.one("newest_at_position", position=state["position"])
+        if left is None or left["id"] != state["message_id"]:
+            self._move(left["number"] if left else 0, left["id"] if left else "")
 
     def _put(self, rows: Sequence[Row], words: Sequence[str]) -> None:
         """Replace the words of the texts of these messages."""

@@ -75,6 +75,12 @@ class HistoryCache:
         self._number += 2
         self._rewritten = self._number
 
+    def forget(self) -> None:
+        """Drop the texts of all histories from memory."""
+        with self._lock:
+            self._histories.clear()
+            self._characters = 0
+
     def get(self, key: Hashable, begun: int) -> Sequence[PastMessage] | None:
         """Return a history that a transaction may extend which began at the commit `begun`; None if there is none."""
         history = self._histories.get(key)

@@ -105,6 +105,12 @@ class ReferenceCache:
                 return MISSING
         return value
 
+    def forget(self) -> None:
+        """Drop all results from memory."""
+        with self._lock:
+            self._results.clear()
+            self._rows = 0
+
     def put(self, key: Hashable, seen: int, value: Any) -> None:
         """Hold a result that a transaction has read which began at the version `seen`."""
         rows = _rows_of(value)

@@ -198,6 +198,13 @@ class Sealing:
             self._seal(self._sums, frames)
         return frames is not None
 
+    def empty_log(self) -> bool:
+        """Write the log into the database file, and truncate the log, so that it contains no deleted texts. Return False
+        if another reader needs the log."""
+        if not self.fold("FULL"):
+            return False
+        return self._checkpoint("TRUNCATE") is not None
+
     def close(self) -> None:
         """Write the remaining log into the database file, and close the connection. If the write fails, SQLite tries
         again when it closes the connection, but does not report the result. In this case the next start checks the log

@@ -124,6 +124,13 @@ class Writer(threading.Thread):
         self._claimer: Claimer | None = None
         self._changes_at_checkpoint = 0
         self._stopping = threading.Event()
+        #: The calls that wait until the log is empty.
+        self._emptying: queue.SimpleQueue[Submission] = queue.SimpleQueue()
+
+    def empty_log(self, submission: Submission) -> None:
+        """Empty the write-ahead log as soon as the waiting scripts are committed. The result of the submission is False
+        if another reader prevents it."""
+        self._emptying.put(submission)
 
     def attend(self, claimer: Claimer | None) -> None:
         self._claimer = claimer
@@ -148,6 +155,7 @@ class Writer(threading.Thread):
                 group = []
                 if self._changes() > CHECKPOINT_BUSY:
                     self._checkpoint()
+                self._empty_log()
             self._sealing.close()
         except BaseException as error:  # noqa: BLE001 any error: without a writer the daemon must end
             lost = store_lost(error)
@@ -246,6 +254,13 @@ class Writer(threading.Thread):
 
     def _changes(self) -> int:
         return self._connection.total_changes - self._changes_at_checkpoint
+
+    def _empty_log(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                submission = self._emptying.get_nowait()
+                submission.result = self._sealing.empty_log()
+                wake_waiters([submission])
 
     def _checkpoint(self) -> None:
         self._sealing.fold()
@@ -347,6 +362,7 @@ class SqliteStore:
             for reading in (connect(path, writing=False) for _ in range(READERS))
         ]
         self._blobs = blobs
+        self._cache, self._histories = cache, histories
         self._closed = False
 
     def start(self) -> None:
@@ -388,6 +404,20 @@ class SqliteStore:
 
     async def get_blob(self, sha256: str) -> bytes | None:
         return await self._blobs.get(sha256)
+
+    async def delete_blob(self, sha256: str) -> None:
+        await asyncio.to_thread(self._blobs.delete, sha256)
+
+    async def overwrite_deleted(self) -> bool:
+        """SQLite overwrites deleted rows when it deletes them (`secure_delete`). Only the write-ahead log still contains
+        older versions of pages."""
+        self._histories.forget()
+        self._cache.forget()
+        submission = self._submission(lambda _: None)
+        self._writer.empty_log(submission)
+        await self.write(lambda _: None)
+        emptied: bool = await submission.future
+        return emptied
 
     def _submission(
         self, script: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs

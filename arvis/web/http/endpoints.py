@@ -42,6 +42,7 @@ _OTHERS: Mapping[str, ChangeTopic] = {
     "auth": ChangeTopic.USERS,
     "budgets": ChangeTopic.SETTINGS,
     "connectors": ChangeTopic.BOTS,
+    "erasures": ChangeTopic.PEOPLE,
     "hooks": ChangeTopic.WEBHOOKS,
     "pairings": ChangeTopic.PEOPLE,
     "principals": ChangeTopic.PEOPLE,

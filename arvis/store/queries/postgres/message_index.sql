@@ -47,6 +47,9 @@ INSERT INTO message_index (message_id, words) VALUES (:id, CAST(:words AS tsvect
 INSERT INTO message_index (message_id, words) VALUES (:id, CAST(:words AS tsvector))
 ON CONFLICT (message_id) DO UPDATE SET words = excluded.words;
 
+-- name: erase_message_words
+DELETE FROM message_index WHERE message_id IN (SELECT listed.value FROM json_each(:ids) AS listed);
+
 -- name: clear_message_index
 DELETE FROM message_index;
 

@@ -38,6 +38,17 @@ LEFT JOIN messages AS asked ON asked.id = messages.reply_to
 WHERE messages.compaction_id = :compaction_id AND messages.content <> ''
     AND messages.rowid <= (SELECT position FROM message_index_state WHERE id = 1);
 
+-- name: indexed_messages_of
+SELECT messages.rowid AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name,
+    messages.channel, messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.id IN (SELECT listed.value FROM json_each(:ids) AS listed)
+    AND messages.rowid <= (SELECT position FROM message_index_state WHERE id = 1);
+
+-- name: newest_at_position
+SELECT rowid AS number, id FROM messages WHERE rowid <= :position ORDER BY rowid DESC LIMIT 1;
+
 -- name: add_message_words
 INSERT INTO message_index (rowid, words) VALUES (:number, :words);
 
@@ -85,3 +96,7 @@ WHERE messages.conversation_id IS NOT NULL AND messages.superseded = 0
     AND (CAST(:principal_id AS TEXT) IS NULL OR messages.principal_id = :principal_id
         OR asked.principal_id = :principal_id)
 ORDER BY picked.score, picked.rowid DESC LIMIT :limit;
+
+-- name: merge_fact_index
+-- Does the same as `merge_message_index` for the index of facts.
+INSERT INTO fact_index (fact_index, rank) VALUES ('merge', :pages);

@@ -53,7 +53,7 @@ const ALSO: Record<string, string[]> = {
   executions: ["activity", "schedules", "projects", "runs"],
   jobs: ["activity", "executions", "schedules"],
   messages: ["conversations", "questions"],
-  people: ["pairings"],
+  people: ["pairings", "erasures"],
   schedules: ["names"],
   settings: ["names", "setup"],
   users: ["auth"],

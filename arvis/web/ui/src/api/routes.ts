@@ -275,6 +275,21 @@ export interface Routes {
     query: { security?: boolean };
     answer: { ok: boolean; at: number; items: { id: string; group: string; status: "fail" | "ok" | "warn"; what: string; why: string | null; fix: string | null }[]; nextCursor: string | null };
   };
+  /** List erasures, newest first. */
+  "GET /api/erasures": {
+    query: { limit?: number; cursor?: string };
+    answer: { items: { id: string; kind: "channel" | "person"; phase: "conversations" | "done" | "executions" | "files" | "find_executions" | "find_messages" | "index" | "jobs" | "logs" | "memory" | "messages" | "overheard" | "pages" | "people" | "receipts" | "stop"; counts: Record<string, number>; mentions: string[]; byId: string | null; createdAt: number; endedAt: number | null }[]; nextCursor: string | null };
+  };
+  /** Erase all content of people or of a channel. */
+  "POST /api/erasures": {
+    body: { people?: string[]; channel?: { platform: string; connector: string; channelId: string } };
+    answer: { id: string; kind: "channel" | "person"; phase: "conversations" | "done" | "executions" | "files" | "find_executions" | "find_messages" | "index" | "jobs" | "logs" | "memory" | "messages" | "overheard" | "pages" | "people" | "receipts" | "stop"; counts: Record<string, number>; mentions: string[]; byId: string | null; createdAt: number; endedAt: number | null; backups: number };
+  };
+  /** Show the progress of an erasure. */
+  "GET /api/erasures/{erasure}": {
+    path: { erasure: string };
+    answer: { id: string; kind: "channel" | "person"; phase: "conversations" | "done" | "executions" | "files" | "find_executions" | "find_messages" | "index" | "jobs" | "logs" | "memory" | "messages" | "overheard" | "pages" | "people" | "receipts" | "stop"; counts: Record<string, number>; mentions: string[]; byId: string | null; createdAt: number; endedAt: number | null; backups: number };
+  };
   /** List executions, newest first. */
   "GET /api/executions": {
     query: { limit?: number; cursor?: string; status?: "cancelled" | "done" | "failed" | "paused" | "running"; graph?: string };

@@ -11,6 +11,7 @@ import { Failure } from "../../parts/states";
 import type { Column } from "../../parts/table";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
+import { Erasures } from "./Erasures";
 import { nameOf, type Person, PersonSheet, pairingOf, type Role, RoleState } from "./PersonSheet";
 import styles from "./people.module.css";
 import { texts } from "./texts";
@@ -71,6 +72,7 @@ export default function PeoplePage() {
       sheet={(id, { onClose }) => <PersonSheet id={id} onClose={onClose} />}
     >
       <PairingRequests />
+      <Erasures />
     </ResourcePage>
   );
 }

@@ -9,6 +9,7 @@ import { Facts, Status, Time, type Tone } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
+import { EraseButton } from "./Erasures";
 import styles from "./people.module.css";
 import { texts } from "./texts";
 
@@ -59,6 +60,11 @@ export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }
             ]}
           />
           {owns && person.role !== "owner" && <Rights person={person} />}
+          {owns && (
+            <div>
+              <EraseButton person={person.id} name={nameOf(person)} onErased={onClose} />
+            </div>
+          )}
           <h3>{texts.changes}</h3>
           <Changes of={person.changes} />
         </>

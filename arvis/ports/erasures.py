@@ -1,0 +1,145 @@
+"""The repository of erasures. Each method that deletes rows may be called again after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from arvis.domain.conversations import Conversation
+from arvis.domain.erasures import Channel, Erasure, ItemKind, Subject
+from arvis.domain.messages import Principal
+
+
+class Erasures(Protocol):
+    def begin(self, erasure: Erasure, subject: Subject) -> None: ...
+
+    def get(self, erasure_id: str) -> Erasure | None: ...
+
+    def next_open(self) -> Erasure | None:
+        """Return the oldest erasure that has not ended."""
+        ...
+
+    def open_of(self, subject: Subject) -> Erasure | None:
+        """Return an erasure of this subject that has not ended."""
+        ...
+
+    def before(self, erasure_id: str | None, limit: int) -> Sequence[Erasure]:
+        """Return erasures, newest first."""
+        ...
+
+    def save(self, erasure: Erasure) -> None: ...
+
+    def subject(self, erasure_id: str) -> Subject:
+        """Return the subject. It is empty after the erasure has ended."""
+        ...
+
+    def items(self, erasure_id: str, kind: ItemKind, *, after: str = "", limit: int) -> Sequence[str]: ...
+
+    def newest_messages(self, erasure_id: str, before: str, limit: int) -> Sequence[str]:
+        """Return the messages that the erasure remembers, newest first. Replies come before their questions."""
+        ...
+
+    def remember(self, erasure_id: str, kind: ItemKind, items: Collection[str]) -> None: ...
+
+    def forget_items(self, erasure_id: str) -> None: ...
+
+    def find_messages(self, erasure_id: str, subject: Subject, after: str) -> str | None:
+        """Remember the messages of the next slice that belong to the subject, with their conversations and executions.
+        Return the id at which the next slice begins; None after the last slice."""
+        ...
+
+    def divide_conversations(self, erasure_id: str, subject: Subject) -> None:
+        """Find the conversations in which no other person wrote, and remember all their messages."""
+        ...
+
+    def find_executions(self, erasure_id: str, subject: Subject, after: str) -> str | None:
+        """Do the same as `find_messages` for executions."""
+        ...
+
+    def live_executions(self, erasure_id: str, limit: int) -> Sequence[str]: ...
+
+    def children(self, execution_id: str) -> Sequence[str]:
+        """Return the ids of the executions that work for this execution."""
+        ...
+
+    def conversation(self, conversation_id: str) -> Conversation | None: ...
+
+    def erase_facts(self, erasure_id: str, subject: Subject, limit: int) -> int:
+        """Delete facts about the subject, and facts that the people wrote. Return the number of deleted facts."""
+        ...
+
+    def erase_values(self, erasure_id: str, subject: Subject) -> int: ...
+
+    def mentions(self, subject: Subject, limit: int) -> Sequence[str]:
+        """Return the ids of facts whose text contains the name or the user id of one of the people."""
+        ...
+
+    def find_jobs(self, erasure_id: str, subject: Subject, after: str) -> tuple[str | None, Sequence[tuple[str, str]]]:
+        """Return the id at which the next slice begins (None after the last slice), and the ids and lanes of the jobs
+        of this slice that belong to the subject."""
+        ...
+
+    def erase_jobs(self, jobs: Sequence[tuple[str, str]]) -> int:
+        """Delete these jobs, which must have ended, and lanes that have no other jobs."""
+        ...
+
+    def erase_messages(self, erasure_id: str, message_ids: Sequence[str]) -> None:
+        """Delete messages with their deliveries and search words, and the summaries that include them. Remember their
+        files."""
+        ...
+
+    def erase_words(self, message_ids: Sequence[str]) -> None:
+        """Remove the search words of messages that were already deleted, on a database that other processes share."""
+        ...
+
+    def erase_execution(self, execution_id: str) -> None:
+        """Delete an execution with all its parts, and make its receipts anonymous."""
+        ...
+
+    def empty_conversation(self, conversation_id: str) -> None:
+        """Delete the data that agents and plugins keep for a conversation beside its messages."""
+        ...
+
+    def erase_conversation(self, conversation: Conversation) -> None:
+        """Delete a conversation without messages, and its channel if no other conversation is there."""
+        ...
+
+    def erase_overheard(self, subject: Subject, limit: int) -> int: ...
+
+    def erase_events(self, erasure_id: str) -> None:
+        """Delete the ids of platform events and of calls of web hooks that belong to deleted rows."""
+        ...
+
+    def find_automation(self, erasure_id: str, subject: Subject) -> None:
+        """Remember the schedules and web hooks that belong to the subject, and their executions."""
+        ...
+
+    def erase_automation(self, erasure_id: str, subject: Subject) -> int:
+        """Delete the schedules and web hooks that the erasure remembers, and the projects of the people. Return the
+        number of schedules, web hooks and projects."""
+        ...
+
+    def erase_person(self, person: Principal, since: str) -> bool:
+        """Delete the data about a person. Delete the person, too, unless the person can still log in, is blocked, has
+        rights, or has written after the id `since`; then only the name is deleted. Return True if the person was
+        deleted."""
+        ...
+
+    def anonymise_usage(self, subject: Subject, after: str) -> str | None:
+        """Remove the person from the receipts of the next slice. Return the id at which the next slice begins."""
+        ...
+
+    def file_is_used(self, sha256: str) -> bool: ...
+
+    def erase_blob(self, sha256: str) -> None:
+        """Delete the bytes of a file from the database. On SQLite, no file is in the database."""
+        ...
+
+    def erase_channel(self, channel: Channel) -> None:
+        """Delete the counters and the status of a channel without messages."""
+        ...
+
+    def purge_facts(self, *, begin: bool) -> bool:
+        """Remove the words of deleted facts from one part of their search index. Return True if other parts may contain
+        some."""
+        ...
