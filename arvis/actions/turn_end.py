@@ -34,7 +34,7 @@ from arvis.graphs.agent.graph import is_turn
 from arvis.graphs.context import working_agent
 from arvis.messaging import messages, notices
 from arvis.messaging.messages import post, unsilenced
-from arvis.messaging.owner_alerts import alert_failed_run
+from arvis.messaging.owner_alerts import alert_failed_run, resolve_failed_runs
 from arvis.ports.store import Transaction
 from arvis.services.schedule_runs import run_ended
 from arvis.services.workflow_runs import is_workflow
@@ -214,6 +214,7 @@ class TurnEnd:
         workflow_results.ended(tx, execution, now)
         if source := source_of(execution):
             _post_run(tx, execution, now, source=source, reply=reply, results=results, situation=situation)
+            resolve_failed_runs(tx, execution, now)
         return _result((), results)
 
     def _situation(

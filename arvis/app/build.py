@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 import secrets
 from collections.abc import Callable, Collection
@@ -31,6 +32,7 @@ from arvis.llm.model_limits import ModelLimits, may_see
 from arvis.llm.prices import Price, Prices
 from arvis.media import MediaReader
 from arvis.message_flow import MessageFlow
+from arvis.notifications import Notifier, Observations
 from arvis.operations import StoreOperations
 from arvis.ports.connector import FetchError, FetchesFiles
 from arvis.ports.inbox import Inbox
@@ -170,6 +172,27 @@ def build_inbox(base: Base, tools: Toolbox) -> InboxService:
 
 async def _current_skills(base: Base) -> Collection[Skill]:
     return (await until_done(base.clock, base.skills.current)).active
+
+
+def build_notifier(base: Base) -> Notifier:
+    config = base.config
+
+    async def newest_backup() -> int | None:
+        return next((each.created_at for each in await base.backups.all()), None)
+
+    observations = Observations(
+        disk_low=lambda: base.disk.low,
+        newest_backup=None if base.store.shared else newest_backup,
+        backup_every=config.backup.every,
+        accounts=lambda: {account.name for account in base.accounts.usable},
+        limits=partial(spending_limits, base),
+        clock=base.clock,
+    )
+    mailer = None
+    if config.email.host is not None:
+        mails = importlib.import_module("arvis.notifications.mail")
+        mailer = mails.Mailer(settings=config.email, host_url=config.web.public_url)
+    return Notifier(store=base.store, bus=base.bus, clock=base.clock, observations=observations, mailer=mailer)
 
 
 def build_web(

@@ -17,6 +17,7 @@ from arvis.config import Config
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreLost
 from arvis.llm.accounts import AccountRegistry
+from arvis.notifications import StartReport, report_start
 from arvis.ports.bus import Topic
 from arvis.ports.insights import Insights
 from arvis.ports.secrets import SecretBox
@@ -94,7 +95,13 @@ async def open_base(
     ):
         if applied:
             log.info("migrated", migrations=applied)
-        await reaching.until_done(partial(store.write, _seed_agents, config, clock.now()))
+        start = StartReport(
+            level=finding.level if finding is not None else "info",
+            what=finding.what if finding is not None else "",
+            report=str(finding.report) if finding is not None and finding.report is not None else None,
+            migrations=applied,
+        )
+        await reaching.until_done(partial(store.write, _begin, config, start, clock.now()))
         settings = SettingsService(given=config, store=store, bus=bus, clock=clock, environ=lambda: os.environ)
         config = await reaching.until_done(settings.begin)
         accounts = AccountRegistry(configured=config.accounts, store=store, secrets=box)
@@ -132,6 +139,11 @@ def _end_at_once(error: StoreLost) -> None:
     the store calls this function."""
     log.critical("store_lost", error=error.what, why=error.why, fix=error.fix)
     os._exit(1)
+
+
+def _begin(tx: Transaction, config: Config, start: StartReport, now: int) -> None:
+    _seed_agents(tx, config, now)
+    report_start(tx, start, now)
 
 
 def _seed_agents(tx: Transaction, config: Config, now: int) -> None:

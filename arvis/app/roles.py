@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from arvis.app.bots import CONNECTOR_ROLES, Bots, build_supervisor
-from arvis.app.build import build_flow, build_inbox, build_web, spending_limits
+from arvis.app.build import build_flow, build_inbox, build_notifier, build_web, spending_limits
 from arvis.app.foundation import Base
 from arvis.app.speech import Speech
 from arvis.app.telemetry import traced
 from arvis.app.tools import Toolbox
+from arvis.bus import EventBus
 from arvis.delivery import Deliverer, LateReplies, Presence
 from arvis.domain.dataclass import dataclass
-from arvis.domain.events import JobSettled
+from arvis.domain.events import Changed, JobSettled
 from arvis.domain.jobs import JobKind
 from arvis.engine import lifecycle
 from arvis.erasing import Eraser
@@ -98,6 +99,11 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
     return web
 
 
+def _announce_changes(bus: EventBus, topics: Collection[str]) -> None:
+    for topic in topics:
+        bus.publish(Changed(topic))
+
+
 def _handlers(base: Base, flow: MessageFlow, tools: Toolbox) -> Mapping[JobKind, Handler]:
     """Return the handler of each kind of job except deliveries, which have a separate handler."""
     patient = RetryingStore(store=base.store, clock=base.clock)
@@ -138,6 +144,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
         boot=base.folder.boot_id,
         node=base.folder.node_id,
         sent=deliverer.show,
+        changed=partial(_announce_changes, base.bus),
     )
     forget = base.bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
     await base.store.write(owner_alerts.choose_place, base.config.alert_channel, base.clock.now())
@@ -154,8 +161,8 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
 
 
 async def _run_scheduler(base: Base, up: Up) -> None:
-    """Run the scheduler, the clean-up, the search index and erasures while this process has the role. Of all processes that use the database, only
-    one has the role at a time."""
+    """Run the scheduler, the clean-up, the search index, erasures and notifications while this process has the role. Of
+    all processes that use the database, only one has the role at a time."""
     retention = base.config.retention
     lease = RoleLeaseManager(
         name="scheduler",
@@ -194,6 +201,7 @@ async def _run_scheduler(base: Base, up: Up) -> None:
         sessions=base.folder.path / "sessions",
         erase_logs=erase_details,
     )
+    notifier = build_notifier(base)
 
     async def work(holding: Holding) -> None:
         async with asyncio.TaskGroup() as duties:
@@ -201,6 +209,7 @@ async def _run_scheduler(base: Base, up: Up) -> None:
             duties.create_task(housekeeping.run(holding))
             duties.create_task(indexer.run(holding))
             duties.create_task(eraser.run(holding))
+            duties.create_task(notifier.run(holding))
 
     up()
     await lease.run(work)

@@ -20,6 +20,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import LeaseLost, StoreError
 from arvis.domain.events import BotStateChanged
 from arvis.domain.platforms import BotState
+from arvis.messaging.owner_alerts import resolve_bot_problems
 from arvis.ports.clock import Clock
 from arvis.ports.connector import BotUp, Connector, TokenRefused
 from arvis.ports.inbox import Inbox
@@ -117,6 +118,8 @@ class StatusReporter:
         if report.notice:
             text = f"The bot {self._name} of {self._platform} {report.notice}"
             self._tell_owner(tx, self._platform, self._name, text, now, cause=report.cause)
+        if report.state is BotState.RUNNING:
+            resolve_bot_problems(tx, self._platform, self._name, now)
 
 
 #: The first and the longest pause (s) after a failure. Each pause is twice as long as the one before it. After a bot

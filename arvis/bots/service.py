@@ -19,6 +19,7 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ConfigError, Conflict, NotFound, SecretLost, Unprocessable
 from arvis.domain.events import BotsChanged
 from arvis.domain.platforms import BotStatus, StoredBot
+from arvis.messaging.owner_alerts import resolve_bot_problems
 from arvis.ports.clock import Clock
 from arvis.ports.connector import BadSetting, ChecksSetup, Connector, SetupFinding
 from arvis.ports.secrets import SecretBox
@@ -100,7 +101,7 @@ class BotService:
         return await self._published(platform, name)
 
     async def remove(self, platform: str, name: str) -> None:
-        if not await self._store.write(_remove, platform, name):
+        if not await self._store.write(_remove, platform, name, self._clock.now()):
             self._refuse_configured(platform, name)
             raise _no_bot(platform, name)
         await self._publish_change()
@@ -250,7 +251,10 @@ def _add(tx: Transaction, bot: StoredBot) -> bool:
 
 def _update(tx: Transaction, bot: StoredBot) -> None:
     tx.bots.update(bot)
+    if not bot.enabled:
+        resolve_bot_problems(tx, bot.platform, bot.name, bot.updated_at)
 
 
-def _remove(tx: Transaction, platform: str, name: str) -> bool:
+def _remove(tx: Transaction, platform: str, name: str, now: int) -> bool:
+    resolve_bot_problems(tx, platform, name, now)
     return tx.bots.remove(platform, name)

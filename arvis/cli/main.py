@@ -36,6 +36,9 @@ COMMANDS = {
     "erasures": Command("commands.erasures", "Erase all content of a channel; list and show erasures."),
     "jobs": Command("commands.jobs", "List, show, retry, cancel and delete jobs of the queue."),
     "questions": Command("commands.questions", "List and show the questions that wait for a person, and answer them."),
+    "notifications": Command(
+        "commands.notifications", "List the problems and results that owners should know, and dismiss them."
+    ),
     "accounts": Command("commands.accounts", "List, create, update, test and delete the accounts for models."),
     "variables": Command("commands.variables", "List, show, create, update and delete values that tools may use."),
     "workflows": Command(

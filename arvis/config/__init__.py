@@ -5,7 +5,7 @@ No repr shows a secret.
 """
 
 from arvis.config.entries import AgentEntry, Channel
-from arvis.config.loading import DEFAULT_FILE, load, look, unset_variables
+from arvis.config.loading import DEFAULT_FILE, load, load_usable, look, unset_variables, written_values
 from arvis.config.schema import ALL_ROLES, BotEntry, Config
 from arvis.config.sections import (
     ApiKey,
@@ -21,7 +21,7 @@ from arvis.config.sections import (
     Scheduler,
     Web,
 )
-from arvis.config.servers import Mcp, McpServer
+from arvis.config.servers import Email, Mcp, McpServer
 from arvis.config.speech import Speech
 from arvis.config.values import is_loopback
 
@@ -37,6 +37,7 @@ __all__ = [
     "Channel",
     "Config",
     "Delivery",
+    "Email",
     "Limits",
     "Mcp",
     "McpServer",
@@ -49,6 +50,8 @@ __all__ = [
     "Web",
     "is_loopback",
     "load",
+    "load_usable",
     "look",
     "unset_variables",
+    "written_values",
 ]

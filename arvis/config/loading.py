@@ -125,7 +125,38 @@ def load(
     `data_dir` of the file. A relative path in the file starts at the folder of the file. If `text` is given, it takes the
     place of the content of the file. Raises one `ConfigError` with all problems.
     """
-    return _Loader(file=_file_in_use(config_file), environ=environ, text=text).load(data_dir)
+    document = None if text is None else Document(text)
+    return _Loader(file=_file_in_use(config_file), environ=environ, document=document).load(data_dir)
+
+
+def load_usable(config_file: Path | None, data_dir: Path | None, environ: Mapping[str, str]) -> Config:
+    """Return the configuration without the top-level keys of the file that cannot be used, and without the overrides of
+    the environment. Commands that examine an installation use this function if `load` fails. Raises `ConfigError` only
+    for a data folder that cannot be used."""
+    file, written = _file_in_use(config_file), written_values(config_file)
+    environ = {name: value for name, value in environ.items() if not name.upper().startswith(PREFIX)}
+    usable: dict[str, Any] = {}
+    # Other keys, such as `roles`, can be used only with some databases.
+    for key in sorted(written, key=lambda key: key != "database"):
+        document = Document("")
+        document.values = {**usable, key: written[key]}
+        try:
+            _Loader(file=file, environ=environ, document=document).load(data_dir)
+        except ConfigError:
+            continue
+        usable = document.values
+    document = Document("")
+    document.values = usable
+    return _Loader(file=file, environ=environ, document=document).load(data_dir)
+
+
+def written_values(config_file: Path | None) -> Mapping[str, Any]:
+    """Return the values as the file contains them; an empty mapping if there is no file or it cannot be read."""
+    file = _file_in_use(config_file)
+    try:
+        return _read(file).values if file is not None else {}
+    except ConfigError:
+        return {}
 
 
 def look(config: Config, environ: Mapping[str, str], changes: Mapping[str, Any]) -> Loaded:
@@ -170,7 +201,8 @@ class Loaded:
 
 
 class _Loader:
-    """One pass of `load` or `look`. It stores the position of each key in the file."""
+    """One pass of `load` or `look`. It stores the position of each key in the file. `document` replaces the content of the
+    file."""
 
     def __init__(
         self,
@@ -178,12 +210,12 @@ class _Loader:
         file: Path | None,
         environ: Mapping[str, str],
         changes: Mapping[str, Any] | None = None,
-        text: str | None = None,
+        document: Document | None = None,
     ) -> None:
         self._file = file
         self._changes: dict[KeyPath, Any] = {tuple(key.split(".")): value for key, value in (changes or {}).items()}
         self._environ = environ
-        self._document = _read(file) if file is not None and text is None else Document(text or "")
+        self._document = document or (_read(file) if file is not None else Document(""))
         self._overrides = Overrides(environ)
         self._secrets = SecretSource(environ, file.absolute().parent if file is not None else Path.cwd())
 

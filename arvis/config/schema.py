@@ -28,7 +28,7 @@ from arvis.config.sections import (
     Tools,
     Web,
 )
-from arvis.config.servers import Mcp, Telemetry
+from arvis.config.servers import Email, Mcp, Telemetry
 from arvis.config.speech import Speech
 from arvis.config.values import IdList, Name, Raw, Refused, ReplyTokens, SecretReference, SecretText, TextList, Tokens
 from arvis.domain.dataclass import dataclass
@@ -170,6 +170,11 @@ class Common(Section):
         "traces for OpenTelemetry, with the extra `otel`: docs/how-to/telemetry.md",
         file_only="It says where traces of all activity are sent.",
     )
+    email: Email = setting(
+        Email(),
+        "e-mails about notifications: docs/how-to/notifications.md",
+        file_only="It says where reports about this installation are sent.",
+    )
     # In the next four mappings, each key is a model, written as `name` or `provider/name`.
     model_prices: dict[Name, PriceEntry] = setting(
         {},
@@ -304,5 +309,6 @@ class Config(Common):
         for server in self.mcp.servers:
             yield from server.secrets()
         yield from self.telemetry.secrets()
+        yield from self.email.secrets()
         for bot in self.bots:
             yield from bot.secrets

@@ -1,16 +1,16 @@
-"""Defines the sections `mcp` and `telemetry` of `config.yaml`. They name the servers to which the daemon connects for
-tools and traces."""
+"""Defines the sections `mcp`, `telemetry` and `email` of `config.yaml`. They name the servers to which the daemon connects
+for tools, traces and e-mails."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from arvis.config.declarations import Section, setting
-from arvis.config.values import Name, Positive, Refused, SecretText, TextList, Url
+from arvis.config.values import Name, Positive, Refused, SecretText, TextList, Url, Whole
 from arvis.domain.tools import Risk
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
@@ -130,3 +130,57 @@ class Telemetry(Section):
     def secrets(self) -> frozenset[str]:
         """Return the values that must never be shown."""
         return frozenset(text.get_secret_value() for text in self.headers.values())
+
+
+#: An address without a display name. The server checks the rest of its form.
+_ADDRESS = re.compile(r"[^@\s<>,;\"]{1,64}@[^@\s<>,;\"]{1,255}")
+
+
+def _address(value: str) -> str:
+    if value and not _ADDRESS.fullmatch(value):
+        raise Refused("must be an e-mail address such as ann@example.org")
+    return value
+
+
+def _addresses(value: tuple[str, ...]) -> tuple[str, ...]:
+    for each in value:
+        if not _ADDRESS.fullmatch(each):
+            raise Refused(f"contains {each!r}, which is not an e-mail address", "Write for example [ann@example.org].")
+    return value
+
+
+def _absolute(value: str) -> str:
+    if not value.startswith("/"):
+        raise Refused("must be an absolute path", "Write for example /etc/ssl/certs/mail.pem.")
+    return value
+
+
+class Email(Section):
+    """The e-mails about notifications."""
+
+    host: Name | None = setting(None, "the SMTP server; null: no e-mails are sent")
+    port: Whole = setting(587, "587 with starttls, 465 with tls", ge=1, le=65535)
+    security: Literal["starttls", "tls", "none"] = setting("starttls", "starttls, tls or none")
+    user: Name | None = setting(None, "the user at the server; null: no login")
+    password: SecretText | None = setting(None, "the password of the user: env:NAME or file:PATH")
+    ca_file: Annotated[Name, AfterValidator(_absolute)] | None = setting(
+        None, "absolute path of a file with the certificates to trust; null: those of this machine"
+    )
+    sender: Annotated[str, AfterValidator(_address)] = setting("", "the address that sends the e-mails")
+    to: Annotated[TextList, AfterValidator(_addresses)] = setting((), "the addresses that receive them")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.host is None:
+            return self
+        if not self.sender or not self.to:
+            raise Refused("has a `host` but no `sender` or no `to`", "Name the sender and at least one recipient.")
+        if (self.user is None) != (self.password is None):
+            raise Refused("has only one of `user` and `password`", "Set both, or neither.")
+        if self.security == "none" and self.user is not None:
+            raise Refused("would send the password unencrypted", "Set `security` to starttls or tls.")
+        return self
+
+    def secrets(self) -> frozenset[str]:
+        """Return the values that must never be shown."""
+        return frozenset() if self.password is None else frozenset({self.password.get_secret_value()})

@@ -40,6 +40,7 @@ class ChangeTopic(StrEnum):
     KEYS = "keys"
     MEMORY = "memory"
     MESSAGES = "messages"
+    NOTIFICATIONS = "notifications"
     OVERVIEW = "overview"
     PEOPLE = "people"
     PROJECTS = "projects"

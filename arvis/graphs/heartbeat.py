@@ -18,6 +18,7 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.markup import escape
+from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
 from arvis.domain.platforms import Incident, OverheardMessage
 from arvis.domain.projects import Project
 from arvis.domain.runs import RunResult
@@ -29,7 +30,7 @@ from arvis.graphs.agent.completion import EXPLICIT
 from arvis.graphs.context import INCIDENTS, OBSERVED_MS
 from arvis.memory.similarity import Wording, similarity
 from arvis.messaging.messages import is_silent
-from arvis.messaging.owner_alerts import DAY_MS, alert_owner
+from arvis.messaging.owner_alerts import alert_owner
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import first_zone
 from arvis.prompt.history import clock_line
@@ -455,4 +456,16 @@ def _tell(tx: Transaction, execution: Execution, outcome: WorkOutcome, *, posted
         f"{agent.name if agent else 'An agent'} cannot continue its work: {outcome.reason or 'it is blocked.'}{needs}"
     )
     place = state.address if posted else None
-    alert_owner(tx, f"blocked:{source_of(execution) or execution.id}", text, now, DAY_MS, unless=place)
+    source = source_of(execution)
+    schedule = source.partition(":")[2]
+    problem = Problem(
+        cause=f"blocked:{source or execution.id}",
+        text=text,
+        severity=Severity.WARNING,
+        hint=Hint(link=f"/schedules/{schedule}" if schedule else f"/executions/{execution.id}"),
+        subject=schedule,
+        interval=DAY_MS,
+        lasts=None if schedule else DAY_MS,
+        avoid=place,
+    )
+    alert_owner(tx, problem, now)

@@ -35,6 +35,7 @@ from arvis.domain.messages import (
     StoredMessage,
     Upload,
 )
+from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
 from arvis.domain.platforms import ChannelStatus, Click, MessageDeletion, MessageEdit
 from arvis.domain.text import presentable
 from arvis.inbox.accept import LONGEST_OBSERVED, EventSource, Fence, Handled, InboxRules, handle_message, unfenced
@@ -383,13 +384,13 @@ def move_channel(tx: Transaction, source: EventSource, old: Address, new_channel
     id."""
     source.advance(tx)
     tx.channel_status.move(old, new_channel, now)
-    alert_owner(
-        tx,
-        f"moved:{old.lane}",
+    text = (
         f"{old.platform.title()} has given the group {old.channel} the new id {new_channel}. Arvis has moved its "
-        "conversations and bindings. In the settings of the bot, replace the old id in `allowed_channels`.",
-        now,
+        "conversations and bindings. In the settings of the bot, replace the old id in `allowed_channels`."
     )
+    hint = Hint(link="/settings/bots")
+    problem = Problem(cause=f"moved:{old.lane}", text=text, severity=Severity.WARNING, hint=hint, lasts=7 * DAY_MS)
+    alert_owner(tx, problem, now)
 
 
 def mark_reachable(tx: Transaction, source: EventSource, place: Address) -> None:

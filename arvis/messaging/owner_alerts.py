@@ -1,30 +1,34 @@
-"""Alerts to owners about problems that only they can fix.
+"""Alerts to owners about problems that only they can fix, and about results that they should know.
 
-An alert is sent to the configured place, or to the place of the last direct chat of an owner with an agent. Alerts with
-the same cause are sent at most once per interval. The functions are parts of transaction scripts.
+Every alert is stored as a notification, which the dashboard lists. A message about it is sent to the configured place, or
+to the place of the last direct chat of an owner with an agent: at most one for each cause and interval, and one when the
+cause is gone. `arvis/notifications/` sends the messages that could not be sent at once, and e-mails. The functions are
+parts of transaction scripts.
 """
 
 from __future__ import annotations
 
 import json
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import replace
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Fail, Job, JobKind, Priority
 from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessage
+from arvis.domain.money import Budget, budget_reason
+from arvis.domain.notifications import DAY_MS, Hint, Notification, NotificationState, Problem, Remedy, Severity
 from arvis.domain.workflows import STATE
 from arvis.messaging.messages import WEB, notice, send_to_place
 from arvis.ports.store import Transaction
 from arvis.tasks.task import source_of
 
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 #: The key-value with the id of a message in the newest direct chat of an owner with an agent.
 _PLACE = "owner_message"
 #: The key-value with the configured place of alerts (an address as JSON).
 _CHOSEN = "owner_alert_address"
 #: The maximum number of characters of an error in an alert.
 _LONGEST_ERROR = 300
+#: The maximum number of characters that a message about the end of a cause quotes.
+_LONGEST_QUOTE = 200
 
 #: The prefix of the channels of `arvis chat`.
 _TERMINAL = "cli-"
@@ -32,27 +36,24 @@ _TERMINAL = "cli-"
 #: The sources of runs for which no person waits.
 _BY_ITSELF = frozenset({"schedule", "webhook"})
 
+#: The prefixes of causes that end when the job of the notification has ended well or was deleted.
+GIVEN_UP, UNDELIVERED = "given_up", "undelivered"
 
-@dataclass(frozen=True, slots=True)
-class Hint:
-    """A sentence that says where to find more: `page` for readers of the dashboard, `command` for all others."""
-
-    command: str
-    page: str
-
-    def for_reader_at(self, address: Address) -> str:
-        on_page = address.platform == WEB and not address.channel.startswith(_TERMINAL)
-        return self.page if on_page else self.command
-
-
-_NO_HINT = Hint("", "")
-_GIVEN_UP = Hint(
+_GIVEN_UP_HINT = Hint(
     "\n`arvis jobs list --status failed` shows the failed jobs; `arvis jobs retry ID` retries one.",
     "\nYou can see and retry the failed jobs on the Queue page.",
+    "/queue?status=failed",
 )
 _BOTS = Hint(
-    "\n`arvis bots list` shows the state of each bot.", "\nThe page Connectors and bots shows the state of each bot."
+    "\n`arvis bots list` shows the state of each bot.",
+    "\nThe page Connectors and bots shows the state of each bot.",
+    "/settings/bots",
 )
+_USAGE = Hint("\n`arvis usage` shows the costs.", "\nThe page Usage shows the costs.", "/usage")
+
+#: The budgets about which an owner is alerted when they end a turn. The budget of the day is observed instead, and
+#: personal limits concern only the person.
+_ALERTED_BUDGETS = frozenset(map(budget_reason, (Budget.AGENT, Budget.CLIENT, Budget.CREDIT)))
 
 
 def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *, direct: bool, now: int) -> None:
@@ -72,49 +73,171 @@ def choose_place(tx: Transaction, address: Address | None, now: int) -> None:
         tx.kv.put(_CHOSEN, chosen, now)
 
 
-def alert_owner(
-    tx: Transaction,
-    about: str,
-    text: str,
-    now: int,
-    every: int = HOUR_MS,
-    *,
-    unless: Address | None = None,
-    hint: Hint = _NO_HINT,
-) -> bool:
-    """Send an alert, with `hint` at the end of its text. Return True if it was sent.
+def alert_owner(tx: Transaction, problem: Problem, now: int) -> bool:
+    """Store the problem as a notification, and send a message about it if the interval since the last message about the
+    same cause has passed. Return True if a message was sent. If no place is known, the message is sent later."""
+    before = tx.notifications.newest(problem.cause)
+    expires_at = now + problem.lasts if problem.lasts is not None else None
+    if before is not None and before.state is NotificationState.OPEN:
+        found = replace(
+            before, problem=problem, last_at=max(now, before.last_at + 1), count=before.count + 1, expires_at=expires_at
+        )
+        told = _tell(tx, found, now)
+        tx.notifications.save(told or found)
+        return told is not None
+    found = Notification(
+        id=tx.new_id(),
+        problem=problem,
+        state=NotificationState.OPEN,
+        first_at=now,
+        last_at=now,
+        count=1,
+        told_at=before.told_at if before is not None else None,
+        mailed_at=before.mailed_at if before is not None else None,
+        expires_at=expires_at,
+    )
+    told = _tell(tx, found, now)
+    tx.notifications.add(told or found)
+    return told is not None
 
-    No alert is sent if no place is known, or if an alert with the same `about` was sent less than `every` ms ago.
-    `about` names the cause, as in `compaction:CONVERSATION`. `unless` is a bot or channel that must not be used,
-    because the alert reports its failure.
-    """
-    key = f"notified:{about}"
-    notified = tx.kv.get(key)
-    if notified is not None and 0 <= now - int(notified) < every:
+
+def observe(tx: Transaction, problem: Problem, now: int) -> bool:
+    """Store a problem that persists and is observed regularly. A notification that is open, or that a person has
+    dismissed, stays unchanged until `resolve` is called. Return whether a notification was stored."""
+    before = tx.notifications.newest(problem.cause)
+    if before is not None and before.state is not NotificationState.RESOLVED:
         return False
-    talked, configured = tx.messages.get(tx.kv.get(_PLACE) or ""), tx.kv.get(_CHOSEN)
-    chosen = Address.from_json(json.loads(configured)) if configured else None
-    if chosen is not None and not _same_bot(chosen, unless):
-        send_to_place(tx, chosen, text + hint.for_reader_at(chosen), priority=Priority.BACKGROUND, now=now)
-    elif talked is not None and not _same_bot(talked.address, unless):
-        shown = text + hint.for_reader_at(talked.address)
-        notice(tx, like=talked, text=shown, priority=Priority.BACKGROUND, now=now)
-    else:
-        return False
-    tx.kv.put(key, str(now), now)
+    alert_owner(tx, problem, now)
     return True
+
+
+def resolve(tx: Transaction, cause: str, now: int) -> bool:
+    """End the notification of a cause that is gone. Send a message about the end if a message reported the
+    notification. Return whether there was a notification to end."""
+    found = tx.notifications.newest(cause)
+    if found is None or found.state is NotificationState.RESOLVED:
+        return False
+    end(tx, found, now)
+    return True
+
+
+def end(tx: Transaction, found: Notification, now: int, *, silent: bool = False) -> None:
+    """End a notification whose cause is gone. `silent` means that no message reports the end."""
+    was_open = found.state is NotificationState.OPEN
+    reported = was_open and not silent
+    if reported and _is_since(found.told_at, found.first_at):
+        _send(tx, end_text(found), Hint(), found.problem.avoid, now)
+    tx.notifications.save(
+        replace(
+            found,
+            state=NotificationState.RESOLVED,
+            ended_at=now if was_open else found.ended_at,
+            end_unmailed=reported and _is_since(found.mailed_at, found.first_at),
+        )
+    )
+
+
+def dismiss(tx: Transaction, found: Notification, by: str, now: int) -> Notification:
+    """Dismiss an open notification for the person `by`. Return its new state."""
+    dismissed = replace(found, state=NotificationState.DISMISSED, ended_at=now, ended_by=by)
+    tx.notifications.save(dismissed)
+    return dismissed
+
+
+def tell_again(tx: Transaction, found: Notification, now: int) -> bool:
+    """Send the message about an open notification that could not be sent earlier. Return whether it was sent."""
+    told = _tell(tx, found, now)
+    if told is not None:
+        tx.notifications.save(told)
+    return told is not None
+
+
+def has_place(tx: Transaction, problem: Problem) -> bool:
+    """Return whether a message about the problem can be sent."""
+    return _place(tx, problem.avoid) is not None
+
+
+def end_text(found: Notification) -> str:
+    """Return the text that reports the end of a notification."""
+    first, *_ = found.problem.text.splitlines() or [""]
+    short = first if len(first) <= _LONGEST_QUOTE else f"{first[:_LONGEST_QUOTE]}…"
+    return f"Resolved: {short}"
+
+
+def _tell(tx: Transaction, found: Notification, now: int) -> Notification | None:
+    """Send a message about the notification if it is due. Return the changed notification; None if no message was
+    sent."""
+    if not found.may_tell(now):
+        return None
+    problem = found.problem
+    if not _send(tx, problem.text, problem.hint, problem.avoid, now):
+        return None
+    return replace(found, told_at=max(now, found.last_at))
+
+
+def _send(tx: Transaction, text: str, hint: Hint, avoid: Address | None, now: int) -> bool:
+    """Send a message of Arvis to the owners, with `hint` at the end of its text. Return False if no place is known."""
+    match _place(tx, avoid):
+        case Address() as chosen:
+            send_to_place(tx, chosen, _shown(text, hint, chosen), priority=Priority.BACKGROUND, now=now)
+        case StoredMessage() as talked:
+            shown = _shown(text, hint, talked.address)
+            notice(tx, like=talked, text=shown, priority=Priority.BACKGROUND, now=now)
+        case None:
+            return False
+    return True
+
+
+def _place(tx: Transaction, avoid: Address | None) -> Address | StoredMessage | None:
+    """Return the configured place of alerts, or a message in the last direct chat of an owner; None if neither is known
+    or may be used."""
+    configured = tx.kv.get(_CHOSEN)
+    chosen = Address.from_json(json.loads(configured)) if configured else None
+    if chosen is not None and not _same_bot(chosen, avoid):
+        return chosen
+    talked = tx.messages.get(tx.kv.get(_PLACE) or "")
+    return talked if talked is not None and not _same_bot(talked.address, avoid) else None
+
+
+def _shown(text: str, hint: Hint, address: Address) -> str:
+    """Return the text for the readers of this place. The dashboard shows the author itself. On a chat platform the text
+    names Arvis as its author, because the platform shows the name of the bot, which is often that of an agent."""
+    if address.platform == WEB and not address.channel.startswith(_TERMINAL):
+        return text + hint.page
+    return f"Arvis: {text}{hint.command}"
+
+
+def _is_since(reported_at: int | None, first_at: int) -> bool:
+    return reported_at is not None and reported_at >= first_at
 
 
 def alert_bot_problem(tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str = "down") -> bool:
     """Use another bot to send an alert about a bot that cannot be reached or whose token was refused. `cause` is one
     word for the problem."""
-    unless = Address(platform, name, "")
-    return alert_owner(tx, f"bot:{platform}/{name}:{cause}", text, now, unless=unless, hint=_BOTS)
+    problem = Problem(
+        cause=_bot_cause(platform, name, cause),
+        text=text,
+        hint=_BOTS,
+        remedy=Remedy.RESTART_BOT,
+        subject=f"{platform}/{name}",
+        avoid=Address(platform, name, ""),
+    )
+    return alert_owner(tx, problem, now)
+
+
+def resolve_bot_problems(tx: Transaction, platform: str, name: str, now: int) -> None:
+    """End the alerts about a bot that is connected again, or that was turned off or removed."""
+    for cause in ("down", "token"):
+        resolve(tx, _bot_cause(platform, name, cause), now)
+
+
+def _bot_cause(platform: str, name: str, cause: str) -> str:
+    return f"bot:{platform}/{name}:{cause}"
 
 
 def alert_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> bool:
     """Send an alert about a job that has failed and is not retried, at most once an hour for each reason and bot or
-    agent. A turn that failed because of a budget causes no alert."""
+    agent."""
     error = " ".join(outcome.error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
     if job.kind is JobKind.DELIVER:
         delivery = tx.deliveries.get(job.delivery_id or "")
@@ -122,27 +245,68 @@ def alert_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> boo
             return False
         address = delivery.address
         bot = f"{address.platform}/{address.connector}"
-        text = f"A message could not be delivered to {address.channel} on {bot}: {error}"
-        return alert_owner(tx, f"undelivered:{bot}:{outcome.reason}", text, now, unless=address, hint=_GIVEN_UP)
-    if outcome.reason.startswith("budget"):
-        return False
+        problem = Problem(
+            cause=f"{UNDELIVERED}:{bot}:{outcome.reason}",
+            text=f"A message could not be delivered to {address.channel} on {bot}: {error}",
+            hint=_GIVEN_UP_HINT,
+            remedy=Remedy.RETRY_JOB,
+            subject=job.id,
+            avoid=address,
+        )
+        return alert_owner(tx, problem, now)
     agent = tx.agents.get(job.agent_id or "")
     who = agent.name if agent is not None else "An agent"
-    text = f"{who} could not finish a task ({outcome.reason}): {error}"
-    return alert_owner(tx, f"given_up:{job.agent_id or job.kind}:{outcome.reason}", text, now, hint=_GIVEN_UP)
+    if outcome.reason.startswith("budget"):
+        text = f"{who} could not answer, because a budget is used up: {error}"
+        return outcome.reason in _ALERTED_BUDGETS and _alert_budget(tx, job, outcome.reason, text, now)
+    problem = Problem(
+        cause=f"{GIVEN_UP}:{job.agent_id or job.kind}:{outcome.reason}",
+        text=f"{who} could not finish a task ({outcome.reason}): {error}",
+        hint=_GIVEN_UP_HINT,
+        remedy=Remedy.RETRY_JOB,
+        subject=job.id,
+    )
+    return alert_owner(tx, problem, now)
+
+
+def _alert_budget(tx: Transaction, job: Job, reason: str, text: str, now: int) -> bool:
+    problem = Problem(
+        cause=f"{reason}:{job.agent_id or job.kind}",
+        text=text,
+        severity=Severity.WARNING,
+        hint=_USAGE,
+        interval=DAY_MS,
+        lasts=DAY_MS,
+    )
+    return alert_owner(tx, problem, now)
 
 
 def alert_failed_run(tx: Transaction, execution: Execution, error: str, now: int) -> bool:
     """Send an alert about a failed run of a schedule or web hook, at most once an hour for each workflow and source."""
-    source = source_of(execution)
-    if source.partition(":")[0] not in _BY_ITSELF:
+    cause = _cause_of_run(execution)
+    if cause is None:
         return False
     workflow = tx.workflows.get(execution.state.get(STATE, {}).get("id", ""))
     name = workflow.name if workflow is not None else execution.graph
     short = " ".join(error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
-    text = f"The workflow {name} has failed: {short}"
-    hint = Hint(f"\n`arvis workflows runs --id {execution.id}` shows its log.", "\nThe page Workflows shows its runs.")
-    return alert_owner(tx, f"run_failed:{execution.graph}:{source}", text, now, hint=hint)
+    page = f"/workflows/{workflow.id}" if workflow is not None else "/workflows"
+    hint = Hint(
+        f"\n`arvis workflows runs --id {execution.id}` shows its log.", "\nThe page Workflows shows its runs.", page
+    )
+    problem = Problem(cause=cause, text=f"The workflow {name} has failed: {short}", hint=hint, lasts=7 * DAY_MS)
+    return alert_owner(tx, problem, now)
+
+
+def resolve_failed_runs(tx: Transaction, execution: Execution, now: int) -> None:
+    """End the alert about failed runs, because a later run for the same schedule or web hook has ended well."""
+    cause = _cause_of_run(execution)
+    if cause is not None:
+        resolve(tx, cause, now)
+
+
+def _cause_of_run(execution: Execution) -> str | None:
+    source = source_of(execution)
+    return f"run_failed:{execution.graph}:{source}" if source.partition(":")[0] in _BY_ITSELF else None
 
 
 def _same_bot(place: Address, other: Address | None) -> bool:

@@ -20,6 +20,7 @@ from arvis.ports.browsing import BrowsingInsights
 from arvis.ports.changes import ChangeInsights
 from arvis.ports.conversations import CompactionInsights
 from arvis.ports.memory import MemoryInsights
+from arvis.ports.notifications import NotificationInsights
 from arvis.ports.pages import Page
 from arvis.ports.people import PeopleInsights
 from arvis.ports.receipts import ReceiptInsights
@@ -283,6 +284,7 @@ class Insights(
     PeopleInsights,
     ReceiptInsights,
     OverviewInsights,
+    NotificationInsights,
     WorkflowInsights,
     Protocol,
 ):

@@ -3,7 +3,7 @@ which the store calls the queue (`Claimer`). All times are integer milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from arvis.domain.dataclass import dataclass
@@ -205,4 +205,8 @@ class Claimer(Protocol):
 
     def sent(self, deliveries: Sequence[Delivery]) -> None:
         """Show deliveries that a commit has stored as sent."""
+        ...
+
+    def changed(self, topics: Collection[str]) -> None:
+        """Announce that a commit has changed data of these topics (`ChangeTopic`)."""
         ...

@@ -20,6 +20,7 @@ from arvis.ports.erasures import Erasures
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
+from arvis.ports.notifications import Notifications
 from arvis.ports.people import Allowances, ApiKeys, Logins, Principals, Users
 from arvis.ports.platforms import (
     Bots,
@@ -158,6 +159,8 @@ class Transaction(Protocol):
     def idempotency(self) -> IdempotencyKeys: ...
     @property
     def workflows(self) -> Workflows: ...
+    @property
+    def notifications(self) -> Notifications: ...
     @property
     def allowances(self) -> Allowances: ...
     @property

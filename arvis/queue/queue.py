@@ -180,7 +180,8 @@ class Handler(Protocol):
 class Queue:
     """The queue of one process, which runs jobs until it is stopped. `expire(tx, now)` answers questions whose deadline
     has passed. `rescued(tx, jobs, now)` is a part of each commit that takes back jobs of dead processes. `sent` shows
-    deliveries that a commit has stored as sent, so that they need no job."""
+    deliveries that a commit has stored as sent, so that they need no job. `changed` announces the topics of data that a
+    commit has changed."""
 
     def __init__(
         self,
@@ -197,6 +198,7 @@ class Queue:
         node: str,
         rescued: Rescued = no_more,
         sent: Callable[[Sequence[Delivery]], None] = lambda _: None,
+        changed: Callable[[Collection[str]], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._patient = RetryingStore(store=store, clock=clock)
@@ -227,6 +229,7 @@ class Queue:
             start=partial(self._on_loop, self._start),
             due=partial(self._on_loop, self._set_timer),
             sent=partial(self._on_loop, sent),
+            changed=partial(self._on_loop, changed),
             missed=partial(self._on_loop, self.look),
         )
 

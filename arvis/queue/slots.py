@@ -20,8 +20,8 @@ from arvis.ports.job_store import Slots
 
 class SlotPool:
     """The `Claimer` of one process. The callback `start` receives the claimed jobs, `due` receives the time (ms) of the
-    next due job, and `sent` receives deliveries that were stored as sent. `missed` is called if jobs may be waiting
-    although slots are free. All four may be called on any thread. `alone` is True if no other process adds jobs; then a
+    next due job, `sent` receives deliveries that were stored as sent, and `changed` the topics of changed data. `missed`
+    is called if jobs may be waiting although slots are free. All five may be called on any thread. `alone` is True if no other process adds jobs; then a
     slot that becomes free causes no claim while no job is ready."""
 
     def __init__(
@@ -37,6 +37,7 @@ class SlotPool:
         start: Callable[[Sequence[Job]], None],
         due: Callable[[int], None],
         sent: Callable[[Sequence[Delivery]], None],
+        changed: Callable[[Collection[str]], None],
         missed: Callable[[], None],
     ) -> None:
         self._workers = workers
@@ -49,6 +50,7 @@ class SlotPool:
         self._missed = missed
         self.due = due
         self.sent = sent
+        self.changed = changed
         self._alone = alone
         #: The pools of which the last claim left slots unused, and in which no job became ready since.
         self._drained: set[Pool] = set()

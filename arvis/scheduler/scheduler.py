@@ -17,7 +17,9 @@ from arvis.bus import EventBus
 from arvis.domain.errors import StoreError
 from arvis.domain.events import NoticesMissed, SchedulesChanged
 from arvis.domain.jobs import Fail, Job, JobResult, Unfinished
+from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
 from arvis.domain.schedules import OccurrenceStatus
+from arvis.messaging.owner_alerts import alert_owner
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
@@ -126,7 +128,10 @@ class Scheduler:
     async def look(self, holding: Holding) -> float:
         """Handle due schedules, and return the seconds until the next check."""
         now = self._clock.now()
-        if (back := self._set_back_by(now)) is not None:
+        jump = self._jump(now)
+        if jump is not None:
+            await self._store.write(_alert_jump, holding, jump, now)
+        if (back := _set_back_by(jump, first=self._seen is None)) is not None:
             moved = await self._store.write(due.set_back, holding, self._rules, now, back=back)
             if moved:
                 log.info(
@@ -142,16 +147,16 @@ class Scheduler:
         soonest = self._poll_seconds if found.soonest is None else (found.soonest - self._clock.now()) / 1000
         return min(max(0.0, soonest), self._poll_seconds)
 
-    def _set_back_by(self, now: int) -> int | None:
-        """Return the time (ms) by which the wall clock was set back since the last check; None if it was not set back.
-        At the first check this time is unknown, and 0 is returned."""
+    def _jump(self, now: int) -> int | None:
+        """Return the time (ms) by which the wall clock was set since the last check; None if it was not set."""
         if self._seen is None:
-            return 0
+            return None
         wall, steady = self._seen
         jump = round(now - wall - (self._clock.monotonic() - steady) * 1000)
-        if abs(jump) > JUMP_MS:
-            log.warning("clock_jumped", seconds=jump / 1000, why="the clock of this machine was set")
-        return -jump if jump < -JUMP_MS else None
+        if abs(jump) <= JUMP_MS:
+            return None
+        log.warning("clock_jumped", seconds=jump / 1000, why="the clock of this machine was set")
+        return jump
 
     @contextmanager
     def _woken(self) -> Iterator[tuple[asyncio.Event, Ticker]]:
@@ -166,3 +171,24 @@ class Scheduler:
             ticker.stop()
             for end in endings:
                 end()
+
+
+def _set_back_by(jump: int | None, *, first: bool) -> int | None:
+    """Return the time (ms) by which the wall clock was set back; None if it was not set back. At the first check this
+    time is unknown, and 0 is returned."""
+    if first:
+        return 0
+    return -jump if jump is not None and jump < 0 else None
+
+
+def _alert_jump(tx: Transaction, holding: Holding, jump: int, now: int) -> None:
+    """Alert the owners about a clock that was set."""
+    holding.check(tx)
+    way = "forward" if jump > 0 else "back"
+    text = (
+        f"The clock of this machine was set {way} by {abs(jump) // 1000} s. Schedules continue by the new time. If you "
+        "did not expect this, check the time service of the machine."
+    )
+    hint = Hint("\n`arvis doctor` checks the clock.", "\nThe page Doctor checks the clock.", "/settings/doctor")
+    problem = Problem(cause="clock", text=text, severity=Severity.WARNING, hint=hint, lasts=DAY_MS)
+    alert_owner(tx, problem, now)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from arvis.domain.dataclass import replace
 from arvis.domain.executions import Execution
+from arvis.domain.notifications import Hint, Problem
 from arvis.domain.schedules import Occurrence, OccurrenceStatus, Schedule
 from arvis.domain.text import storable
-from arvis.messaging.owner_alerts import Hint, alert_owner
+from arvis.messaging.owner_alerts import alert_owner, resolve
 from arvis.ports.store import Transaction
 from arvis.tasks.state import WorkStatus
 
@@ -51,6 +52,7 @@ def end(tx: Transaction, occurrence: Occurrence, status: OccurrenceStatus, repor
         return
     if status in _WELL and schedule.failures:
         tx.schedules.rate(schedule.id, 0, None)
+        resolve(tx, _cause_of(schedule.id), now)
     elif status is OccurrenceStatus.FAILED:
         _failed(tx, schedule, short, now)
 
@@ -73,5 +75,14 @@ def _failed(tx: Transaction, schedule: Schedule, report: str, now: int) -> None:
             f"{report or 'it reported no reason'}\n"
             "Arvis runs it again, with longer pauses."
         )
-        hint = Hint(f" `arvis schedules show {schedule.id}` shows more.", " The page Schedules shows more.")
-        alert_owner(tx, f"schedule:{schedule.id}", text, now, every=0, hint=hint)
+        hint = Hint(
+            f" `arvis schedules show {schedule.id}` shows more.",
+            " The page Schedules shows more.",
+            f"/schedules/{schedule.id}",
+        )
+        problem = Problem(cause=_cause_of(schedule.id), text=text, hint=hint, subject=schedule.id, interval=0)
+        alert_owner(tx, problem, now)
+
+
+def _cause_of(schedule_id: str) -> str:
+    return f"schedule:{schedule_id}"

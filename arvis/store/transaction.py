@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from arvis.domain.dataclass import dataclass
@@ -32,6 +32,7 @@ from arvis.store.repositories.memory import SqlFacts, SqlStates
 from arvis.store.repositories.message_index import SqlMessageIndex
 from arvis.store.repositories.messages import SqlDeliveries, SqlFiles, SqlMessages
 from arvis.store.repositories.money import SqlClients, SqlSpending, SqlUsage
+from arvis.store.repositories.notifications import SqlNotifications
 from arvis.store.repositories.people import SqlAllowances, SqlApiKeys, SqlLogins, SqlPairings, SqlPrincipals, SqlUsers
 from arvis.store.repositories.platforms import SqlBots, SqlEvents, SqlIncomingRows, SqlOverheard
 from arvis.store.repositories.settings import SqlKeyValues, SqlRoleLeases, SqlSettings
@@ -78,6 +79,7 @@ class Claim:
     ended: Sequence[str]
     due_at: int | None
     sent: Sequence[Delivery]
+    topics: Collection[str]
     #: The slots that were reserved for the claim, or None if the commit claims no jobs.
     reserved: Slots | None
     jobs: Sequence[Job] = ()
@@ -90,6 +92,8 @@ class Claim:
             self.claimer.due(self.due_at)
         if committed and self.sent:
             self.claimer.sent(self.sent)
+        if committed and self.topics:
+            self.claimer.changed(self.topics)
 
 
 class CommitUnknown(Exception):
@@ -109,7 +113,7 @@ def claim_and_commit(
         return ()
     ended = tuple(notices.ended)
     reserved = claimer.reserve(ended, ready=Pool if notices.look else notices.pools) if notices.want_claim else None
-    claim = Claim(claimer, ended, notices.due_at, notices.sent, reserved)
+    claim = Claim(claimer, ended, notices.due_at, notices.sent, notices.topics, reserved)
     try:
         if claim.reserved:
             claim.jobs = jobs.claim(claim.reserved, *claimer.lease())
@@ -179,6 +183,10 @@ class SqlTransaction:
         self.idempotency = SqlIdempotencyKeys(session)
         self.workflows = SqlWorkflows(session)
         self.workflow_runs = SqlWorkflowRuns(session)
+
+    @property
+    def notifications(self) -> SqlNotifications:
+        return SqlNotifications(self._session)
 
     @property
     def allowances(self) -> SqlAllowances:

@@ -72,6 +72,7 @@ _TAGS = {
     "jobs": "The queue.",
     "executions": "Executions of agents, step by step.",
     "questions": "Questions that wait for a person.",
+    "notifications": "Problems and results that owners should know.",
     "agents": "Agents, their versions and their channels.",
     "memory": "Facts that agents keep about people, projects and themselves.",
     "accounts": "Accounts at model vendors.",

@@ -23,6 +23,7 @@ from arvis.web.api.logs import LogRoutes
 from arvis.web.api.memory import MemoryRoutes
 from arvis.web.api.message_input import MessageParser
 from arvis.web.api.messages import DeliveryRoutes, MessageRoutes, StatusWaiter
+from arvis.web.api.notifications import NotificationRoutes
 from arvis.web.api.options import OptionRoutes
 from arvis.web.api.overview import OverviewRoutes
 from arvis.web.api.people import PeopleRoutes
@@ -164,6 +165,7 @@ class Assembly:
             *BackupRoutes(backups=deps.backups).endpoints(),
             *self._money(),
             *self._overview().endpoints(),
+            *NotificationRoutes(insights=insights, store=store, clock=clock).endpoints(),
             *AccountRoutes(insights=insights, service=deps.accounts, clock=clock).endpoints(),
             *BotRoutes(service=deps.bots).endpoints(),
             *self._hooks(),

@@ -48,6 +48,8 @@ COLD = {
     "any_password": "a handful of rows",
     "count_live_jobs": "the metrics page; live jobs and failures only",
     "oldest_ready": "the metrics page; one row for each lane that waits",
+    "lasting_notifications": "once a minute; a partial index of the open and dismissed notifications",
+    "unmailed_ends": "once a minute; a partial index of the e-mails that are due",
     "list_jobs": "a page of the dashboard, on the reading side",
     "last_messages": "a page of the dashboard; a row for each conversation",
     "list_audit": "a page of the dashboard, on the reading side",

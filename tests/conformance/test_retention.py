@@ -119,7 +119,7 @@ PRUNED = {
     "effects": "delete_execution_effects", "executions": "delete_old_execution", "fact_changes": "prune_changes",
     "facts": "prune_ended_facts", "idempotency_keys": "prune_idempotency_keys", "inbox_events": "prune_events",
     "jobs": "prune_jobs", "lanes": "drop_lane", "login_codes": "drop_old_login_codes",
-    "overheard_messages": "prune_observed", "pairings": "prune_pairings", "schedule_runs": "prune_occurrences",
+    "notifications": "prune_notifications", "overheard_messages": "prune_observed", "pairings": "prune_pairings", "schedule_runs": "prune_occurrences",
     "sessions": "drop_over_sessions", "spending": "prune_days", "steps": "delete_execution_steps",
     "timeline": "prune_notes", "usage": "prune_usage", "waits": "delete_execution_waits",
     "webhook_calls": "prune_webhook_calls", "workflow_run_log": "forget_run_log", "workflow_runs": "delete_workflow_run",

@@ -4,7 +4,7 @@ once."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -93,6 +93,9 @@ class TakingClaimer:
         return "boot-1", "node-1", NOW, NOW + 30_000
 
     def due(self, at: int) -> None:
+        pass
+
+    def changed(self, topics: Collection[str]) -> None:
         pass
 
     def sent(self, deliveries: Sequence[Delivery]) -> None:

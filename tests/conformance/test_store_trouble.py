@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import resource
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -238,6 +238,9 @@ class ToldClaimer:
 
     def due(self, at: int) -> None:
         self.due_at.append(at)
+
+    def changed(self, topics: Collection[str]) -> None:
+        pass
 
     def sent(self, deliveries: Sequence[Delivery]) -> None:
         raise AssertionError("no delivery was stored")

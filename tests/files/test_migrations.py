@@ -182,7 +182,7 @@ def test_the_standard_names_keep_every_row(tmp_path: Path) -> None:
         }
         kept = dict(connection.execute("SELECT key, value FROM kv").fetchall())
         assert kept.items() >= {
-            "owner_message": "m1", "notified:bot:chat/main:down": "7", "process:n": "boot", "pairing_attempts": "[]",
+            "owner_message": "m1", "process:n": "boot", "pairing_attempts": "[]",
         }.items()  # fmt: skip
         made = connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'").fetchall()
         assert not [name for (name,) in made if name.startswith(("observed_", "occurrences_", "executions_drawn"))]

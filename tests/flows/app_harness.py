@@ -16,7 +16,7 @@ from arvis.config.sections import Routing
 from arvis.delivery import Deliverer, LateReplies, Pace, Presence
 from arvis.domain.agents import Agent
 from arvis.domain.errors import DiskLow
-from arvis.domain.events import Delta, Event, JobSettled, MessageReceived, StatusChanged, TypingRequested
+from arvis.domain.events import Changed, Delta, Event, JobSettled, MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.jobs import Job, JobKind
 from arvis.domain.messages import Address, Delivery, DeliveryState, IncomingMessage, MessageStatus, Sender, Upload
 from arvis.domain.money import SpendingLimits
@@ -216,7 +216,12 @@ class AppHarness:
             boot=boot,
             node="node",
             sent=deliverer.show,
+            changed=self._announce,
         )
+
+    def _announce(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            self.bus.publish(Changed(topic))
 
     async def _release(self, execution_id: str, address: Address) -> None:
         if self.presence is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +40,8 @@ class Sent:
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None: ...
 
     def due(self, at: int) -> None: ...
+
+    def changed(self, topics: Collection[str]) -> None: ...
 
     def sent(self, deliveries: Sequence[Delivery]) -> None:
         self.deliveries += deliveries

@@ -38,7 +38,7 @@ from tests.flows.memory_script import NoMemory
 from tests.flows.money_script import NoMoney
 from tests.flows.overview_script import NoOverview
 from tests.flows.people_script import NoPeople
-from tests.flows.receipt_script import NoReceipts
+from tests.flows.receipt_script import NoNotifications, NoReceipts
 from tests.flows.schedule_script import NoSchedules
 from tests.flows.webhook_script import NoWebhooks
 from tests.flows.workflow_script import NoWorkflows
@@ -95,6 +95,7 @@ class ScriptedInsights(
     NoChanges,
     NoPeople,
     NoReceipts,
+    NoNotifications,
     NoWebhooks,
     NoWorkflows,
     GivenExecutions,

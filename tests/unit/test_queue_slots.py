@@ -73,6 +73,7 @@ class Kept:
             start=self.started.extend,
             due=lambda at: None,
             sent=lambda deliveries: None,
+            changed=lambda topics: None,
             missed=self._miss,
         )
 

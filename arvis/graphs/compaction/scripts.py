@@ -16,6 +16,7 @@ from arvis.domain.jobs import JobKind, NewJob, Priority
 from arvis.domain.memory import Category, NewFact, scope_for, taint_for_others
 from arvis.domain.messages import PastMessage, Role
 from arvis.domain.money import Spender
+from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
 from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Label, Taint
 from arvis.engine import lifecycle
@@ -23,7 +24,7 @@ from arvis.graphs.context import SUMMARIES
 from arvis.memory import remember
 from arvis.memory.service import ARVIS
 from arvis.messaging import notices
-from arvis.messaging.owner_alerts import DAY_MS, alert_owner
+from arvis.messaging.owner_alerts import alert_owner, resolve
 from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
 from arvis.prompt.compose import budget_of
@@ -253,6 +254,7 @@ def put_in_place(tx: Transaction, draft: Draft, execution: Execution, now: int) 
     _remember(tx, draft, conversation, execution, now)
     told = {"compaction": draft.id, "messages": len(messages), "tokensSaved": compaction.tokens_saved}
     tx.timeline.note(_concerned(tx, execution, messages), "compacted", told, now)
+    resolve(tx, _cause_of(conversation_id), now)
 
 
 def _taint_for_readers(tx: Transaction, draft: Draft, conversation: Conversation) -> Taint:
@@ -294,7 +296,21 @@ def note_failure(
     tx.timeline.note(_concerned(tx, execution, messages), "compaction_failed", {"reason": reason, "error": error}, now)
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     text = notices.compaction_failed(agent.name if agent else "An agent", error)
-    alert_owner(tx, f"compaction:{WorkState.from_json(execution.state).conversation}", text, now, DAY_MS)
+    conversation = WorkState.from_json(execution.state).conversation
+    hint = Hint(link=f"/conversations/{conversation}")
+    problem = Problem(
+        cause=_cause_of(conversation),
+        text=text,
+        severity=Severity.WARNING,
+        hint=hint,
+        subject=conversation,
+        interval=DAY_MS,
+    )
+    alert_owner(tx, problem, now)
+
+
+def _cause_of(conversation_id: str) -> str:
+    return f"compaction:{conversation_id}"
 
 
 def give_up(tx: Transaction, execution: Execution, now: int, *, reason: str, error: str) -> None:

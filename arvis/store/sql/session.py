@@ -101,6 +101,8 @@ class Notices:
     due_at: int | None = None
     #: The deliveries that were stored as sent.
     sent: list[Delivery] = field(default_factory=list)
+    #: The topics (`ChangeTopic`) of changed data that no event of the caller announces.
+    topics: set[str] = field(default_factory=set)
     #: The executions that the transaction has begun and not changed afterwards, by id.
     begun: dict[str, Begun] = field(default_factory=dict)
 

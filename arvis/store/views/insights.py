@@ -25,7 +25,7 @@ from arvis.store.views.conversations import SqlCompactionInsights, SqlConversati
 from arvis.store.views.executions import SqlExecutionInsights, SqlReceiptInsights
 from arvis.store.views.memory import SqlMemoryInsights
 from arvis.store.views.money import SqlMoneyInsights
-from arvis.store.views.people import SqlAuditInsights, SqlPeopleInsights
+from arvis.store.views.people import SqlAuditInsights, SqlNotificationInsights, SqlPeopleInsights
 from arvis.store.views.queue import SqlOverviewInsights, SqlQueueInsights
 from arvis.store.views.search import SqlMessageSearch
 
@@ -39,6 +39,7 @@ class SqlInsights(
     SqlMemoryInsights,
     SqlCompactionInsights,
     SqlAuditInsights,
+    SqlNotificationInsights,
     SqlPeopleInsights,
     SqlReceiptInsights,
     SqlOverviewInsights,

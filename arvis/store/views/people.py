@@ -1,5 +1,5 @@
-"""Queries for the pages about people, pairing requests, the audit log and delegations. `SqlInsights` inherits from the
-classes of this module."""
+"""Queries for the pages about people, pairing requests, notifications, the audit log and delegations.
+`SqlInsights` inherits from the classes of this module."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from arvis.domain.effects import AuditEntry
 from arvis.domain.messages import PrincipalRole
+from arvis.domain.notifications import Notification, NotificationState
 from arvis.domain.platforms import Pairing
 from arvis.ports.changes import Delegation
 from arvis.ports.pages import Page
 from arvis.ports.people import Person
 from arvis.store.repositories.changes import delegation_of, entry_of
+from arvis.store.repositories.notifications import notification_of
 from arvis.store.repositories.people import pairing_of, principal_of
 from arvis.store.sql.session import LAST, Row, Snapshots, page
 
@@ -40,6 +42,20 @@ class SqlAuditInsights:
     async def delegations(self, root_id: str) -> Sequence[Delegation]:
         async with self._snapshots.snapshot() as snapshot:
             return [delegation_of(row) for row in await snapshot.rows("delegations_of_root", root_id=root_id)]
+
+
+class SqlNotificationInsights:
+    """Implements the port `NotificationInsights` on both databases."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+
+    async def notifications(
+        self, *, state: NotificationState | None, limit: int, cursor: str | None
+    ) -> Page[Notification]:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("list_notifications", before=cursor or LAST, state=state, limit=limit + 1)
+        return page(rows, notification_of, limit)
 
 
 class SqlPeopleInsights:

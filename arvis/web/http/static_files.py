@@ -105,7 +105,7 @@ ADDRESSES = frozenset(
         "conversations",
         "executions",
     }
-    | {"usage", "settings", "messages", "welcome", "workflows"}
+    | {"usage", "settings", "messages", "notifications", "welcome", "workflows"}
 )
 
 

@@ -17,13 +17,14 @@ from typing import Any
 
 from arvis.approvals import ASKS, digest
 from arvis.domain.executions import Answer, Execution, ExecutionStatus, WaitKind
+from arvis.domain.notifications import Hint, Problem, Severity
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.workflows import SAID, LogType, as_text
 from arvis.engine import lifecycle
 from arvis.engine.graph import Decision, Node, NodeContext, Pause
 from arvis.messaging import messages
 from arvis.messaging.messages import post, unsilenced
-from arvis.messaging.owner_alerts import Hint, alert_owner
+from arvis.messaging.owner_alerts import alert_owner
 from arvis.ports.store import Transaction
 from arvis.tasks.state import WorkState
 from arvis.tasks.task import is_run, source_of
@@ -151,9 +152,19 @@ def _deadline(context: NodeContext, minutes: Any) -> int | None:
 def _tell(tx: Transaction, run_id: str, label: str, now: int) -> None:
     text = f"A workflow waits for an answer at “{label}”, and the deadline has passed without one."
     hint = Hint(
-        " `arvis questions list` shows the question.", " The Questions page of the dashboard shows the question."
+        " `arvis questions list` shows the question.",
+        " The Questions page of the dashboard shows the question.",
+        "/questions",
     )
-    alert_owner(tx, f"escalated:{run_id}:{label}", text, now, every=0, hint=hint)
+    problem = Problem(
+        cause=f"escalated:{run_id}:{label}",
+        text=text,
+        severity=Severity.WARNING,
+        hint=hint,
+        subject=run_id,
+        interval=0,
+    )
+    alert_owner(tx, problem, now)
 
 
 # -- user-input --------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from tests.conformance.store.files import FileCases
 from tests.conformance.store.lanes import LaneCases
 from tests.conformance.store.logins import LoginCases
 from tests.conformance.store.memory import MemoryCases
+from tests.conformance.store.notifications import NotificationCases
 from tests.conformance.store.people import PeopleCases
 from tests.conformance.store.schedules import ScheduleCases
 from tests.conformance.store.sending import MovingCases, SendingCases
@@ -38,6 +39,7 @@ class StoreConformance(
     MovingCases,
     VersionCases,
     PeopleCases,
+    NotificationCases,
     LoginCases,
     BotCases,
     FileCases,

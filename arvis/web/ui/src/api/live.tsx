@@ -40,7 +40,19 @@ export function useLive(): Live {
 /** All topics that a page may show. Most topics are the second part of an API address, such as `jobs` of `/api/jobs`. */
 export const TOPICS = [
   ...["accounts", "agents", "backups", "bots", "clients", "conversations", "deliveries", "executions"],
-  ...["jobs", "keys", "memory", "messages", "overview", "people", "projects", "questions", "schedules", "settings"],
+  ...[
+    "jobs",
+    "keys",
+    "memory",
+    "messages",
+    "notifications",
+    "overview",
+    "people",
+    "projects",
+    "questions",
+    "schedules",
+    "settings",
+  ],
   ...["skills", "summaries", "users", "variables", "webhooks", "workflows"],
 ];
 
@@ -48,7 +60,7 @@ export const TOPICS = [
 const ALSO: Record<string, string[]> = {
   accounts: ["models", "names", "setup"],
   agents: ["names", "setup"],
-  bots: ["setup"],
+  bots: ["notifications", "setup"],
   summaries: ["conversations"],
   executions: ["activity", "schedules", "projects", "runs"],
   jobs: ["activity", "executions", "schedules"],

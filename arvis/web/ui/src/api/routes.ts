@@ -431,6 +431,16 @@ export interface Routes {
     query: { workflow?: string };
     answer: { agents: string[]; webSearchAgents: string[]; tools: string[]; servers: string[]; models: string[] | null; workflows: string[]; activeTriggers: string[] };
   };
+  /** List notifications for owners, newest first. */
+  "GET /api/notifications": {
+    query: { limit?: number; cursor?: string; state?: "dismissed" | "open" | "resolved" };
+    answer: { items: { id: string; cause: string; severity: "error" | "info" | "warning"; state: "dismissed" | "open" | "resolved"; text: string; hint: string; link: string | null; remedy: ("make_backup" | "restart_bot" | "retry_job") | null; subject: string | null; count: number; firstAt: number; lastAt: number; endedAt: number | null; endedBy: string | null }[]; nextCursor: string | null };
+  };
+  /** Dismiss an open notification; while its cause persists, it stays dismissed. */
+  "POST /api/notifications/{notification}/dismiss": {
+    path: { notification: string };
+    answer: { id: string; cause: string; severity: "error" | "info" | "warning"; state: "dismissed" | "open" | "resolved"; text: string; hint: string; link: string | null; remedy: ("make_backup" | "restart_bot" | "retry_job") | null; subject: string | null; count: number; firstAt: number; lastAt: number; endedAt: number | null; endedBy: string | null };
+  };
   /** Show running, waiting and failed work, and the latency of answers. */
   "GET /api/overview": {
     query: { span?: "day" | "hour" };

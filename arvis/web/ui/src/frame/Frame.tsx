@@ -9,6 +9,7 @@ import { Button, IconButton } from "../parts/button";
 import { Dialog } from "../parts/dialog";
 import { isTyping } from "../parts/keys";
 import { money, reveal } from "../words/format";
+import { BellLink } from "./BellLink";
 import styles from "./frame.module.css";
 import { type PageEntry, usePages } from "./pages";
 import { texts } from "./texts";
@@ -110,6 +111,7 @@ function TopBar({ onSearch }: { onSearch: () => void }) {
         <kbd aria-hidden>⌘K</kbd>
       </button>
       <Counters />
+      <BellLink />
       <IconButton icon={Sign} label={texts.theme[theme]} onClick={next} />
       <AccountMenu />
     </header>

@@ -5,6 +5,7 @@
 
 import {
   Activity,
+  Bell,
   Bot,
   Brain,
   CalendarClock,
@@ -49,6 +50,7 @@ export const PAGES: readonly PageEntry[] = [
   page("/settings/doctor", "operator", "settings", () => import("./doctor/DoctorPage")),
   page("/settings/logs", "operator", "settings", () => import("./logs/LogsPage")),
   page("/settings/audit", "operator", "settings", () => import("./audit/AuditPage")),
+  page("/notifications", "viewer", "more", () => import("./notifications/NotificationsPage"), Bell, "l"),
   page("/messages", "viewer", "hidden", () => import("./messages/MessagePage")),
   page("/welcome", "owner", "hidden", () => import("./welcome/WelcomePage")),
 ];
