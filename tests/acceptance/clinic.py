@@ -59,7 +59,7 @@ class Patient:
 
     def examined(self, environ: Mapping[str, str] | None = None, **system: Any) -> dict[str, Finding]:
         """Run the doctor, and return its findings by check."""
-        found = examine(self.config, None, environ or {}, system=replace(SYSTEM, **system), now=now())
+        found = examine(self.config, None, environ or {}, system=replace(SYSTEM, **system), now=now()).findings
         assert len({finding.id for finding in found}) == len(found)
         assert all(finding.why and finding.fix for finding in found if finding.status != "ok"), found
         return {finding.id: finding for finding in found}

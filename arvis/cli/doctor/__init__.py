@@ -1,18 +1,18 @@
-"""Runs the checks of `arvis doctor`, group by group. Causes are checked before their consequences, so people should fix
-the first failed check first. To add a check, write a function in the file of its group; to add a group, extend
+"""Runs the checks of `arvis doctor`, group by group. Failures come first, then warnings. Among them, causes
+come before their consequences, so people should fix the first failed check first. To add a check, write a function in the file of its group; to add a group, extend
 `GROUPS`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from arvis.cli.doctor import accounts, bots, configuration, daemon, database, machine, optional_parts, security
-from arvis.cli.doctor.findings import Finding, failed
-from arvis.cli.doctor.scene import PLACEHOLDER, System, gather
-from arvis.config import Config, load, unset_variables
+from arvis.cli.doctor.findings import Finding, Group, Status, failed
+from arvis.cli.doctor.scene import PLACEHOLDER, Scene, System, gather
+from arvis.config import Config, load, load_usable, unset_variables
 from arvis.config.stored import sift, stored_changes
-from arvis.domain.dataclass import replace
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ConfigError
 
 GROUPS = (
@@ -33,6 +33,28 @@ GROUPS = (
 )
 
 
+#: The groups that are checked if the configuration cannot be used as a whole. Other groups would report consequences.
+_WITHOUT_CONFIGURATION = (
+    machine.MACHINE,
+    machine.FOLDER,
+    database.DATABASE,
+    database.BACKUPS,
+    daemon.DAEMON,
+    bots.GROUP,
+    database.QUEUE,
+    security.GROUP,
+)
+_ORDER = (Status.FAIL, Status.WARN, Status.OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The findings, failures first and warnings second, and the input from which they were made."""
+
+    findings: list[Finding]
+    scene: Scene
+
+
 def examine(
     config: Path | None,
     data: Path | None,
@@ -41,20 +63,25 @@ def examine(
     system: System,
     now: int,
     only: str | None = None,
-) -> list[Finding]:
-    """Return the findings of all checks, or of the checks of the group `only`. If the configuration cannot be loaded,
-    return only this finding, because no other check is possible."""
+) -> Examination:
+    """Run all checks, or those of the group `only`. If the configuration cannot be loaded, its usable keys are used, and
+    only the groups are checked that do not depend on the rest. Raises `ConfigError` if the data folder is unusable."""
+    groups: Sequence[Group] = GROUPS
+    broken: list[Finding] = []
     try:
         settings, environ, unset = _load(config, data, environ)
     except ConfigError as error:
-        return [Finding.of("configuration", configuration.GROUP.name, failed(error))]
+        groups, unset = _WITHOUT_CONFIGURATION, ()
+        broken = [Finding.of("configuration", configuration.GROUP.name, failed(error))]
+        settings = load_usable(config, data, environ)
     scene = gather(settings, unset=unset, system=system, now=now)
     if scene.records is not None:
-        stored = sift(settings, environ, stored_changes(scene.records.settings))
-        scene = replace(scene, config=stored.config, stored=stored)
-    chosen = [group for group in GROUPS if only is None or group.name == only]
+        stored = sift(settings, environ, stored_changes(scene.records.settings)) if not broken else None
+        scene = replace(scene, config=stored.config if stored is not None else settings, stored=stored)
+    chosen = [group for group in groups if only is None or group.name == only]
     looks = ((group.name, check.id, check.look(scene)) for group in chosen for check in group.checks)
-    return [Finding.of(check_id, group, verdict) for group, check_id, verdict in looks if verdict is not None]
+    found = [Finding.of(check_id, group, verdict) for group, check_id, verdict in looks if verdict is not None]
+    return Examination(sorted([*broken, *found], key=lambda finding: _ORDER.index(finding.status)), scene)
 
 
 def _load(

@@ -74,6 +74,13 @@ def _events(logs: Path) -> Iterator[Any]:
                 yield _read(line)
 
 
+def log_lines(folder: Path, most: int) -> list[str]:
+    """Return the newest lines of the daemon's log, oldest first, at most `most`."""
+    logs = folder / "logs"
+    files = sorted(logs.glob("arvis-????-??-??.log"))[-_FILES:] if os.access(logs, os.R_OK | os.X_OK) else []
+    return [line for file in files for line in _tail(file).decode("utf-8", "replace").splitlines()][-most:]
+
+
 def _tail(file: Path) -> bytes:
     try:
         with file.open("rb") as log:

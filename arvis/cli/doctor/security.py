@@ -13,14 +13,15 @@ from arvis.cli.doctor.scene import PLACEHOLDER, Scene
 from arvis.config import Config, is_loopback
 from arvis.config.values import MAKE_ONE, is_weak_key
 
-_OTHERS = 0o077
+#: The permissions of other users.
+OTHERS = 0o077
 
 
 def check_folder_mode(scene: Scene) -> Verdict | None:
     if not scene.folder.is_dir():
         return None
     mode = scene.folder.stat().st_mode & 0o777
-    if mode & _OTHERS:
+    if mode & OTHERS:
         why = f"Its mode is {mode:04o}, so other users of this machine can look inside."
         return warn(f"{scene.folder} is not private", why, f"Run `chmod 700 {scene.folder}`.")
     return ok(f"{scene.folder} is private")
@@ -30,15 +31,15 @@ def check_file_modes(scene: Scene) -> Verdict | None:
     """Check that the files in the data folder are private, because a change of the folder's mode may expose them. If
     other users can read a file and open the folder, the finding is a failure. If they can read the file but not open
     the folder, it is a warning."""
-    files = [file for file in _private_files(scene.folder) if file.is_file()]
+    files = [file for file in private_files(scene.folder) if file.is_file()]
     if not files:
         return None
-    exposed = [file for file in files if file.stat().st_mode & _OTHERS]
+    exposed = [file for file in files if file.stat().st_mode & OTHERS]
     if not exposed:
         return ok("Key, database, backups and logs are private")
     why = f"Other users of this machine may read {', '.join(file.name for file in exposed[:5])}."
     fix = f"Run `chmod 600 {' '.join(str(file) for file in exposed[:5])}`."
-    if scene.folder.stat().st_mode & _OTHERS:
+    if scene.folder.stat().st_mode & OTHERS:
         return fail("Other users can read stored data", why, fix)
     return warn("Some files are not private", why, fix)
 
@@ -47,11 +48,10 @@ def check_secrets_in_file(scene: Scene) -> Verdict | None:
     file = scene.config.config_file
     if file is None:
         return None
-    text = file.read_text(encoding="utf-8", errors="replace")
-    if not any(secret in text for secret in _secrets(scene.config)):
+    if not holds_secret(scene):
         return ok("The configuration file contains no secrets")
     fix = "Replace it with `env:NAME` or `file:PATH`. If other people could have read the secret, create a new one."
-    if file.stat().st_mode & _OTHERS:
+    if file.stat().st_mode & OTHERS:
         why = f"Its mode is {file.stat().st_mode & 0o777:04o}, so other users of this machine can read it."
         return fail(f"{file} contains a secret", why, fix)
     return warn(f"{file} contains a secret", "Every copy of the file contains the secret.", fix)
@@ -105,7 +105,15 @@ def check_user(scene: Scene) -> Verdict | None:
     return ok("The daemon does not run as root")
 
 
-def _private_files(folder: Path) -> Iterator[Path]:
+def holds_secret(scene: Scene) -> bool:
+    """Return whether the configuration file contains a secret."""
+    file = scene.config.config_file
+    text = "" if file is None else file.read_text(encoding="utf-8", errors="replace")
+    return any(secret in text for secret in _secrets(scene.config))
+
+
+def private_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of the data folder that other users must not read; some may not exist."""
     yield from (
         folder / name for name in ("api-key", "secrets.key", "address", "arvis.db", "arvis.db-wal", "arvis.db-shm")
     )
