@@ -22,6 +22,7 @@ from arvis.domain.plugins import PluginDeclaration
 from arvis.domain.tools import Need, Risk, ToolDeclaration
 
 CONNECTORS, PLUGINS, PROVIDERS, TOOLS = "arvis.connectors", "arvis.plugins", "arvis.providers", "arvis.tools"
+SEARCH_PROVIDERS = "arvis.search_providers"
 
 #: The constant that contains the declaration in the file of a tool or plugin.
 _CONSTANT = "DECLARATION"
@@ -40,7 +41,7 @@ def _entry_points(_path: tuple[str, ...]) -> Mapping[str, Mapping[str, EntryPoin
     """Return the entry points of all packages in these folders, by group and name. The result is cached, because
     reading the entry points takes milliseconds."""
     found = entry_points()
-    groups = (CONNECTORS, PLUGINS, PROVIDERS, TOOLS)
+    groups = (CONNECTORS, PLUGINS, PROVIDERS, SEARCH_PROVIDERS, TOOLS)
     return {group: {point.name: point for point in found.select(group=group)} for group in groups}
 
 

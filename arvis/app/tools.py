@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 
 from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
+from arvis.app.search import SearchPool
 from arvis.config import Config
-from arvis.config.sections import Tools
+from arvis.config.search import FALLBACK, VARIABLES
 from arvis.domain.dataclass import dataclass
 from arvis.extensions import read_declarations
 from arvis.graphs.agent.tools import ToolRules
@@ -72,7 +73,7 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Toolb
             registry=Registry(sources=sources),
             permit=lambda tool: Policy(rules=base.settings.current().approvals.policy).permit(tool),
             ruled=lambda tool: Policy(rules=base.settings.current().approvals.policy).ruled(tool),
-            known_hosts=_known_hosts(base.config.tools),
+            known_hosts=_known_hosts(base.config),
             sessions=base.folder.path / "sessions",
             secrets=base.secrets,
             timezone=config.scheduler.timezone,
@@ -121,7 +122,13 @@ class _Services:
                 http=self._providers.http,
                 sandbox=build_sandbox(base),
                 secrets=base.secrets,
-                search_url=settings.search_url,
+                search=SearchPool(
+                    settings=lambda: base.settings.current().search,
+                    store=patient,
+                    secrets=base.secrets,
+                    http=self._providers.http,
+                    clock=base.clock,
+                ),
                 workflows=WorkflowStarter(store=patient, bus=base.bus, clock=base.clock),
                 reminders=ReminderService(
                     store=patient, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)
@@ -130,9 +137,10 @@ class _Services:
         return self._made
 
 
-def _known_hosts(tools: Tools) -> frozenset[str]:
+def _known_hosts(config: Config) -> frozenset[str]:
     """Return the hosts, without ports, that the configuration names for tools."""
-    hosts = {urlsplit(f"//{host}").hostname for host in tools.allow_hosts} | {urlsplit(tools.search_url).hostname}
+    hosts = {urlsplit(f"//{host}").hostname for host in config.tools.allow_hosts}
+    hosts |= {urlsplit(address).hostname for name in (*VARIABLES, FALLBACK) if (address := config.search.address(name))}
     return frozenset(host.lower() for host in hosts if host)
 
 

@@ -26,6 +26,7 @@ from arvis.config.accounts import (
 from arvis.config.problems import KeyPath, Problem, complaint, did_you_mean, dotted, from_validation
 from arvis.config.renames import MIGRATE, old_keys, old_variables
 from arvis.config.schema import ALERT_CHANNEL, ALL_ROLES, SQLITE, BotEntry, Common, Config, ConfigFile, alert_address
+from arvis.config.search import with_environment
 from arvis.config.sections import Web
 from arvis.config.values import (
     MAKE_ONE,
@@ -229,6 +230,7 @@ class _Loader:
             "data_dir": self._data_dir(data_dir, parsed),
             "accounts": tuple(map(account, parsed.accounts)) or accounts_from_environment(self._environ),
             "bots": bots,
+            "search": with_environment(parsed.search, self._environ),
         }
         return Config(**values)
 

@@ -44,6 +44,7 @@ RENAMED: Mapping[tuple[str, ...], tuple[str, ...] | None] = {
     ("windows",): ("context_windows",),
     ("vision",): ("vision_models",),
     ("language",): None,
+    ("tools", "search_url"): None,
 }
 
 #: The old names of graphs with their new names, for values of `agents[].graph`.

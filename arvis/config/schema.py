@@ -13,6 +13,7 @@ from pydantic import AfterValidator, ConfigDict, SecretStr
 
 from arvis.config.declarations import Section, setting
 from arvis.config.entries import AccountEntry, AgentEntry
+from arvis.config.search import Search
 from arvis.config.sections import (
     Approvals,
     Backup,
@@ -159,6 +160,7 @@ class Common(Section):
     delivery: Delivery = setting(Delivery())
     approvals: Approvals = setting(Approvals())
     tools: Tools = setting(Tools(), file_only="It decides what agents may reach on this machine and network.")
+    search: Search = setting(Search(), "web search: docs/how-to/web-search.md")
     retention: Retention = setting(Retention())
     backup: Backup = setting(Backup())
     budgets: Budgets = setting(
@@ -310,5 +312,6 @@ class Config(Common):
             yield from server.secrets()
         yield from self.telemetry.secrets()
         yield from self.email.secrets()
+        yield from self.search.secrets()
         for bot in self.bots:
             yield from bot.secrets

@@ -193,7 +193,6 @@ class Approvals(Section):
 class Tools(Section):
     """The rules for tools."""
 
-    search_url: Url = setting("https://api.duckduckgo.com/", "the address of the search service for web_search")
     allow_hosts: TextList = setting(
         (), "private hosts (`host` or `host:port`) that agents may fetch from; all others are blocked"
     )

@@ -130,6 +130,15 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """A web page that a tool found. The service behind the tool, and not the model, has chosen the address."""
+
+    url: str
+    #: The title is untrusted text.
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolOutput:
     """The result of a tool call."""
 
@@ -142,14 +151,19 @@ class ToolOutput:
     sealed: bool = False
     #: Files that are sent with the reply of the turn.
     files: tuple[OutgoingFile, ...] = ()
+    #: The pages that the tool found.
+    sources: tuple[Source, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"callId": self.call_id, "content": self.content, "failed": self.failed}
         if self.files:
             fields["files"] = [asdict(file) for file in self.files]
+        if self.sources:
+            fields["sources"] = [asdict(source) for source in self.sources]
         return {**fields, "sealed": True} if self.sealed else fields
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolOutput:
         files = tuple(OutgoingFile(**file) for file in data.get("files", ()))
-        return cls(data["callId"], data["content"], data["failed"], data.get("sealed", False), files)
+        sources = tuple(Source(**source) for source in data.get("sources", ()))
+        return cls(data["callId"], data["content"], data["failed"], data.get("sealed", False), files, sources)

@@ -11,16 +11,17 @@ from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, OutgoingFile
 from arvis.domain.taint import CLEAN, Taint
-from arvis.domain.tools import Risk, ToolDeclaration, ToolSpec
+from arvis.domain.tools import Risk, Source, ToolDeclaration, ToolSpec
 from arvis.ports.clock import Clock
 from arvis.ports.http import Fetcher, HttpClient
 from arvis.ports.sandbox import Sandbox
+from arvis.ports.search import SearchProviders
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
 
 
-def _nowhere(_file: OutgoingFile) -> None:
-    """Ignore a file: the value of `Caller.attach` for calls without a reply."""
+def _nowhere(_thing: object) -> None:
+    """Ignore a file or a source: the value of `Caller.attach` and `Caller.cite` for calls without a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,9 @@ class Caller:
     timezone: str
     #: A function that adds a file to the reply of the turn, after the call has succeeded.
     attach: Callable[[OutgoingFile], None] = _nowhere
+    #: A function that adds a page to the sources of the output. The address must come from a service, not from the
+    #: arguments of the call.
+    cite: Callable[[Source], None] = _nowhere
     #: The sources that may have influenced the call, other than the person who asked.
     taint: Taint = CLEAN
 
@@ -150,8 +154,7 @@ class ToolServices:
     http: HttpClient
     sandbox: Sandbox
     secrets: SecretBox
-    #: The address of the web search service.
-    search_url: str
+    search: SearchProviders
     reminders: Reminders | None = None
     workflows: WorkflowStarts | None = None
 

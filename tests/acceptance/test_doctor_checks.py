@@ -293,6 +293,24 @@ def test_a_plugin_that_nobody_brings(tmp_path: Path) -> None:
     assert "plugin_names" not in Patient(tmp_path).examined()
 
 
+def test_a_search_provider_without_a_key(tmp_path: Path) -> None:
+    assert "search" not in Patient(tmp_path).examined()
+    agents = AGENT.format("web_search")
+    alone = Patient(tmp_path, agents).examined()["search"]
+    assert (alone.status, "BRAVE_API_KEY" in alone.fix) == ("warn", True)
+    found = Patient(tmp_path, f"{agents}search: {{providers: [brave, mediawiki]}}\n").examined()["search"]
+    assert (found.status, found.what) == ("warn", "The search provider brave has no api key")
+    assert "arvis variables create BRAVE_API_KEY --secret" in found.fix
+    found = Patient(tmp_path, "search: {providers: [searxng]}\n").examined()["search"]
+    assert (found.status, found.what) == ("warn", "The search provider searxng has no address")
+    assert (
+        Patient(tmp_path, "search: {providers: [brvae]}\n").examined()["search"].what
+        == "A search provider is not known"
+    )
+    ready = Patient(tmp_path, "search: {exa: {api_key: some-key}}\n").examined()["search"]
+    assert (ready.status, ready.what) == ("ok", "Web searches ask exa, mediawiki, in this order")
+
+
 def test_a_rule_about_a_tool_that_is_not_there(tmp_path: Path) -> None:
     assert "tool_policy" not in Patient(tmp_path).examined()
     rules = "mcp: {servers: [{name: srv, command: [dig]}]}\napprovals: {policy: {write: ask, run_shell: never, srv.*: ask}}\n"

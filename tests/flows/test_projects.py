@@ -158,7 +158,15 @@ class Desk:
         self.store = store
         self.clock = SteppedClock()
         self.tool: Tool = create(
-            ToolServices(store, self.clock, fetcher=absent, http=absent, sandbox=absent, secrets=absent, search_url="")
+            ToolServices(
+                store,
+                self.clock,
+                fetcher=absent,
+                http=absent,
+                sandbox=absent,
+                secrets=absent,
+                search=absent,
+            )
         )
 
     async def begin(self, *found: Project) -> None:

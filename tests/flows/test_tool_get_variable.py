@@ -40,8 +40,8 @@ async def tool(store: Store, tmp_path: Path) -> Tool:
 
 def services(store: Store, box: SealedBox) -> ToolServices:
     absent = cast("ToolServices", None)
-    parts = dict.fromkeys(("clock", "fetcher", "http", "sandbox"), absent)
-    return ToolServices(store=store, secrets=box, search_url="", **parts)  # type: ignore[arg-type]
+    parts = dict.fromkeys(("clock", "fetcher", "http", "sandbox", "search"), absent)
+    return ToolServices(store=store, secrets=box, **parts)  # type: ignore[arg-type]
 
 
 async def test_values_are_given_by_key(tool: Tool) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -67,7 +66,7 @@ async def opened_services(store: Store, folder: Path, outside: str) -> AsyncIter
             http=await stack.enter_async_context(open_http_client()),
             sandbox=Bubblewrap(hidden=[folder]),
             secrets=SealedBox(file=folder / "key", given=None, tell=print),
-            search_url=f"{outside}/search",
+            search=cast("Any", None),
         )
 
 
@@ -182,98 +181,12 @@ async def test_what_must_not_be_fetched_is_not(services: ToolServices, caller: C
             fetch.check(wrong)
 
 
-FULL = {
-    "Heading": "Paris",
-    "Answer": 42,
-    "AbstractText": "Paris is  the capital.",
-    "AbstractSource": "Wikipedia",
-    "AbstractURL": "https://en.example/Paris",
-    "Definition": "A city.",
-    "Infobox": {"content": [{"label": f"Fact {n}", "value": n, "data_type": "string"} for n in range(1, 10)]},
-    "Results": [{"Text": "Official site", "FirstURL": "https://paris.example/"}],
-    "RelatedTopics": [
-        {"Text": "Paris, Texas", "FirstURL": "https://texas.example/"},
-        {"Name": "Ships", "Topics": [{"Text": f"Ship {n}"} for n in range(10)]},
-    ],
-}
-TOLD = """Answer: 42
-Summary of Paris: Paris is the capital. (source: Wikipedia https://en.example/Paris)
-Definition of Paris: A city.
-Facts:
-- Fact 1: 1
-- Fact 2: 2
-- Fact 3: 3
-- Fact 4: 4
-- Fact 5: 5
-- Fact 6: 6
-Related:
-- Official site (https://paris.example/)
-- Paris, Texas (https://texas.example/)
-- Ship 0
-- Ship 1
-- Ship 2"""
-
-
-async def search(services: ToolServices, caller: Caller, outside: Outside, found: Any) -> str:
-    outside.answers["/search"] = page(json.dumps(found).encode(), "application/x-javascript")
-    return await tool("web_search", services).call({"query": "café & co"}, caller)
-
-
-async def test_a_search_tells_answer_summary_facts_and_topics(
-    services: ToolServices, caller: Caller, outside: Outside
-) -> None:
-    assert await search(services, caller, outside, FULL) == TOLD
-    (asked,) = outside.asked
-    assert parse_qs(urlsplit(asked).query)["q"] == ["café & co"]
-    assert parse_qs(urlsplit(asked).query)["format"] == ["json"]
-
-
 async def test_what_no_store_can_hold_does_not_come_in(
     services: ToolServices, caller: Caller, outside: Outside
 ) -> None:
-    found = {"AbstractText": "bad \ud800 and \0 good", "Heading": "\udfff"}
-    assert await search(services, caller, outside, found) == "Summary of \ufffd: bad \ufffd and good"
     url = f"{outside.url}/page"
     for content, kind in [(b"<title>a\0b</title>x&#xD800;y\0", "text/html"), (b"x\0y", "text/plain; charset=utf-7")]:
         outside.answers["/page"] = page(content, kind)
         told = await tool("http_fetch", services).call({"url": url}, caller)
         assert "\0" not in told
         assert told == told.encode(errors="replace").decode()
-
-
-@pytest.mark.parametrize(
-    "found",
-    [
-        {},
-        {"Answer": "", "AbstractText": "", "Infobox": "", "RelatedTopics": [], "Results": []},
-        {"Answer": {"from": "calculator"}, "Infobox": {"content": None}, "RelatedTopics": {}, "Results": "x"},
-        {
-            "Infobox": {"content": [1, {"label": "x"}, {"value": "y"}]},
-            "RelatedTopics": [None, {"Topics": 1}, {"Text": 0.0}],
-        },
-    ],
-)
-async def test_nothing_found_is_said(services: ToolServices, caller: Caller, outside: Outside, found: Any) -> None:
-    told = await search(services, caller, outside, found)
-    assert told.startswith("Nothing found for 'café & co'") or told == "Related:\n- 0.0"
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        page(b"{", "application/json"),
-        page(b"[]", "application/json"),
-        page(b"\xff", "application/json"),
-        page(b"[" * 100_000, "application/json"),
-        page(b"{}", status=202),
-        page(b"{}", status=503),
-        page(b"x" * 1_000_001),
-        b"nonsense\r\n\r\n",
-    ],
-)
-async def test_a_search_that_fails_says_so(
-    services: ToolServices, caller: Caller, outside: Outside, answer: bytes
-) -> None:
-    outside.answers["/search"] = answer
-    with pytest.raises(ToolError, match="The search"):
-        await tool("web_search", services).call({"query": "x"}, caller)

@@ -71,8 +71,8 @@ def _play(example: Example, decision: str) -> Play:
             return {"decision": decision, "text": None}
         return {"decision": "answer", "text": "I am well, thank you."}
 
-    nothing = dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets"))
-    services = ToolServices(**nothing, search_url="")  # type: ignore[arg-type]
+    nothing = dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets", "search"))
+    services = ToolServices(**nothing)  # type: ignore[arg-type]
     tools = ScriptedTools()
     tools.more.append(calculate.create(services))
     play = Play(

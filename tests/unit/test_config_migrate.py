@@ -65,6 +65,9 @@ retention: {archive_days: 3}
 budgets:
   stranger_daily_turns: 9     # a day
 telemetry: {content: true}
+tools:
+  search_url: https://search.example/ # of before
+  allow_hosts: [nas.example]
 "prices": {demo: {input: 1, output: 2}}
 windows: {demo: 4096}
 vision: {demo: true}          # it sees
@@ -115,6 +118,8 @@ retention: {compacted_days: 3}
 budgets:
   unpaired_daily_turns: 9     # a day
 telemetry: {capture_content: true}
+tools:
+  allow_hosts: [nas.example]
 model_prices: {demo: {input: 1, output: 2}}
 context_windows: {demo: 4096}
 vision_models: {demo: true}   # it sees

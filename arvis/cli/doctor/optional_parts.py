@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from arvis import extensions
 from arvis.cli.doctor.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.doctor.scene import Scene
+from arvis.config.search import FALLBACK, VARIABLES, order, variable_of
 from arvis.domain.tools import Need, Risk
 from arvis.ports.extras import install_command
 from arvis.process.sandbox import Bubblewrap
@@ -84,6 +85,34 @@ def check_sandbox(scene: Scene) -> Verdict | None:
     return ok("Programs of agents run in a sandbox")
 
 
+_SEARCH = "web_search"
+
+
+def check_search(scene: Scene) -> Verdict | None:
+    """Report search providers without a key or an address. If only the fallback can search, report it if an agent of the
+    configuration searches the web. No provider is asked."""
+    search = scene.config.search
+    secrets = {variable.key for variable in (scene.records.secrets if scene.records is not None else ())}
+    stored = frozenset(name for name in VARIABLES if variable_of(name) in secrets)
+    asked = order(search, stored)
+    known = extensions.installed(extensions.SEARCH_PROVIDERS)
+    if strange := [name for name in asked if name not in known]:
+        why = f"`search.providers` names {', '.join(strange)}, but no package provides it."
+        return warn("A search provider is not known", why, f"Use some of {', '.join(sorted(known))}.")
+    for name in asked:
+        variable, field = VARIABLES.get(name, ("", ""))
+        if variable and name not in stored and not (search.key(name) if field == "api_key" else search.address(name)):
+            fix = f"Set `search.{name}.{field}` or the environment variable {variable}"
+            more = f", or store the key: `arvis variables create {variable} --secret`" if field == "api_key" else ""
+            why = f"`search.providers` names {name}, so each search first fails there."
+            return warn(f"The search provider {name} has no {field.replace('_', ' ')}", why, f"{fix}{more}.")
+    if asked == (FALLBACK,) and any(_SEARCH in agent.tools for agent in scene.config.agents):
+        why = "No search provider has a key, so the tool web_search searches only a wiki."
+        fix = f"Set one of {', '.join(variable for variable, _ in VARIABLES.values())}: docs/how-to/web-search.md."
+        return warn("Agents cannot search the whole web", why, fix)
+    return ok(f"Web searches ask {', '.join(asked)}, in this order") if asked != (FALLBACK,) else None
+
+
 TOOLS = Group(
     "tools",
     (
@@ -91,6 +120,7 @@ TOOLS = Group(
         Check("plugin_names", check_plugin_names),
         Check("tool_policy", check_tool_policy),
         Check("sandbox", check_sandbox),
+        Check("search", check_search),
     ),
 )
 

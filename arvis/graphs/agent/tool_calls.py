@@ -18,7 +18,7 @@ from arvis.domain.errors import ArvisError, ToolError
 from arvis.domain.messages import OutgoingFile, StoredMessage
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import EARLIER_MESSAGES, own_words, storable
-from arvis.domain.tools import Permit, ToolCall, ToolOutput
+from arvis.domain.tools import Permit, Source, ToolCall, ToolOutput
 from arvis.engine.graph import NodeContext
 from arvis.ports.tool import Caller, Tool, Wary, declaration_of
 from arvis.tasks.rounds import effect_name, output_of
@@ -279,7 +279,10 @@ class CallRunner:
         if tool is None:
             return ToolOutput(planned.call.id, planned.refusal, failed=True)
         files: list[OutgoingFile] = []
-        caller = replace(self._caller, call_id=f"{self._caller.call_id}-{index + 1}", attach=files.append)
+        sources: list[Source] = []
+        caller = replace(
+            self._caller, call_id=f"{self._caller.call_id}-{index + 1}", attach=files.append, cite=sources.append
+        )
         try:
             async with asyncio.timeout(self._timeout):
                 content = await tool.call(planned.arguments, caller)
@@ -295,7 +298,7 @@ class CallRunner:
         text = planned.note + (storable_output(content) or "(no output)")
         if tool.sensitive:
             return ToolOutput(planned.call.id, self._seal(text), sealed=True)
-        return ToolOutput(planned.call.id, text, files=tuple(files))
+        return ToolOutput(planned.call.id, text, files=tuple(files), sources=tuple(sources))
 
 
 def _failed(planned: Planned, why: str) -> ToolOutput:
