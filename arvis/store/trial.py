@@ -61,3 +61,10 @@ class TrialStore:
 
     async def get_blob(self, sha256: str) -> bytes | None:
         return self._blobs.get(sha256)
+
+    async def delete_blob(self, sha256: str) -> None:
+        self._blobs.pop(sha256, None)
+
+    async def overwrite_deleted(self) -> bool:
+        """Do nothing: the transaction is rolled back."""
+        return True

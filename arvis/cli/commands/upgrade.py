@@ -59,8 +59,8 @@ def _failed_checks(config: Path | None, data: Path | None) -> Sequence[Finding]:
     """Return the failed checks of `arvis doctor`. They do not undo the upgrade, because they need not come from it: a
     package that a bot needs may be missing, or an account may be without money."""
     system = System(python=sys.version_info[:3], encoding=sys.stdout.encoding)
-    findings = examine(config, data, os.environ, system=system, now=SystemClock().now())
-    return [finding for finding in findings if finding.status is Status.FAIL]
+    examination = examine(config, data, os.environ, system=system, now=SystemClock().now())
+    return [finding for finding in examination.findings if finding.status is Status.FAIL]
 
 
 def _config_migration(config: Path | None) -> ConfigMigration | None:

@@ -1,6 +1,6 @@
-"""Runs the checks of `arvis doctor`, group by group. Failures come first, then warnings. Among them, causes
-come before their consequences, so people should fix the first failed check first. To add a check, write a function in the file of its group; to add a group, extend
-`GROUPS`."""
+"""Runs the checks of `arvis doctor`, group by group. Failures come first, then warnings. Among them, causes come before
+their consequences, so people should fix the first failed check first. To add a check, write a function in the file of
+its group; to add a group, extend `GROUPS`."""
 
 from __future__ import annotations
 
