@@ -81,15 +81,16 @@ class Showing:
 
 
 class Coalescer:
-    """A buffer that sends the first piece immediately and combines the pieces of each following `interval`. `send` gets
-    the text with its offset in characters. A piece at offset 0 begins a new text."""
+    """A buffer that sends the pieces that arrive in one pass of the event loop at the end of this pass, and then combines
+    the pieces of each following `interval`. `send` gets the text with its offset in characters. A piece at offset 0
+    begins a new text."""
 
     def __init__(self, *, send: OnDelta, interval: float = INTERVAL) -> None:
         self._send = send
         self._interval = interval
         self._offset = 0
         self._pieces: list[str] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
 
     def add(self, offset: int, text: str) -> None:
         if offset == 0 and (self._offset or self._pieces):
@@ -97,7 +98,7 @@ class Coalescer:
             self._offset = 0
         self._pieces.append(text)
         if self._timer is None:
-            self._flush()
+            self._timer = asyncio.get_running_loop().call_soon(self._flush)
 
     def close(self) -> None:
         """Send the remaining text. Nothing is sent after this call."""

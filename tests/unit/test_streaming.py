@@ -1,4 +1,4 @@
-"""Deltas are merged: the first is sent at once, then at most one in each interval, and nothing is lost."""
+"""Deltas are merged: the first is sent in the same pass of the loop, then at most one in each interval, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ class Screen:
         self.deltas.append(text)
 
 
-async def test_the_first_piece_is_shown_at_once_and_the_next_ones_together() -> None:
+async def test_the_pieces_of_one_pass_are_shown_at_its_end_and_the_next_ones_together() -> None:
     screen = Screen()
     coalescer = Coalescer(send=screen.show, interval=0.02)
     for offset, piece in enumerate("abcdef"):
         coalescer.add(offset, piece)
-    assert screen.deltas == ["a"]
+        if piece == "b":
+            assert screen.deltas == []
+            await asyncio.sleep(0)
+    assert screen.deltas == ["ab"]
     await asyncio.sleep(0.1)
-    assert screen.deltas == ["a", "bcdef"]
+    assert screen.deltas == ["ab", "cdef"]
     coalescer.close()
 
 
@@ -39,6 +42,7 @@ async def test_after_a_pause_the_next_piece_is_shown_at_once() -> None:
     coalescer.add(0, "a")
     await asyncio.sleep(0.05)
     coalescer.add(1, "b")
+    await asyncio.sleep(0)
     assert screen.deltas == ["a", "b"]
     coalescer.close()
 
@@ -47,6 +51,7 @@ async def test_what_is_left_is_sent_at_the_end_and_nothing_after_it() -> None:
     screen = Screen()
     coalescer = Coalescer(send=screen.show, interval=0.01)
     coalescer.add(0, "a")
+    await asyncio.sleep(0)
     coalescer.add(1, "b")
     coalescer.close()
     await asyncio.sleep(0.03)
