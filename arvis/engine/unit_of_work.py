@@ -53,6 +53,8 @@ _written = json_writer()
 
 def noted(changes: Mapping[str, Any]) -> str:
     """Return the changes as JSON for the history, with long values shortened."""
+    if not changes:
+        return "{}"
     text = _written(changes)
     if len(text) <= LONGEST_NOTED:
         return text
@@ -184,14 +186,15 @@ class ExecutionUpdate:
 
     def _note(self, node: str, decision: str, changes: Mapping[str, Any]) -> None:
         """Add a step to the history, and merge its changes into the state."""
-        number = self.execution.steps + 1
-        self._steps.append(Step(self.execution.id, number, node, decision, noted(changes), self.now()))
+        number, now, state = self.execution.steps + 1, self.now(), self.execution.state
+        self._steps.append(Step(self.execution.id, number, node, decision, noted(changes), now))
         if number > self.graph.max_steps:
             raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
-        # Changed keys move to the end of the state. So the keys are in the order of their changes, even if several
-        # changes have the same time.
-        state = {**{key: kept for key, kept in self.execution.state.items() if key not in changes}, **changes}
-        self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
+        if changes:
+            # Changed keys move to the end of the state. So the keys are in the order of their changes, even if several
+            # changes have the same time.
+            state = {**{key: kept for key, kept in state.items() if key not in changes}, **changes}
+        self.execution = replace(self.execution, steps=number, state=state, updated_at=now)
 
     def _open_gates(self) -> None:
         """Open gates until none opens, because positions that pass one gate may reach the next."""

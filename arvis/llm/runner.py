@@ -291,7 +291,7 @@ class Runner:
         finally:
             self._rests.ended(choice)
         self._note_answer(tried, result, attempt)
-        pictures = any(turn.images for turn in whole.turns) and not any(turn.images for turn in request.turns)
+        pictures = attempt.size.pictures > 0 and not any(turn.images for turn in request.turns)
         tools = bool(whole.tools) and not whole.tools_off and choice.account.provider in TOOLLESS
         return replace(result, left_out=(*(["pictures"] if pictures else []), *(["tools"] if tools else [])))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
 from typing import TypeVar
 
 from arvis.domain.dataclass import dataclass
@@ -63,12 +64,17 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
     except StopIteration as stop:
         # A future does not accept `StopIteration` as its error, so the script's caller would wait forever.
         raise RuntimeError("a script raised StopIteration") from stop
-    if inspect.iscoroutine(result):
-        result.close()
     # A cursor of either database is refused, too, because a cursor is an iterator.
-    if any(hasattr(result, later) for later in _LATER):
+    if _works_later(type(result)):
+        if inspect.iscoroutine(result):
+            result.close()
         raise TypeError(f"a script returned a {type(result).__name__}, which works after the commit; return a value")
     return result
+
+
+@cache
+def _works_later(kind: type[object]) -> bool:
+    return any(hasattr(kind, later) for later in _LATER)
 
 
 @dataclass(slots=True)

@@ -238,7 +238,7 @@ class SqlJobs:
         """Claim a job, and return its row as it is afterwards."""
         self._session.execute("claim_job", id=row["id"], **lease)
         changed = {"status": JobStatus.RUNNING, "claim": row["claim"] + 1, "started_at": lease["now"], **lease}
-        return {**{name: row[name] for name in row.keys()}, **changed}  # noqa: SIM118 - a row is no mapping
+        return {**dict(row), **changed}
 
     def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
         return {
