@@ -62,7 +62,7 @@ class TurnContext(TurnMessages):
     #: The taint of the turn so far, including the taint of its tool outputs.
     taint: Taint
     observed: list[Overheard]
-    incidents: list[Incident]
+    incidents: Sequence[Incident]
     #: True if no message of a chat began this work.
     run: bool = False
     #: True if the prompt must name the authors, because the place is a group or several people have written.
@@ -132,19 +132,27 @@ def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """The rows of a turn that seldom change, and the values that follow from them."""
+
+    conversation: Conversation
+    #: The scopes of the facts that may be recalled.
+    scopes: tuple[str, ...]
+    summaries: Sequence[Compaction]
+    incidents: Sequence[Incident]
+    spender: Spender
+    others: Sequence[Agent]
+
+
 def load_turn_context(
     tx: Transaction, execution: Execution, now: int, messages: Sequence[StoredMessage] | None = None
 ) -> TurnContext:
     """Read the rows of a turn; `messages` are its messages if the caller has them."""
     asked = load_turn_messages(tx, execution, messages)
     agent, newest, run = asked.agent, asked.current[-1], is_run(execution)
-    state = WorkState.from_json(execution.state)
-    conversation = tx.conversations.get(state.conversation)
-    if conversation is None:
-        raise ExecutionError(f"The turn {execution.id} has no conversation")
-    # An execution that works on a task of another agent gets no history. An execution that reports the results of a
-    # workflow continues the conversation.
-    alone = run or (state.task or RESULTS) != RESULTS
+    around = _surroundings(tx, execution, agent, newest.principal_id)
+    conversation, alone = around.conversation, _is_alone(execution)
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
     history: Sequence[PastMessage] = history_of(execution) if run else ()
     if not alone:
@@ -154,24 +162,55 @@ def load_turn_context(
     among_others = not conversation.direct or (
         run and not tx.messages.recent(conversation.id, execution.principal_id or "", 1)
     )
-    scopes = scopes_for(tx, execution, conversation.address, newest.principal_id)
     return TurnContext(
         agent=agent,
         current=asked.current,
         conversation=conversation,
         history=history,
-        summaries=[] if alone else tx.compactions.summaries(conversation.id, SUMMARIES),
-        recall=recall(tx, agent.id, scopes, words, now, among_others=among_others, asker=newest.principal_id),
+        summaries=around.summaries,
+        recall=recall(tx, agent.id, around.scopes, words, now, among_others=among_others, asker=newest.principal_id),
         agents=tx.agents.all(),
         bindings=tx.agents.bindings() if agent.is_conductor else [],
         rests=tx.cooldowns.all(),
         calibrations=tx.calibrations.all(),
-        spender=spender_of(tx, execution, agent_id=agent.id),
-        taint=state.taint,
+        spender=around.spender,
+        taint=WorkState.from_json(execution.state).taint,
         observed=read_along,
-        incidents=[] if alone else tx.incidents.unreported(conversation.id, INCIDENTS),
+        incidents=around.incidents,
         run=run,
         group=not run and (not conversation.direct or len(_people(history, asked.current)) > 1),
+        others=around.others,
+    )
+
+
+def _is_alone(execution: Execution) -> bool:
+    """Return True if the prompt has no history, because the execution works on a task of a run or of another agent. An
+    execution that reports the results of a workflow continues the conversation."""
+    return is_run(execution) or (WorkState.from_json(execution.state).task or RESULTS) != RESULTS
+
+
+def _surroundings(tx: Transaction, execution: Execution, agent: Agent, asker: str | None) -> _Surroundings:
+    """Read the surroundings of a turn. A turn that a person has just begun has the same state as the previous turn of
+    this person here, so its surroundings are the same while the rows do not change."""
+    if execution.steps or execution.parent_wait or execution.begun_by or is_run(execution):
+        return _read_surroundings(tx, execution, agent, asker)
+    key = ("surroundings", execution.principal_id, asker, repr(execution.state))
+    # The agent is read again, because what is held must depend on the row of the agent.
+    around = tx.held(key, lambda: _read_surroundings(tx, execution, tx.agents.get(agent.id) or agent, asker))
+    return replace(around, spender=replace(around.spender, execution_id=execution.id, turn=execution.id))
+
+
+def _read_surroundings(tx: Transaction, execution: Execution, agent: Agent, asker: str | None) -> _Surroundings:
+    conversation = tx.conversations.get(WorkState.from_json(execution.state).conversation)
+    if conversation is None:
+        raise ExecutionError(f"The turn {execution.id} has no conversation")
+    alone = _is_alone(execution)
+    return _Surroundings(
+        conversation=conversation,
+        scopes=scopes_for(tx, execution, conversation.address, asker),
+        summaries=[] if alone else tx.compactions.summaries(conversation.id, SUMMARIES),
+        incidents=[] if alone else tx.incidents.unreported(conversation.id, INCIDENTS),
+        spender=spender_of(tx, execution, agent_id=agent.id),
         others=() if agent.is_conductor else _others(tx, agent, asker_of(tx, execution, agent)),
     )
 

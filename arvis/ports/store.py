@@ -9,7 +9,7 @@ All times are integer milliseconds. All ids are texts that sort by creation time
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from arvis.ports.api_requests import CompletionRequests, IdempotencyKeys
@@ -58,6 +58,12 @@ R = TypeVar("R")
 
 
 class Transaction(Protocol):
+    def held(self, key: Hashable, make: Callable[[], R]) -> R:
+        """Return the result of `make`, which must depend only on `key` and on rows that it reads in this transaction. The
+        result may be held in memory for later transactions while these rows do not change, so it must be
+        immutable."""
+        ...
+
     @property
     def alone(self) -> bool:
         """True if no other process uses the database."""

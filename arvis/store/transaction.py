@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
@@ -65,7 +65,8 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
         # A future does not accept `StopIteration` as its error, so the script's caller would wait forever.
         raise RuntimeError("a script raised StopIteration") from stop
     # A cursor of either database is refused, too, because a cursor is an iterator.
-    if _works_later(type(result)):
+    kind: Any = type(result)
+    if _works_later(kind):
         if inspect.iscoroutine(result):
             result.close()
         raise TypeError(f"a script returned a {type(result).__name__}, which works after the commit; return a value")
@@ -209,6 +210,9 @@ class SqlTransaction:
     @property
     def completions(self) -> SqlCompletionRequests:
         return SqlCompletionRequests(self._session)
+
+    def held(self, key: Hashable, make: Callable[[], R]) -> R:
+        return self._session.held_value(key, make)
 
     @property
     def alone(self) -> bool:

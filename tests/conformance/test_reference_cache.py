@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from arvis.domain.agents import Binding
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
 from arvis.store.sql.reference_cache import MISSING, ReferenceCache, read_tables, written_tables
@@ -81,6 +82,86 @@ async def test_a_turn_does_not_drop_conversations_but_other_changes_do(store: St
     await store.write(lambda tx: tx.conversations.close(opened.id, NOW))
     again = await store.write(lambda tx: tx.conversations.open(AGENT.id, PLACE, NOW))
     assert again.id != opened.id
+
+
+class Computing:
+    """A value that is computed from rows, with the number of times that it was computed."""
+
+    def __init__(self, *, also: Callable[[Transaction], object] = lambda tx: None) -> None:
+        self.times = 0
+        self._also = also
+
+    def value(self, tx: Transaction) -> tuple[str, ...]:
+        return tx.held(("names", "of a test"), lambda: self._compute(tx))
+
+    def _compute(self, tx: Transaction) -> tuple[str, ...]:
+        self.times += 1
+        self._also(tx)
+        return (*names(tx), *(place.channel for place in tx.agents.bindings()))
+
+
+async def test_a_computed_value_is_held_until_one_of_its_tables_changes(store: Store) -> None:
+    computing = Computing()
+    assert await store.read(computing.value) == await store.write(computing.value) == (AGENT.name,)
+    assert computing.times == 1
+    await store.write(lambda tx: tx.kv.put("other", "table", NOW))
+    await store.read(computing.value)
+    assert computing.times == 1
+    await store.write(lambda tx: tx.agents.bind(Binding("web", "room", AGENT.id), NOW))
+    assert await store.read(computing.value) == (AGENT.name, "room")
+    await store.write(rename, "Ann")
+    assert await store.read(computing.value) == ("Ann", "room")
+    assert computing.times == 3
+
+
+async def test_a_script_computes_from_its_own_changes_and_leaves_nothing(store: Store) -> None:
+    computing = Computing()
+
+    def change(tx: Transaction) -> tuple[str, ...]:
+        before = computing.value(tx)
+        rename(tx, "Ann")
+        after = computing.value(tx)
+        assert before != after
+        raise ValueError
+
+    with pytest.raises(ValueError, match=r"^$"):
+        await store.write(change)
+    assert await store.read(computing.value) == (AGENT.name,)
+
+
+@pytest.mark.parametrize(
+    "also",
+    [
+        lambda tx: tx.conversations.in_place(PLACE),
+        lambda tx: tx.held("within", lambda: tx.conversations.in_place(PLACE)),
+    ],
+    ids=["directly", "within another value"],
+)
+async def test_a_value_from_rows_that_are_not_watched_is_not_held(
+    store: Store, also: Callable[[Transaction], object]
+) -> None:
+    computing = Computing(also=also)
+    await store.read(computing.value)
+    await store.read(computing.value)
+    assert computing.times == 2
+
+
+async def test_a_value_within_a_held_value_belongs_to_it(store: Store) -> None:
+    inner, times = Computing(), 0
+
+    def outer(tx: Transaction) -> int:
+        nonlocal times
+        times += 1
+        return len(inner.value(tx))
+
+    def whole(tx: Transaction) -> int:
+        return tx.held("outer", lambda: outer(tx))
+
+    await store.read(inner.value)
+    assert await store.read(whole) == await store.read(whole) == 1
+    assert (inner.times, times) == (1, 1)
+    await store.write(lambda tx: tx.agents.bind(Binding("web", "room", AGENT.id), NOW))
+    assert await store.read(whole) == 2
 
 
 def test_a_result_is_valid_only_if_its_tables_have_not_changed() -> None:

@@ -162,6 +162,9 @@ class PostgresSession:
         # Other processes change the tables, too, so nothing is held.
         return make(self.rows(query, **parameters))
 
+    def held_value(self, key: Hashable, make: Callable[[], T]) -> T:  # noqa: ARG002 - the port's signature
+        return make()
+
     def held_history(self, key: Hashable) -> None:  # noqa: ARG002 - the port's signature
         return None
 

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
+
 #: The tables whose results may be held.
 TABLES = frozenset(
     {
@@ -74,6 +76,15 @@ def read_tables(text: str) -> frozenset[str]:
     return tables
 
 
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A value that was computed from held results."""
+
+    value: Any
+    #: The tables of these results.
+    tables: frozenset[str]
+
+
 class ReferenceCache:
     """The results of one database, for all its connections in this process."""
 
@@ -110,6 +121,14 @@ class ReferenceCache:
         with self._lock:
             self._results.clear()
             self._rows = 0
+
+    def computed(self, key: Hashable, seen: int) -> Computed | None:
+        """Return the computed value for a transaction that began at the version `seen`, or None."""
+        result = self._results.get(key)
+        if result is None:
+            return None
+        value: Computed = result[1]
+        return value if self.get(key, value.tables, seen) is value else None
 
     def put(self, key: Hashable, seen: int, value: Any) -> None:
         """Hold a result that a transaction has read which began at the version `seen`."""

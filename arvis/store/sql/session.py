@@ -166,6 +166,10 @@ class Session(Protocol):
         memory for later transactions. So it must be immutable, and `make` must be a function of a module."""
         ...
 
+    def held_value(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the result of `make`. It may be held in memory if `make` runs no other queries than those of `held`."""
+        ...
+
     def held_history(self, key: Hashable) -> Sequence[PastMessage] | None:
         """Return the history that was held for this key, as it was before the newest turns; None if there is none."""
         ...

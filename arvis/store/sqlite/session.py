@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from arvis.domain.messages import PastMessage
 from arvis.store.sql.full_text import SqliteFullText
 from arvis.store.sql.history_cache import HistoryCache, rewrites_history
-from arvis.store.sql.reference_cache import MISSING, TABLES, ReferenceCache, read_tables, written_tables
+from arvis.store.sql.reference_cache import MISSING, TABLES, Computed, ReferenceCache, read_tables, written_tables
 from arvis.store.sql.session import IdMaker, Notices, Row
 from arvis.store.sqlite.wal import link_or_copy, with_suffix
 
@@ -103,6 +103,9 @@ class SqliteSession:
         self._reading = False
         self._rewrites = False
         self._read: dict[str, frozenset[str]] = {}
+        #: The tables whose held results were used since the start of `held_value`, and True if no other query has run.
+        self._used: set[str] = set()
+        self._only_held = True
         #: SQLite's counter of the commits by other connections.
         self._data_version = 0
         self.new_id = new_id
@@ -115,6 +118,7 @@ class SqliteSession:
         if query in self._written:
             self._changed |= self._written[query]
         self._rewrites = self._rewrites or query in self._rewriting
+        self._only_held = False
         cursor = self._connection.execute(self._queries[query], parameters)
         found = cursor.fetchall()
         if not found:
@@ -132,6 +136,7 @@ class SqliteSession:
         if query in self._written:
             self._changed |= self._written[query]
         self._rewrites = self._rewrites or query in self._rewriting
+        self._only_held = False
         if self.notices.begun and query in self._changing:
             self.notices.changed(parameters.values())
         return self._connection.execute(self._queries[query], parameters).rowcount
@@ -140,6 +145,7 @@ class SqliteSession:
         if query in self._written:
             self._changed |= self._written[query]
         self._rewrites = self._rewrites or query in self._rewriting
+        self._only_held = False
         if self.notices.begun and query in self._changing:
             self.notices.begun.clear()
         self._connection.executemany(self._queries[query], parameters)
@@ -148,15 +154,37 @@ class SqliteSession:
         tables = self._read.get(query)
         if tables is None:
             tables = self._read[query] = read_tables(self._queries[query])
+        self._used |= tables
         if not self._holds or (self._changed and not self._changed.isdisjoint(tables)):
             return make(self.rows(query, **parameters))
         key = (query, make, *parameters.values())
         value = self._cache.get(key, tables, self._seen)
         if value is MISSING:
+            only_held = self._only_held
             value = make(self.rows(query, **parameters))
+            self._only_held = only_held
             self._cache.put(key, self._seen, value)
         found: T = value
         return found
+
+    def held_value(self, key: Hashable, make: Callable[[], T]) -> T:
+        if not self._holds:
+            return make()
+        known = self._cache.computed(key, self._seen)
+        if known is not None and self._changed.isdisjoint(known.tables):
+            self._used |= known.tables
+            found: T = known.value
+            return found
+        used, only_held = self._used, self._only_held
+        self._used, self._only_held = set(), True
+        try:
+            made = make()
+            tables = frozenset(self._used)
+            if self._only_held and self._changed.isdisjoint(tables):
+                self._cache.put(key, self._seen, Computed(made, tables))
+        finally:
+            self._used, self._only_held = used | self._used, only_held and self._only_held
+        return made
 
     def held_history(self, key: Hashable) -> Sequence[PastMessage] | None:
         return None if self._rewrites else self._histories.get(key, self._begun)
