@@ -188,7 +188,7 @@ class Writer(threading.Thread):
         """Run the first script and the scripts that already wait, then commit once."""
         self._begin()
         deadline = time.monotonic() + GROUP_SECONDS
-        self._run_in_savepoint(group[0])
+        self._run_in_savepoint(group[0], first=True)
         while len(group) < GROUP_SIZE and time.monotonic() < deadline:
             try:
                 following = self._work.get_nowait()
@@ -201,18 +201,26 @@ class Writer(threading.Thread):
             self._run_in_savepoint(following)
         claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, self._session.commit)
 
-    def _run_in_savepoint(self, submission: Submission) -> None:
+    def _run_in_savepoint(self, submission: Submission, *, first: bool = False) -> None:
+        """Run a script of a group so that its error affects no other script. The first script needs no savepoint: if it
+        fails, the transaction contains nothing else and begins again."""
         mark = self._session.notices.mark()
-        self._connection.execute("SAVEPOINT script")
+        if not first:
+            self._connection.execute("SAVEPOINT script")
         try:
             submission.result = run_script(submission.script, self._transaction)
         except BaseException as error:  # a script's error goes to its caller, and the writer continues
             if not self._connection.in_transaction or is_full(error) or is_fatal(error):
                 raise _TransactionEnded from error
-            self._connection.execute("ROLLBACK TO script")
-            self._session.notices.back_to(mark)
             submission.error = as_store_error(error)
-        self._connection.execute("RELEASE script")
+            if first:
+                self._roll_back()
+                self._begin()
+            else:
+                self._connection.execute("ROLLBACK TO script")
+                self._session.notices.back_to(mark)
+        if not first:
+            self._connection.execute("RELEASE script")
 
     def _commit_singly(self, group: list[Submission]) -> None:
         """Run and commit each script separately, so that a script that cannot be committed does not affect the
