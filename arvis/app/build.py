@@ -25,7 +25,7 @@ from arvis.engine.engine import Engine
 from arvis.graphs.agent.files import FileRules
 from arvis.graphs.agent.tools import ToolRules
 from arvis.inbox import InboxRules, InboxService
-from arvis.llm import Runner
+from arvis.llm import DEMO, Runner
 from arvis.llm.accounts import AccountService
 from arvis.llm.budgets import BudgetSession
 from arvis.llm.model_limits import ModelLimits, may_see
@@ -184,7 +184,7 @@ def build_notifier(base: Base) -> Notifier:
         disk_low=lambda: base.disk.low,
         newest_backup=None if base.store.shared else newest_backup,
         backup_every=config.backup.every,
-        accounts=lambda: {account.name for account in base.accounts.usable},
+        accounts=lambda: {account.name for account in base.accounts.usable if account.provider != DEMO.provider},
         limits=partial(spending_limits, base),
         clock=base.clock,
     )

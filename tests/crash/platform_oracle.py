@@ -13,7 +13,7 @@ from tests.crash.verdict import COMMON_RULES, Found, Kind, Rule
 IN_FLIGHT = 0.3
 ROUNDING = 0.02
 #: Beginning of the notice to the owner about a message that may be missing.
-OWNER_NOTICE = "A message could not be delivered to "
+OWNER_NOTICE = "Arvis: A message could not be delivered to "
 
 
 def every_message_is_answered(history: History) -> Found:

@@ -179,7 +179,9 @@ def test_an_answer_that_was_cut_off_allows_a_copy() -> None:
 def test_at_most_once_may_leave_out_what_it_names() -> None:
     history = replace(showing(perfect(), "telegram", reply(11, 11)), delivery="at_most_once")
     assert {violation.rule for violation in judge(RULES, history)} == {"every_message_is_answered"}
-    reported = replace(more(history, "telegram", "A message could not be delivered to 2"), unknown=[reply(12, 12, 13)])
+    reported = replace(
+        more(history, "telegram", "Arvis: A message could not be delivered to 2"), unknown=[reply(12, 12, 13)]
+    )
     assert judge(RULES, reported) == ()
     assert {violation.rule for violation in judge(RULES, replace(reported, delivery="reserve_then_fill"))} >= {
         "no_reply_is_incomplete"
