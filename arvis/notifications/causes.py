@@ -210,6 +210,8 @@ def _is_over(tx: Transaction, found: Notification) -> bool:
         case kind if kind in {GIVEN_UP, UNDELIVERED}:
             job = tx.jobs.get(subject)
             return job is None or job.status in {JobStatus.DONE, JobStatus.CANCELLED}
+        case "webhook":
+            return tx.webhooks.get(subject) is None
         case "schedule":
             schedule = tx.schedules.get(subject)
             return schedule is None or not schedule.failures

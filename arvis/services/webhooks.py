@@ -13,10 +13,12 @@ from arvis.domain.errors import Conflict, NotFound, Unavailable, Unprocessable, 
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, Priority
 from arvis.domain.messages import Address, PrincipalRole
+from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
 from arvis.domain.taint import CLEAN, Label
 from arvis.domain.text import storable
 from arvis.domain.webhooks import Webhook, has_places
 from arvis.messaging.messages import WEB, posted_by
+from arvis.messaging.owner_alerts import alert_owner, resolve
 from arvis.ports.store import Transaction
 from arvis.services import agents
 from arvis.services.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin, find, graph_of, whole_version
@@ -255,3 +257,37 @@ def _no_webhook() -> NotFound:
         "There is no such web hook.",
         fix="Look it up in the list of web hooks (`arvis webhooks list`, GET /api/webhooks).",
     )
+
+
+# -- refused calls -----------------------------------------------------------------------------------------------------
+
+#: The number of refused calls of a web hook in a row after which the owners are alerted.
+ALERT_AFTER = 5
+
+
+def alert_refusals(tx: Transaction, hook: Webhook, why: str, now: int) -> None:
+    """Alert the owners about a web hook whose calls are refused, because its secret does not fit."""
+    hint = Hint(
+        f"\n`arvis webhooks rotate {hook.id}` creates a new secret.",
+        "\nThe page Web hooks creates a new secret.",
+        f"/settings/webhooks/{hook.id}",
+    )
+    problem = Problem(
+        cause=_refused(hook),
+        text=f"The last {ALERT_AFTER} calls of the web hook {hook.name or hook.path} were refused: {why}",
+        severity=Severity.WARNING,
+        hint=hint,
+        subject=hook.id,
+        interval=DAY_MS,
+        lasts=7 * DAY_MS,
+    )
+    alert_owner(tx, problem, now)
+
+
+def resolve_refusals(tx: Transaction, hook: Webhook, now: int) -> None:
+    """End the alert about refused calls, because a call was accepted."""
+    resolve(tx, _refused(hook), now)
+
+
+def _refused(hook: Webhook) -> str:
+    return f"webhook:{hook.id}"

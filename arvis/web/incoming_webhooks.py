@@ -193,6 +193,8 @@ class WebhookReceiver:
         self._room = room
         self._buckets = Buckets(clock=clock, burst=_A_MINUTE, per_second=_A_MINUTE / 60)
         self._places = asyncio.Semaphore(_AT_ONCE)
+        #: The number of refused calls since the last accepted one, by the id of the web hook.
+        self._refused: dict[str, int] = {}
 
     async def take(self, path: str, call: Call) -> Response:
         """Return status 202 with the id of the execution that works on the call. A repeated call gets the same id."""
@@ -204,13 +206,27 @@ class WebhookReceiver:
             raise Unavailable("Too many calls run at the same time.", fix="Send the request again in a few seconds.")
         async with self._places:
             headers = headers_of(call.request.headers.items())
-            genuine = await self._genuine(hook, headers, body)
+            genuine = await self._counted(hook, headers, body)
             if seconds := self._buckets.take(hook.id):
                 return _too_many(seconds)
             self._admit()
             prompt = await _prompt(hook.template, headers, body)
         taken = await self._store.write(webhooks.take_call, HookCall(hook, genuine.id, prompt), self._clock.now())
         return answer(TakenView(ok=True, id=taken.execution_id), 202)
+
+    async def _counted(self, hook: Webhook, headers: Headers, body: bytes) -> VerifiedCall:
+        """Return the verified call. Alert the owners after several refusals in a row, and again when a call is
+        accepted."""
+        try:
+            genuine = await self._genuine(hook, headers, body)
+        except (Unauthorised, Unavailable) as error:
+            self._refused[hook.id] = number = self._refused.get(hook.id, 0) + 1
+            if number == webhooks.ALERT_AFTER:
+                await self._store.write(webhooks.alert_refusals, hook, error.what, self._clock.now())
+            raise
+        if self._refused.pop(hook.id, 0) >= webhooks.ALERT_AFTER:
+            await self._store.write(webhooks.resolve_refusals, hook, self._clock.now())
+        return genuine
 
     async def _genuine(self, hook: Webhook, headers: Headers, body: bytes) -> VerifiedCall:
         secret = await asyncio.to_thread(self._opened, hook.secret)
