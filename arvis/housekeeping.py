@@ -11,13 +11,11 @@ from typing import Concatenate, ParamSpec
 import structlog
 
 from arvis.domain.dataclass import dataclass
-from arvis.domain.errors import ArvisError, StoreError
+from arvis.domain.errors import StoreError
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
-from arvis.domain.notifications import DAY_MS, Hint, Problem, Remedy
 from arvis.graphs.context import OBSERVED_MS
 from arvis.memory import decay
-from arvis.messaging.owner_alerts import alert_owner, resolve
 from arvis.ports.api_requests import KEYS_KEPT_MS
 from arvis.ports.api_requests import REQUESTS_KEPT_MS as COMPLETIONS_KEPT_MS
 from arvis.ports.clock import Clock
@@ -86,7 +84,7 @@ class Housekeeping:
             await self._do(forget, holding, now - keep.compacted, now)
             await self._do(erase, holding, now - keep.compacted)
             await self._do(fade, holding, now)
-            await self._clock.sleep(min(ROUND_SECONDS, await self._save(holding)))
+            await self._clock.sleep(min(ROUND_SECONDS, await self._save()))
 
     async def _do(self, duty: Callable[Concatenate[Transaction, P], bool], *args: P.args, **kwargs: P.kwargs) -> None:
         """Run the script `duty`, which handles one slice, until it returns False. Log a `StoreError` instead of raising
@@ -97,38 +95,9 @@ class Housekeeping:
         except StoreError as error:
             log.warning("duty_failed", duty=duty.__name__, error=error.what, why=error.why)
 
-    async def _save(self, holding: Holding) -> float:
+    async def _save(self) -> float:
         """Make a backup if one is due. Return the seconds until the next backup is due."""
-        if self._back_up is None:
-            return ROUND_SECONDS
-        try:
-            seconds = await self._back_up()
-        except ArvisError as error:
-            log.error("backup_failed", error=error.what, why=error.why, fix=error.fix)  # noqa: TRY400 a traceback adds nothing to this error
-            await self._do(alert_failed_backup, holding, error.what, error.why, self._clock.now())
-            return ROUND_SECONDS
-        await self._do(resolve_failed_backup, holding, self._clock.now())
-        return seconds
-
-
-_BACKUP = "backup"
-
-
-def alert_failed_backup(tx: Transaction, holding: Holding, error: str, why: str, now: int) -> bool:
-    """Alert the owners about a backup that failed. Return False, because no slice is left."""
-    holding.check(tx)
-    text = f"The backup failed: {error}{f' ({why})' if why else ''}. Arvis tries again in an hour."
-    hint = Hint("\n`arvis doctor` examines the backups.", "\nThe page Doctor examines the backups.", "/settings/doctor")
-    problem = Problem(cause=_BACKUP, text=text, hint=hint, remedy=Remedy.MAKE_BACKUP, interval=DAY_MS)
-    alert_owner(tx, problem, now)
-    return False
-
-
-def resolve_failed_backup(tx: Transaction, holding: Holding, now: int) -> bool:
-    """End the alert about a failed backup. Return False, because no slice is left."""
-    holding.check(tx)
-    resolve(tx, _BACKUP, now)
-    return False
+        return ROUND_SECONDS if self._back_up is None else await self._back_up()
 
 
 def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: int, now: int) -> bool:

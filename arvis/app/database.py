@@ -29,7 +29,9 @@ _REPEAT = 60.0
 
 
 def database_of(config: Config) -> Database:
-    return Database(config.database_file, config.postgres_url, config.data_dir, config.backup.keep)
+    secret = config.backup.passphrase
+    passphrase = None if secret is None else secret.get_secret_value()
+    return Database(config.database_file, config.postgres_url, config.data_dir, config.backup.keep, passphrase)
 
 
 class Stopped(Exception):

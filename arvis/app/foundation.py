@@ -11,6 +11,7 @@ from functools import partial
 
 import structlog
 
+from arvis.app.backups import BackupReports
 from arvis.app.database import Reaching, database_of
 from arvis.bus import Bridge, EventBus
 from arvis.config import Config
@@ -25,6 +26,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker, SystemClock
 from arvis.process.data_folder import DataFolder
 from arvis.process.disk import DiskWatch, ReservedSpace, disk_space
+from arvis.process.subprocesses import GuardedPrograms
 from arvis.services import agents
 from arvis.services.agents import ensure_conductor
 from arvis.settings import SettingsService
@@ -108,7 +110,8 @@ async def open_base(
         await reaching.until_done(accounts.learn)
         bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
         with nullcontext() if bridge is None else bridge.passing_on():
-            backups = BackupService(database=database_of(config), every=config.backup.every, clock=clock)
+            reports = BackupReports(settings=config.backup, store=store, clock=clock, programs=GuardedPrograms())
+            backups = BackupService(database=database_of(config), every=config.backup.every, clock=clock, watch=reports)
             skills = SkillRegistry(store=store, clock=clock, folder=folder.path / "skills")
             yield Base(
                 config,

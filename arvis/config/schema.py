@@ -304,6 +304,8 @@ class Config(Common):
             yield self.postgres_url
         if self.encryption_key is not None:
             yield self.encryption_key.get_secret_value()
+        if self.backup.passphrase is not None:
+            yield self.backup.passphrase.get_secret_value()
         if self.web.password is not None:
             yield self.web.password.get_secret_value()
         yield from (entry.key.get_secret_value() for entry in self.web.api_keys)

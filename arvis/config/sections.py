@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from arvis.config.declarations import Section, setting
 from arvis.config.values import (
@@ -16,7 +16,9 @@ from arvis.config.values import (
     Milliseconds,
     Name,
     Positive,
+    Refused,
     ReplyTokens,
+    SecretReference,
     SecretText,
     Slug,
     TextList,
@@ -27,6 +29,9 @@ from arvis.config.values import (
 )
 from arvis.domain.money import MICROS, SpendingLimits
 from arvis.domain.tools import Permit
+
+#: The minimum number of characters of the passphrase of backups.
+_SHORTEST_PASSPHRASE = 12
 
 
 class ApiKey(Section):
@@ -218,9 +223,26 @@ class Retention(Section):
     logs_days: Whole = setting(14, "days for which log files are kept", ge=1, le=36_500)
 
 
+def _passphrase(value: SecretStr) -> SecretStr:
+    if len(value.get_secret_value()) < _SHORTEST_PASSPHRASE:
+        raise Refused(f"must have at least {_SHORTEST_PASSPHRASE} characters", "Use several words.")
+    return value
+
+
 class Backup(Section):
     every: Milliseconds = setting(86_400_000, "the time between two backups")
     keep: Whole = setting(7, "the number of backups that are kept", ge=1, le=1000)
+    passphrase: Annotated[SecretReference, AfterValidator(_passphrase)] | None = setting(
+        None,
+        "encrypts backups, which then include secrets.key: env:NAME or file:PATH, at least 12 characters; null: not encrypted",
+        file_only="A secret is named in config.yaml or the environment.",
+    )
+    command: TextList = setting(
+        (),
+        "a program that runs after each backup, as a list of arguments, such as [rclone, copy, $ARVIS_BACKUP_FILE, remote:arvis]; no shell",
+        file_only="It starts a program on this machine.",
+    )
+    command_timeout: Milliseconds = setting(3_600_000, "the program is ended after this time")
 
 
 class Budgets(Section):

@@ -20,6 +20,7 @@ ArvisError
 │   ├── MigrationFailed     a migration failed, or was edited after it had run (exit code 5)
 │   ├── UpgradeFailed       a check failed after the migrations, so they were rolled back (exit code 5)
 │   ├── BackupDamaged       a backup does not match its manifest, or cannot be restored
+│   ├── BackupLocked        a backup is encrypted, and its passphrase is missing or wrong
 │   ├── StoreLost           the content of the database is uncertain: the daemon must end
 │   └── Unavailable         nothing was written; the request may be retried (503)
 │       ├── DatabaseAway    the database cannot be reached, or is locked by another program
@@ -144,6 +145,10 @@ class UpgradeFailed(StoreError):
 
 class BackupDamaged(StoreError):
     code = "backup_damaged"
+
+
+class BackupLocked(StoreError):
+    code = "backup_locked"
 
 
 class StoreLost(StoreError):

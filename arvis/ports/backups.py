@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.errors import ArvisError
 
 #: The `kv` key of the time (ms) of the last restore. Times of schedules before the restore do not count as missed,
 #: because their work ran with the replaced database.
@@ -29,6 +30,17 @@ class BackupFile:
     messages: int | None
     #: The number of attachments whose bytes were lost before the backup.
     missing: int = 0
+    encrypted: bool = False
+
+
+class BackupWatch(Protocol):
+    """The receiver of the results of backups. Its methods raise no errors."""
+
+    async def made(self, backup: BackupFile) -> None: ...
+
+    async def failed(self, error: ArvisError) -> None:
+        """Report that a backup that was due could not be made."""
+        ...
 
 
 class Backups(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from pathlib import Path
 
 from arvis.domain.dataclass import dataclass
@@ -20,10 +21,17 @@ class Database:
     folder: Path
     #: The number of backups of each kind that are kept.
     keep: int = 7
+    #: The passphrase that encrypts new backups and decrypts old ones, or None.
+    passphrase: str | None = field(default=None, repr=False)
 
     @property
     def blobs(self) -> Blobs:
         return Blobs(self.folder / "blobs")
+
+    @property
+    def secrets_key(self) -> Path:
+        """The file with the key that encrypts secrets in the database. It may be missing."""
+        return self.folder / "secrets.key"
 
     @property
     def backups(self) -> Path:

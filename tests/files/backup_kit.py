@@ -15,7 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from arvis.domain.errors import ArvisError
 from arvis.domain.messages import Attachment
+from arvis.ports.backups import BackupFile
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
 from tests.conformance.databases import opened
@@ -28,6 +30,19 @@ DAY_MS = 86_400_000
 MESSAGES = 4
 FILES = (b"a cat", b"a dog" * 1000)
 HASHES = tuple(hashlib.sha256(data).hexdigest() for data in FILES)
+
+
+class WatchedBackups:
+    """Notes the backups that a service made, and the errors of those that it could not make."""
+
+    def __init__(self) -> None:
+        self.seen: list[BackupFile | ArvisError] = []
+
+    async def made(self, backup: BackupFile) -> None:
+        self.seen.append(backup)
+
+    async def failed(self, error: ArvisError) -> None:
+        self.seen.append(error)
 
 
 def filled(folder: Path) -> Database:

@@ -29,6 +29,7 @@ from tests.files.backup_kit import (
     HASHES,
     MESSAGES,
     NOW,
+    WatchedBackups,
     copied,
     everything,
     filled,
@@ -340,7 +341,7 @@ def test_only_a_backup_is_overwritten(database: Database, tmp_path: Path) -> Non
 
 async def test_the_keeper_makes_one_when_it_is_due(database: Database) -> None:
     clock = SteppedClock(now=NOW)
-    keeper: Backups = BackupService(database=database, every=DAY_MS, clock=clock)
+    keeper: Backups = BackupService(database=database, every=DAY_MS, clock=clock, watch=WatchedBackups())
     assert isinstance(keeper, BackupService)
     assert await keeper.run_due() == 86_400
     await clock.sleep(86_399)
@@ -353,7 +354,7 @@ async def test_the_keeper_makes_one_when_it_is_due(database: Database) -> None:
 
 
 async def test_a_cancelled_keeper_leaves_nothing_half_made(database: Database) -> None:
-    keeper = BackupService(database=database, every=DAY_MS, clock=SteppedClock(now=NOW))
+    keeper = BackupService(database=database, every=DAY_MS, clock=SteppedClock(now=NOW), watch=WatchedBackups())
     making = asyncio.create_task(keeper.make())
     while not database.backups.exists():  # noqa: ASYNC110 its thread has no event
         await asyncio.sleep(0)

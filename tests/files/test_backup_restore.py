@@ -320,3 +320,40 @@ def test_no_job_lives_and_a_key_that_guards_only_live_jobs_is_free(database: Dat
     assert column(database, "SELECT count(*) FROM lanes") == [0]
     assert set(column(database, "SELECT status FROM jobs")) == {"done", "failed"}
     assert len(column(database, "SELECT key FROM jobs WHERE key IS NOT NULL")) == 1
+
+
+# -- bots that read the history of channels -----------------------------------------------------------------
+
+
+def positions(database: Database) -> dict[str, int]:
+    with contextlib.closing(sqlite3.connect(database.file)) as connection:
+        return dict(connection.execute("SELECT feed, position FROM read_positions").fetchall())
+
+
+def put_position(database: Database, feed: str, position: int) -> None:
+    with contextlib.closing(sqlite3.connect(database.file)) as connection, connection:
+        connection.execute("REPLACE INTO read_positions VALUES ('discord', 'main', ?, ?)", (feed, position))
+
+
+def test_bots_do_not_read_the_messages_since_the_backup_again(database: Database) -> None:
+    put_position(database, "general", 5)
+    made = make_backup(database, NOW)
+    put_position(database, "general", 9)
+    put_position(database, "new", 3)
+    restore(database, made.path, NOW)
+    assert positions(database) == {"general": 9, "new": 3}
+
+
+@pytest.mark.parametrize("lost", ["elsewhere", "unreadable"])
+def test_bots_begin_with_new_messages_if_nobody_knows_what_they_read(
+    database: Database, tmp_path: Path, lost: str
+) -> None:
+    put_position(database, "general", 5)
+    made = make_backup(database, NOW)
+    if lost == "elsewhere":
+        (tmp_path / "elsewhere").mkdir()
+        database = Database(tmp_path / "elsewhere" / "arvis.db", None, tmp_path / "elsewhere")
+    else:
+        database.file.write_bytes(b"no database" * 1000)
+    restore(database, made.path, NOW)
+    assert positions(database) == {}

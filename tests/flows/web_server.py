@@ -50,6 +50,7 @@ from arvis.web.http.streams import Timeouts
 from arvis.web.realtime.connector import WebConnector
 from arvis.web.server import WebServer
 from tests.conformance.databases import migrated
+from tests.files.backup_kit import WatchedBackups
 from tests.flows import app_harness as flow
 from tests.flows.web_admin import admin_services
 from tests.flows.web_script import ScriptedInbox, ScriptedInsights, ScriptedOperations
@@ -258,7 +259,7 @@ async def running_site(
         deps = WebDependencies(
             config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",), daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
             bots=BotService(registry=bot_book, maker=maker, store=store, secrets=box, bus=bus, clock=clock),
-            bot_connector=fleet.connector, bot_health=lambda: bot_health, operations=acts, backups=BackupService(database=database, every=DAY_MS, clock=clock),
+            bot_connector=fleet.connector, bot_health=lambda: bot_health, operations=acts, backups=BackupService(database=database, every=DAY_MS, clock=clock, watch=WatchedBackups()),
             accounts=AccountService(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
             secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, timeouts=patience or Timeouts(), page_folder=page_folder,

@@ -185,7 +185,7 @@ def check_content(scene: Scene) -> Verdict | None:
     timer = threading.Timer(_READING, stop.set)
     timer.start()
     try:
-        verify_archive(newest.path, stop)
+        verify_archive(newest.path, stop, database_of(scene.config).passphrase)
     except Stopped:
         return ok(
             f"The checked part of {newest.path.name} is readable; the file is too large for a complete check here"

@@ -1,7 +1,8 @@
-"""The file format of a backup: a gzipped tar of `manifest.json`, `arvis.db` and `blobs/ab/cdef…`, in this order.
+"""The file format of a backup: a gzipped tar of `manifest.json`, `arvis.db`, `secrets.key` and `blobs/ab/cdef…`, in this
+order. Only an encrypted backup contains `secrets.key` (see `encryption`).
 
 The content of each file is compared with the manifest while it is read. A reader gets the files one after the other as
-bytes; no path from the archive is used. The archive contains no encryption key and no write-ahead log.
+bytes; no path from the archive is used. The archive contains no write-ahead log.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from typing import Any, BinaryIO
 import arvis
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import BackupDamaged, NotFound
+from arvis.store.backups.encryption import Summary, decrypting, encrypting, read_header
 from arvis.store.blobs import PIECE, create_private, go_on, sync_file
 
 FORMAT = 1
-MANIFEST, DATABASE = "manifest.json", "arvis.db"
+MANIFEST, DATABASE, SECRETS = "manifest.json", "arvis.db", "secrets.key"
 
 #: A low compression level, because speed matters more here. The default level would take more than twice as long, and
 #: the archive would be only a fifth smaller.
@@ -59,6 +61,10 @@ class Manifest:
     #: The size and hash of each file by its name, in the order of the archive.
     files: Mapping[str, Entry]
 
+    @property
+    def summary(self) -> Summary:
+        return Summary(self.created_at, self.before, self.messages, len(self.missing))
+
 
 def blob_name(sha256: str) -> str:
     return f"blobs/{sha256[:2]}/{sha256[2:]}"
@@ -67,13 +73,16 @@ def blob_name(sha256: str) -> str:
 # -- writing -----------------------------------------------------------------------------------------------
 
 
-def write_archive(path: Path, manifest: Manifest, sources: Mapping[str, Path], stop: threading.Event) -> None:
+def write_archive(
+    path: Path, manifest: Manifest, sources: Mapping[str, Path], stop: threading.Event, passphrase: str | None
+) -> None:
     """Write an archive and sync it to disk. `sources` contains the path of each file of the manifest, by its name in
-    the archive."""
+    the archive. With a passphrase, the archive is encrypted."""
     text = json.dumps(_to_json(manifest), separators=(",", ":")).encode()
     with (
         create_private(path) as out,
-        gzip.GzipFile("", "wb", _LEVEL, out, mtime=manifest.created_at // 1000) as packed,
+        contextlib.nullcontext(out) if passphrase is None else encrypting(out, manifest.summary, passphrase) as sink,
+        gzip.GzipFile("", "wb", _LEVEL, sink, mtime=manifest.created_at // 1000) as packed,
         tarfile.TarFile(fileobj=packed, mode="w", copybufsize=PIECE) as tar,
     ):
         tar.addfile(_member(MANIFEST, len(text), manifest), io.BytesIO(text))
@@ -181,22 +190,29 @@ class Archive:
 
 
 @contextlib.contextmanager
-def open_archive(path: Path, stop: threading.Event) -> Iterator[Archive]:
-    """Open an archive. Raises `NotFound` if the file does not exist, and `BackupDamaged` if it is unreadable."""
-    with reading(path):
-        tar = tarfile.open(path, "r:gz")  # noqa: SIM115 closed below; `reading` must convert only errors of opening
-    with tar:
+def open_archive(path: Path, stop: threading.Event, passphrase: str | None) -> Iterator[Archive]:
+    """Open an archive. Raises `NotFound` if the file does not exist, `BackupDamaged` if it is unreadable, and
+    `BackupLocked` if it is encrypted and the passphrase is missing or wrong."""
+    with contextlib.ExitStack() as opened:
+        with reading(path):
+            packed = opened.enter_context(decrypting(path, opened.enter_context(path.open("rb")), passphrase))
+            tar = opened.enter_context(tarfile.open(fileobj=packed, mode="r:gz"))
         yield Archive(path, tar, stop)
 
 
-def read_manifest(path: Path) -> Manifest:
-    with open_archive(path, threading.Event()) as archive:
-        return archive.manifest
+def read_summary(path: Path) -> tuple[Summary, bool]:
+    """Return the facts about a backup that need no passphrase, and True if the backup is encrypted."""
+    with reading(path), path.open("rb") as file:
+        found = read_header(file)
+    if found is not None:
+        return found, True
+    with open_archive(path, threading.Event(), None) as archive:
+        return archive.manifest.summary, False
 
 
-def verify_archive(path: Path, stop: threading.Event) -> Manifest:
-    """Read an archive to its end and compare every byte. Raises `BackupDamaged`."""
-    with open_archive(path, stop) as archive:
+def verify_archive(path: Path, stop: threading.Event, passphrase: str | None = None) -> Manifest:
+    """Read an archive to its end and compare every byte. Raises `BackupDamaged` or `BackupLocked`."""
+    with open_archive(path, stop, passphrase) as archive:
         for _ in archive.files():
             pass
         return archive.manifest
@@ -241,6 +257,6 @@ def _entry_of(name: str, data: Any) -> Entry:
     match data:
         case {"sha256": str(sha256), "bytes": int(size)}:
             blob = _BLOB.fullmatch(name)
-            if name == DATABASE or (blob is not None and blob[1] + blob[2] == sha256):
+            if name in {DATABASE, SECRETS} or (blob is not None and blob[1] + blob[2] == sha256):
                 return Entry(sha256, size)
     raise ValueError(f"its manifest has an invalid entry for {name!r}")

@@ -16,12 +16,13 @@ from pathlib import Path
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import BackupDamaged
 from arvis.ports.backups import BackupFile
-from arvis.store.backups.archive import Manifest, read_manifest
+from arvis.store.backups.archive import read_summary
+from arvis.store.backups.encryption import Summary
 from arvis.store.location import Database
 from arvis.store.sql.session import SqliteDialect, load_queries
 from arvis.store.sqlite.session import read_only
 
-_FORM = re.compile(r"arvis-(\d{8}T\d{6}Z)(?:-before-(\w+))?\.tar\.gz", re.ASCII)
+_FORM = re.compile(r"arvis-(\d{8}T\d{6}Z)(?:-before-(\w+))?\.tar\.gz(?:\.enc)?", re.ASCII)
 _STAMP = "%Y%m%dT%H%M%SZ"
 _SECOND_MS = 1000
 
@@ -42,11 +43,12 @@ def stamp(at: int) -> str:
     return datetime.fromtimestamp(at / _SECOND_MS, UTC).strftime(_STAMP)
 
 
-def free_path(folder: Path, now: int, before: str | None) -> Path:
+def free_path(folder: Path, now: int, before: str | None, *, encrypted: bool) -> Path:
     """Return an unused path for a new backup. Its name contains the time. If the name for this second is used, take a
     later second."""
+    end = ".tar.gz.enc" if encrypted else ".tar.gz"
     kind = "" if before is None else f"-before-{before}"
-    while (path := folder / f"arvis-{stamp(now)}{kind}.tar.gz").exists():
+    while (path := folder / f"arvis-{stamp(now)}{kind}{end}").exists():
         now += _SECOND_MS
     return path
 
@@ -76,20 +78,21 @@ def due_at(database: Database, every: int, now: int) -> int:
     return (max(made) if made else _installed_at(database, now)) + every
 
 
-def described(path: Path, manifest: Manifest) -> BackupFile:
+def described(path: Path, summary: Summary, *, encrypted: bool) -> BackupFile:
     return BackupFile(
         path=path,
         bytes=path.stat().st_size,
-        created_at=manifest.created_at,
-        before=manifest.before,
-        messages=manifest.messages,
-        missing=len(manifest.missing),
+        created_at=summary.created_at,
+        before=summary.before,
+        messages=summary.messages,
+        missing=summary.missing,
+        encrypted=encrypted,
     )
 
 
 def _named(folder: Path) -> list[Named]:
     """Return the backups in the folder, oldest first. Read only the names of the files."""
-    forms = ((path, _FORM.fullmatch(path.name)) for path in folder.glob("arvis-*.tar.gz"))
+    forms = ((path, _FORM.fullmatch(path.name)) for path in folder.glob("arvis-*.tar.gz*"))
     return sorted(Named(_read_stamp(form[1]), path, form[2]) for path, form in forms if form is not None)
 
 
@@ -99,7 +102,8 @@ def _read_stamp(text: str) -> int:
 
 def _look_at(named: Named) -> BackupFile:
     try:
-        return described(named.path, read_manifest(named.path))
+        summary, encrypted = read_summary(named.path)
+        return described(named.path, summary, encrypted=encrypted)
     except BackupDamaged:
         return BackupFile(named.path, named.path.stat().st_size, named.at, named.before, None)
 

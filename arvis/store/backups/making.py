@@ -16,15 +16,16 @@ from pathlib import Path
 import structlog
 
 from arvis.domain.dataclass import dataclass
-from arvis.domain.errors import BackupDamaged, Conflict, NotFound, StoreError
-from arvis.ports.backups import BackupFile
+from arvis.domain.errors import ArvisError, BackupDamaged, Conflict, NotFound, StoreError
+from arvis.ports.backups import BackupFile, BackupWatch
 from arvis.ports.clock import Clock
 from arvis.store.backups.archive import (
     DATABASE,
+    SECRETS,
     Entry,
     Manifest,
     blob_name,
-    read_manifest,
+    read_summary,
     verify_archive,
     write_archive,
 )
@@ -60,7 +61,7 @@ def make_backup(
     _check_source(database)
     with disk_trouble(f"A backup of {database.file} cannot be made"):
         clear_halves(database.backups)
-        path = free_path(database.backups, now, before)
+        path = free_path(database.backups, now, before, encrypted=database.passphrase is not None)
         made = _Backup(database, path, now, before, at_rest, stop or threading.Event()).make()
         prune(database, before_migrations=before is not None)
         return made
@@ -72,10 +73,11 @@ def back_up_to(database: Database, file: Path, now: int, *, at_rest: bool) -> Ba
     `make_backup`."""
     _check_source(database)
     with disk_trouble(f"The backup {file} cannot be made"):
-        path = free_path(file, now, None) if file.is_dir() else file
+        encrypted = database.passphrase is not None
+        path = free_path(file, now, None, encrypted=encrypted) if file.is_dir() else file
         if path.exists():
             try:
-                read_manifest(path)
+                read_summary(path)
             except BackupDamaged as error:
                 raise Conflict(f"{path} already exists and is not a backup", fix="choose another name") from error
         return _Backup(database, path, now, None, at_rest, threading.Event()).make()
@@ -159,14 +161,15 @@ class _Backup:
                 contents = self._examine(copy)
             files = self._files(copy, contents)
             manifest = self._describe(contents, files)
-            write_archive(part, manifest, {name: file.path for name, file in files.items()}, self.stop)
+            sources = {name: file.path for name, file in files.items()}
+            write_archive(part, manifest, sources, self.stop, self.database.passphrase)
             self._verify(part)
             part.replace(self.path)
             sync_folder(self.path.parent)
         finally:
             part.unlink(missing_ok=True)
             copy.unlink(missing_ok=True)
-        return described(self.path, manifest)
+        return described(self.path, manifest.summary, encrypted=self.database.passphrase is not None)
 
     def _beside(self, end: str) -> Path:
         return self.path.with_name(f".{self.path.name}{end}")
@@ -196,9 +199,11 @@ class _Backup:
             )
 
     def _files(self, copy: Path, contents: _Contents) -> Mapping[str, _File]:
-        """Return the files of the archive by name: the copy of the database, and the attachments whose bytes exist and
-        match their hashes."""
+        """Return the files of the archive by name: the copy of the database, the key of the secrets if the archive is
+        encrypted, and the attachments whose bytes exist and match their hashes."""
         hashes = {DATABASE: (copy, sha256_of(copy, self.stop) or "")}
+        if self.database.passphrase is not None and (key := sha256_of(self.database.secrets_key, self.stop)):
+            hashes[SECRETS] = self.database.secrets_key, key
         for sha256 in contents.blobs:
             path = self.database.blobs.path(sha256)
             if sha256_of(path, self.stop) == sha256:
@@ -219,7 +224,7 @@ class _Backup:
 
     def _verify(self, part: Path) -> None:
         try:
-            verify_archive(part, self.stop)
+            verify_archive(part, self.stop, self.database.passphrase)
         except BackupDamaged as error:
             raise StoreError(
                 f"The backup {self.path} differs from the data that was written to it",
@@ -246,19 +251,31 @@ log = structlog.get_logger(__name__)
 _SECOND_MS = 1000
 #: The minimum time (ms) between two backups, even if the configuration sets less.
 _LEAST_MS = 60_000
+#: The pause in seconds after a failed backup.
+_AGAIN_SECONDS = 3600.0
 
 
 class BackupService:
     """Implements the port `Backups`. `every` is the time (ms) between two backups. A time below one minute counts as
-    one minute."""
+    one minute. `watch` gets each backup, and the errors of those that were due."""
 
-    def __init__(self, *, database: Database, every: int, clock: Clock) -> None:
+    def __init__(self, *, database: Database, every: int, clock: Clock, watch: BackupWatch) -> None:
         self._database = database
         self._every = max(every, _LEAST_MS)
         self._clock = clock
+        self._watch = watch
+        self._watching: set[asyncio.Future[None]] = set()
         self._making = asyncio.Lock()
 
     async def make(self) -> BackupFile:
+        made = await self._make()
+        # The caller does not wait for the watch, which may copy the backup to another machine.
+        watching = asyncio.ensure_future(self._watch.made(made))
+        self._watching.add(watching)
+        watching.add_done_callback(self._watching.discard)
+        return made
+
+    async def _make(self) -> BackupFile:
         async with self._making:
             stop = threading.Event()
             work = asyncio.ensure_future(asyncio.to_thread(make_backup, self._database, self._clock.now(), stop=stop))
@@ -273,12 +290,17 @@ class BackupService:
         return await asyncio.to_thread(list_backups, self._database)
 
     async def run_due(self) -> float:
-        """Make a backup if one is due. Return the seconds until the next one is due. Raises the same errors as
-        `make`."""
+        """Make a backup if one is due. Return the seconds until the next one is due. After an error, this is the time
+        of the next attempt."""
         due = await self._due()
         if due <= self._clock.now():
-            made = await self.make()
+            try:
+                made = await self._make()
+            except ArvisError as error:
+                await self._watch.failed(error)
+                return _AGAIN_SECONDS
             log.info("backup_made", path=str(made.path), bytes=made.bytes, messages=made.messages, missing=made.missing)
+            await self._watch.made(made)
             due = await self._due()
         return max(0, due - self._clock.now()) / _SECOND_MS
 

@@ -6,7 +6,9 @@ other process has the old database open.
 A backup is a past state. Jobs that were waiting when it was made may have run since then in the replaced database, and
 their results may have been sent. These jobs must not run twice. So before any process uses the restored database, they
 fail with the reason `restored`. A person can retry them. Accepted web hook calls and idempotency keys are copied from
-the replaced database, so that a client that repeats an old request gets the stored answer.
+the replaced database, so that a client that repeats an old request gets the stored answer. Bots must not answer the
+messages since the backup again: they continue at the positions of the replaced database, and begin with new messages if
+it cannot be read.
 """
 
 from __future__ import annotations
@@ -16,21 +18,21 @@ import itertools
 import shutil
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.errors import BackupDamaged, MigrationFailed, SchemaTooNew
+from arvis.domain.errors import BackupDamaged, BackupLocked, MigrationFailed, SchemaTooNew
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.ids import encode, moment_of
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import MessageStatus
 from arvis.ports.backups import MOVED_TO, RESTORED_AT
-from arvis.store.backups.archive import DATABASE, damaged, open_archive, reading, verify_archive
+from arvis.store.backups.archive import DATABASE, SECRETS, damaged, open_archive, reading, verify_archive
 from arvis.store.backups.folder import list_backups
 from arvis.store.backups.making import damage_in, refuse_server
-from arvis.store.backups.swap import finish_restore, staging
+from arvis.store.backups.swap import finish_restore, half_key, staging
 from arvis.store.blobs import check_room, create_private, disk_trouble, sha256_of, sync_file
 from arvis.store.location import Database
 from arvis.store.sql.migrations import available, migrate
@@ -43,12 +45,16 @@ from arvis.store.transaction import SqlTransaction
 
 #: The keys are queries that read the replaced database. Each value is the query that writes the rows into the restored
 #: one.
-_CARRIED = {"accepted_hook_calls": "carry_hook_call", "accepted_keys": "carry_key"}
+_CARRIED = {
+    "accepted_hook_calls": "carry_hook_call",
+    "accepted_keys": "carry_key",
+    "present_positions": "carry_position",
+}
 
 
 def carry_accepted(database: Database, half: Path) -> None:
-    """Copy the accepted web hook calls and idempotency keys from the present database to the database `half`, which
-    will replace it. An unreadable table is skipped."""
+    """Copy the accepted web hook calls, the idempotency keys and the read positions of bots from the present database
+    to the database `half`, which will replace it. An unreadable table is skipped."""
     queries = load_queries(SqliteDialect())
     found = {name: _rows(database, queries[name]) for name in _CARRIED}
     if not any(found.values()):
@@ -194,7 +200,7 @@ def restore_newest(database: Database, now: int) -> Restored | None:
     for backup in list_backups(database):
         try:
             restored = restore(database, backup.path, now)
-        except (BackupDamaged, SchemaTooNew, MigrationFailed) as error:
+        except (BackupDamaged, BackupLocked, SchemaTooNew, MigrationFailed) as error:
             passed_over.append(PassedOver(backup.path, error.why))
         else:
             return replace(restored, passed_over=tuple(passed_over))
@@ -224,15 +230,18 @@ def _unpack(database: Database, source: Path, half: Path, now: int) -> _Ready:
     """Unpack the database of a backup to `half`. Write attachments that are missing directly to the blob folder; the
     present database does not use them."""
     never = threading.Event()
-    manifest = verify_archive(source, never)
+    manifest = verify_archive(source, never, database.passphrase)
     check_room(half.parent, 2 * sum(entry.bytes for entry in manifest.files.values()), "the restored database")
     ready = None
-    with open_archive(source, never) as archive:
+    with open_archive(source, never, database.passphrase) as archive:
         for name, pieces in archive.files():
             if name == DATABASE:
                 with create_private(half) as file:
                     file.writelines(pieces)
                 ready = _make_ready(source, half, now)
+            elif name == SECRETS:
+                if sha256_of(database.secrets_key, never) != manifest.files[name].sha256:
+                    _write_key(half_key(half), pieces)
             else:
                 sha256 = manifest.files[name].sha256
                 path = database.blobs.path(sha256)
@@ -242,6 +251,12 @@ def _unpack(database: Database, source: Path, half: Path, now: int) -> _Ready:
     if ready is None:
         raise damaged(source, "it contains no database")
     return replace(ready, created_at=manifest.created_at)
+
+
+def _write_key(path: Path, pieces: Iterable[bytes]) -> None:
+    with create_private(path) as file:
+        file.writelines(pieces)
+    sync_file(path)
 
 
 def _copy_plain(_: Database, source: Path, half: Path, now: int) -> _Ready:
@@ -268,6 +283,7 @@ def _make_ready(source: Path, half: Path, now: int) -> _Ready:
         if not target.applied():
             raise damaged(source, "it is not an Arvis database")
         migrate(target, available())
+        connection.execute(queries["forget_positions"])
         ready = _Ready(
             created_at=None,
             given_up=settle(connection, now),

@@ -19,6 +19,8 @@ from arvis.store.sqlite.checkpoint import kept_log, log_file, sums_file
 from arvis.store.sqlite.wal import with_suffix
 
 _READY, _HALF = "restored.db", "restored.db.part"
+#: The key of the secrets in the new database, if it differs from the present one.
+_KEY, _HALF_KEY = "restored.key", "restored.db.part-key"
 
 
 @contextlib.contextmanager
@@ -31,11 +33,18 @@ def staging(database: Database, now: int) -> Iterator[Path]:
     stage = _new_folder(private_folder(database.aside), now)
     try:
         yield stage / _HALF
+        if half_key(stage / _HALF).exists():
+            half_key(stage / _HALF).replace(stage / _KEY)
         (stage / _HALF).replace(stage / _READY)
         sync_folder(stage)
     finally:
         _clear(stage)
     finish_restore(database)
+
+
+def half_key(half: Path) -> Path:
+    """Return the path at which the caller of `staging` prepares the key of the secrets in the database `half`."""
+    return half.with_name(_HALF_KEY)
 
 
 def put_prepared(database: Database, prepared: Path, now: int) -> None:
@@ -50,13 +59,17 @@ def finish_restore(database: Database) -> None:
     """Complete an exchange that was interrupted after it was decided. Every start calls this before it opens the
     database."""
     for ready in database.aside.glob(f"*/{_READY}"):
-        _put_in_place(database.file, ready)
+        _put_in_place(database, ready)
 
 
-def _put_in_place(file: Path, ready: Path) -> None:
+def _put_in_place(database: Database, ready: Path) -> None:
     """Move the old files away, and the new database to its path. If this function was interrupted, it can be called
     again. The old files are moved and synced first, because SQLite would apply an old log to the new database."""
-    stage = ready.parent
+    stage, file, key = ready.parent, database.file, database.secrets_key
+    if (stage / _KEY).exists():
+        if key.exists():
+            key.replace(stage / key.name)
+        (stage / _KEY).replace(key)
     for old in (log_file(file), kept_log(file), with_suffix(file, "-shm"), sums_file(file), file):
         if old.exists():
             old.replace(stage / old.name)
@@ -79,8 +92,10 @@ def _new_folder(parent: Path, now: int) -> Path:
 
 
 def _clear(stage: Path) -> None:
-    """Remove an unfinished database, and then its folder if it is empty."""
-    for half in stage.glob(f"{_HALF}*"):
+    """Remove an unfinished database and its key, and then their folder if it is empty."""
+    if (stage / _READY).exists():
+        return
+    for half in (*stage.glob(f"{_HALF}*"), *stage.glob(_KEY)):
         half.unlink()
     _remove_empty(stage)
 

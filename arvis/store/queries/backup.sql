@@ -73,6 +73,18 @@ SELECT webhook_id, call_id, execution_id, at FROM webhook_calls ORDER BY at DESC
 -- name: accepted_keys
 SELECT asker, key, request_hash, status, content, created_at FROM idempotency_keys ORDER BY created_at DESC LIMIT 1000000;
 
+-- name: present_positions
+-- Read from the replaced database, so that bots do not read messages again that this database has received.
+SELECT platform, connector, feed, position FROM read_positions LIMIT 1000000;
+
+-- name: forget_positions
+-- Bots would read the messages since the backup again. Without a position, they begin with new messages.
+DELETE FROM read_positions;
+
+-- name: carry_position
+INSERT INTO read_positions (platform, connector, feed, position) VALUES (:platform, :connector, :feed, :position)
+ON CONFLICT (platform, connector, feed) DO NOTHING;
+
 -- name: carry_hook_call
 INSERT INTO webhook_calls (webhook_id, call_id, execution_id, at) VALUES (:webhook_id, :call_id, :execution_id, :at)
 ON CONFLICT (webhook_id, call_id) DO NOTHING;

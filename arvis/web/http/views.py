@@ -276,6 +276,7 @@ class BackupView(View):
     missing_attachments: Annotated[
         int, About("The number of attachments whose bytes were already lost when it was made.")
     ]
+    encrypted: bool
 
     @classmethod
     def of(cls, backup: BackupFile) -> Self:

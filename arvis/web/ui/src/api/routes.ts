@@ -133,11 +133,11 @@ export interface Routes {
   "GET /api/auth/state": { answer: { passwordLogin: boolean } };
   /** List the backups in the data folder, newest first. */
   "GET /api/backups": {
-    answer: { items: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number }[]; nextCursor: string | null };
+    answer: { items: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number; encrypted: boolean }[]; nextCursor: string | null };
   };
   /** Create a backup; may take minutes. */
   "POST /api/backups": {
-    answer: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number };
+    answer: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number; encrypted: boolean };
   };
   /** List bots, those of the configuration first. */
   "GET /api/bots": {
