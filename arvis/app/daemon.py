@@ -45,11 +45,17 @@ async def run(
     say: Callable[[str], None],
     clock: SystemClock | None = None,
     watch: LoopWatch | None = None,
-) -> None:
-    """Run the daemon until SIGTERM or SIGINT; a second signal ends it immediately. `say` prints a line for people. The
-    default `clock` is the system clock. `watch` measures stalls of the event loop; without it, the daemon creates a
+) -> bool:
+    """Run the daemon until SIGTERM or SIGINT; a second signal ends it immediately. Return True if the caller must start
+    it again in a new process, because an owner requested a restore. `say` prints a line for people. The default
+    `clock` is the system clock. `watch` measures stalls of the event loop; without it, the daemon creates a
     watch."""
-    stopping = _stop_on_signals()
+    stopping, restarting = _stop_on_signals(), asyncio.Event()
+
+    def restart() -> None:
+        restarting.set()
+        stopping.set()
+
     clock = clock or SystemClock()
     new_id = IdMaker(clock=clock, random_bits=RandomBits())
     async with AsyncExitStack() as stack:
@@ -67,7 +73,9 @@ async def run(
         )
         reaching = Reaching(config=config, say=say, stopping=stopping)
         base = await stack.enter_async_context(
-            open_base(config, folder, disk, clock, new_id=new_id, box=box, reaching=reaching, upgrade=upgrade)
+            open_base(
+                config, folder, disk, clock, new_id=new_id, box=box, reaching=reaching, upgrade=upgrade, restart=restart
+            )
         )
         config = base.config
         keep_logs(config.retention.logs_days)
@@ -93,8 +101,10 @@ async def run(
             stack.enter_context(_in_background(providers.warm(sorted(wanted | stored)), tools.warm()))
         stack.enter_context(_in_background(_end_without_folder(config, folder), report_liveness()))
         await stopping.wait()
-        notify(STOPPING)
-        log.info("stopping")
+        if not restarting.is_set():
+            notify(STOPPING)
+        log.info("stopping", restart=restarting.is_set())
+    return restarting.is_set()
 
 
 async def _announce(

@@ -19,6 +19,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreLost
 from arvis.llm.accounts import AccountRegistry
 from arvis.notifications import StartReport, report_start
+from arvis.ports.backups import RestoreState
 from arvis.ports.bus import Topic
 from arvis.ports.insights import Insights
 from arvis.ports.secrets import SecretBox
@@ -31,7 +32,8 @@ from arvis.services import agents
 from arvis.services.agents import ensure_conductor
 from arvis.settings import SettingsService
 from arvis.skills.registry import SkillRegistry
-from arvis.store.backups.making import BackupService
+from arvis.store.backups.requested import carry_out_request
+from arvis.store.backups.service import BackupService
 from arvis.store.integrity.repair import make_sound
 from arvis.store.location import Database
 from arvis.store.open import open_relay, open_store
@@ -83,9 +85,16 @@ async def open_base(
     box: SecretBox,
     reaching: Reaching,
     upgrade: Callable[[Database, int], Sequence[str]],
+    restart: Callable[[], None],
 ) -> AsyncIterator[Base]:
     """Open the base. `upgrade` updates the database of an older version."""
     database = database_of(config)
+    if (outcome := await asyncio.to_thread(carry_out_request, database, clock.now())) is not None:
+        what, why, fix = outcome.error
+        if outcome.state is RestoreState.DONE:
+            log.warning("backup_restored", backup=outcome.name, messages=outcome.messages, aside=outcome.aside)
+        else:
+            log.error("restore_failed", backup=outcome.name, error=what, why=why, fix=fix)
     if (finding := await asyncio.to_thread(make_sound, database, clock.now())) is not None:
         getattr(log, finding.level)(finding.event, what=finding.what, report=finding.report and str(finding.report))
     applied = await reaching.until_done(lambda: asyncio.to_thread(upgrade, database, clock.now()))
@@ -111,7 +120,13 @@ async def open_base(
         bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
         with nullcontext() if bridge is None else bridge.passing_on():
             reports = BackupReports(settings=config.backup, store=store, clock=clock, programs=GuardedPrograms())
-            backups = BackupService(database=database_of(config), every=config.backup.every, clock=clock, watch=reports)
+            backups = BackupService(
+                database=database_of(config),
+                every=config.backup.every,
+                clock=clock,
+                watch=reports,
+                restart=restart,
+            )
             skills = SkillRegistry(store=store, clock=clock, folder=folder.path / "skills")
             yield Base(
                 config,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -31,6 +32,30 @@ class BackupFile:
     #: The number of attachments whose bytes were lost before the backup.
     missing: int = 0
     encrypted: bool = False
+    #: True if the backup was made elsewhere and uploaded.
+    uploaded: bool = False
+
+
+class RestoreState(StrEnum):
+    REQUESTED = "requested"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreOutcome:
+    """The last restore that was requested in the dashboard. `at` in ms."""
+
+    state: RestoreState
+    #: The file name of the backup.
+    name: str
+    at: int
+    #: The number of messages in the restored database; None unless the restore is done.
+    messages: int | None = None
+    #: The folder with the replaced database; None if there was none.
+    aside: str | None = None
+    #: The text, the reason and the fix of the error of a failed restore.
+    error: tuple[str, str, str] = ("", "", "")
 
 
 class BackupWatch(Protocol):
@@ -51,4 +76,22 @@ class Backups(Protocol):
 
     async def all(self) -> Sequence[BackupFile]:
         """Return the backups in the data folder, newest first."""
+        ...
+
+    async def path(self, name: str) -> Path:
+        """Return the path of a backup in the data folder. Raises `NotFound`."""
+        ...
+
+    async def receive(self, parts: AsyncIterator[bytes]) -> BackupFile:
+        """Store a backup that was made elsewhere, and return it when it is verified. Raises `BackupDamaged`,
+        `BackupLocked` or `DiskFull`, and every error of `parts`."""
+        ...
+
+    async def restore(self, name: str) -> RestoreOutcome:
+        """Verify a backup, and restart the daemon, which then restores it. Raises `NotFound`, `BackupDamaged`,
+        `BackupLocked`, and `Conflict` if the database is not SQLite."""
+        ...
+
+    async def last_restore(self) -> RestoreOutcome | None:
+        """Return the last restore that was requested with `restore`."""
         ...

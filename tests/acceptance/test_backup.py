@@ -11,6 +11,9 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
+import aiohttp
+
+from tests.acceptance import restoring
 from tests.acceptance.daemon import Daemon, arvis
 from tests.acceptance.place import PATIENCE, Place, opened
 
@@ -109,3 +112,62 @@ def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
     assert refused.startswith(f"{tmp_path / 'file'} cannot be restored\n  why: ")
     postgres = {"ARVIS__DATABASE": "postgresql://nobody@127.0.0.1:1/none"}
     assert "pg_dump" in complaint(arvis("backup", "--data", "data", cwd=tmp_path, environ=postgres), 1)
+
+
+def address_of(daemon: Daemon) -> str:
+    return (daemon.data / "address").read_text().strip()
+
+
+async def until_restored(place: Place) -> dict[str, object]:
+    """Wait until the daemon has restarted, with another port, and return the outcome of the restore."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            await asyncio.sleep(0.1)
+            try:
+                place.daemon.url = address_of(place.daemon)
+                outcome: dict[str, object] = (await place.call("GET", "/api/backups/restore"))[1]
+            except (OSError, aiohttp.ClientError):
+                continue
+            if outcome["state"] != "requested":
+                return outcome
+
+
+async def test_an_owner_restores_a_backup_while_the_daemon_runs(tmp_path: Path) -> None:
+    async with opened(tmp_path, {}) as place:
+        daemon, pid = place.daemon, place.daemon.pid
+        await talk(place, "apricot")
+        _, made = await place.call("POST", "/api/backups")
+        await talk(place, "bergamot")
+        status, requested = await place.call("POST", f"/api/backups/{made['name']}/restore")
+        assert (status, requested["state"]) == (202, "requested")
+        outcome = await until_restored(place)
+        assert (outcome["state"], outcome["messages"]) == ("done", 2)
+        assert daemon.pid == pid
+        await place.ask("clementine", "web-x")
+        prompt = json.dumps(place.model.requests[-1].document)
+        assert ("apricot" in prompt, "bergamot" in prompt) == (True, False)
+        await asyncio.to_thread(daemon.stop)
+        assert asked(daemon) == ["apricot", "clementine"]
+
+
+async def test_a_backup_that_is_gone_at_the_restart_changes_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path, {}) as place:
+        await talk(place, "one")
+        _, made = await place.call("POST", "/api/backups")
+        await asyncio.to_thread(place.daemon.stop)
+        (place.daemon.data / "backups" / made["name"]).unlink()
+        fields = {"state": "requested", "name": made["name"], "at": 1, "messages": None, "aside": None}
+        (place.daemon.data / "restore.json").write_text(json.dumps({**fields, "error": ["", "", ""]}))
+        await asyncio.to_thread(place.daemon.start)
+        _, outcome = await place.call("GET", "/api/backups/restore")
+        assert (outcome["state"], "There is no file" in outcome["what"]) == ("failed", True)
+        await place.ask("two", "web-x")
+        await asyncio.to_thread(place.daemon.stop)
+        assert asked(place.daemon) == ["one", "two"]
+
+
+async def test_a_backup_under_load_continues_elsewhere(tmp_path: Path) -> None:
+    """The whole form is `python -m tests.acceptance.restoring`."""
+    report = await restoring.main(tmp_path, rounds=1)
+    assert report.differences == []
+    assert report.restored >= 2 * restoring.BEFORE * restoring.PEOPLE

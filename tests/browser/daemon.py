@@ -46,6 +46,11 @@ class Daemon:
         if first:
             self.login_link = (await self._line(LINK))[0]
 
+    async def restarted(self) -> None:
+        """Wait until the daemon, which restarts by itself, is ready again. Its port is another one if the first start
+        chose it."""
+        self.address = (await self._line(READY))["address"]
+
     async def api(self, method: str, path: str, body: object = None, *, status: int | None = None) -> Any:
         """Call the API with the daemon's key, and expect this status (None: any success)."""
         headers = {"Authorization": f"Bearer {self.key}"}

@@ -18,7 +18,8 @@ from arvis.domain.errors import Conflict, DiskFull, NotFound, StoreError
 from arvis.ports.backups import Backups
 from arvis.store.backups.archive import verify_archive
 from arvis.store.backups.folder import due_at, list_backups, stamp
-from arvis.store.backups.making import BackupService, back_up_to, make_backup
+from arvis.store.backups.making import back_up_to, make_backup
+from arvis.store.backups.service import BackupService
 from arvis.store.blobs import Stopped
 from arvis.store.open import Database
 from arvis.store.sql.migrations import available
@@ -341,7 +342,9 @@ def test_only_a_backup_is_overwritten(database: Database, tmp_path: Path) -> Non
 
 async def test_the_keeper_makes_one_when_it_is_due(database: Database) -> None:
     clock = SteppedClock(now=NOW)
-    keeper: Backups = BackupService(database=database, every=DAY_MS, clock=clock, watch=WatchedBackups())
+    keeper: Backups = BackupService(
+        database=database, every=DAY_MS, clock=clock, watch=WatchedBackups(), restart=lambda: None
+    )
     assert isinstance(keeper, BackupService)
     assert await keeper.run_due() == 86_400
     await clock.sleep(86_399)
@@ -354,7 +357,9 @@ async def test_the_keeper_makes_one_when_it_is_due(database: Database) -> None:
 
 
 async def test_a_cancelled_keeper_leaves_nothing_half_made(database: Database) -> None:
-    keeper = BackupService(database=database, every=DAY_MS, clock=SteppedClock(now=NOW), watch=WatchedBackups())
+    keeper = BackupService(
+        database=database, every=DAY_MS, clock=SteppedClock(now=NOW), watch=WatchedBackups(), restart=lambda: None
+    )
     making = asyncio.create_task(keeper.make())
     while not database.backups.exists():  # noqa: ASYNC110 its thread has no event
         await asyncio.sleep(0)

@@ -21,7 +21,7 @@ from arvis.ports.backups import BackupFile
 from arvis.ports.store import Store
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.store.backups.archive import verify_archive
-from arvis.store.backups.making import BackupService
+from arvis.store.backups.service import BackupService
 from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.files.backup_kit import DAY_MS, NOW, said
@@ -39,7 +39,9 @@ class Installation:
     def service(self, *command: str, timeout: str = "60s") -> BackupService:
         settings = Backup.model_validate({"command": list(command), "command_timeout": timeout})
         reports = BackupReports(settings=settings, store=self.store, clock=self.clock, programs=GuardedPrograms())
-        return BackupService(database=self.database, every=DAY_MS, clock=self.clock, watch=reports)
+        return BackupService(
+            database=self.database, every=DAY_MS, clock=self.clock, watch=reports, restart=lambda: None
+        )
 
     async def backed_up(self, *command: str, timeout: str = "60s") -> BackupFile:
         """Make the backup that is due, and return it after its command has ended."""

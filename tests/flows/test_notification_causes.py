@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from arvis.app.backups import BackupReports
 from arvis.bots.runner import StatusReport, StatusReporter
 from arvis.bots.service import _remove, _update
 from arvis.bus import EventBus
+from arvis.config.sections import Backup
 from arvis.domain.errors import StoreError
-from arvis.domain.notifications import DAY_MS, Notification, NotificationState
+from arvis.domain.notifications import Notification, NotificationState
 from arvis.domain.platforms import BotState, StoredBot
 from arvis.domain.schedules import OccurrenceStatus
-from arvis.housekeeping import Housekeeping, KeepTimes
 from arvis.messaging.owner_alerts import alert_bot_problem
+from arvis.ports.backups import BackupFile
 from arvis.ports.connector import BotUp
 from arvis.ports.store import Store
-from arvis.process.leases import Holding
+from arvis.process.subprocesses import GuardedPrograms
 from arvis.scheduler import due
 from arvis.testing.clock import SteppedClock, StoppedClock
 from tests.flows.hook_kit import called, hook_site, made
@@ -91,32 +92,13 @@ async def test_a_clock_that_was_set_is_reported(desk: Desk, seconds: int, words:
         assert found.count == 1
 
 
-KEEP = KeepTimes(
-    finished_jobs=DAY_MS, history=DAY_MS, compacted=DAY_MS, deliveries=DAY_MS, usage=DAY_MS, audit=DAY_MS, facts=DAY_MS
-)
-
-
-async def test_a_failed_backup_is_reported_until_one_is_made(store: Store) -> None:
-    error: StoreError | None = StoreError("The disk is full", why="no space is left")
-
-    async def back_up() -> float:
-        if error is not None:
-            raise error
-        return 60.0
-
-    async def round_() -> None:
-        clock = StoppedClock()
-        housekeeping = Housekeeping(store=store, clock=clock, keep=KEEP, back_up=back_up)
-        task = asyncio.create_task(housekeeping.run(Holding(clock=clock, lease=None, until=float("inf"))))
-        await asyncio.wait_for(clock.asleep.wait(), 30)
-        task.cancel()
-
-    await round_()
+async def test_a_failed_backup_is_reported_until_one_is_made(store: Store, tmp_path: Path) -> None:
+    reports = BackupReports(settings=Backup(), store=store, clock=StoppedClock(), programs=GuardedPrograms())
+    await reports.failed(StoreError("The disk is full", why="no space is left"))
     found = await store.read(lambda tx: tx.notifications.newest("backup"))
     assert found is not None
     assert "The disk is full (no space is left)" in found.problem.text
-    error = None
-    await round_()
+    await reports.made(BackupFile(path=tmp_path / "arvis.tar.gz", bytes=1, created_at=NOW, before=None, messages=0))
     assert await state(store, "backup") is RESOLVED
 
 

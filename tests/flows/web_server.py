@@ -40,7 +40,7 @@ from arvis.process.secrets import Argon2Passwords, SealedBox, secrets_key_file
 from arvis.skills.importing import Importer
 from arvis.skills.registry import SkillRegistry
 from arvis.speech import UtteranceRules
-from arvis.store.backups.making import BackupService
+from arvis.store.backups.service import BackupService
 from arvis.store.open import Database, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.web.dependencies import PAGE_FOLDER, AdminServices, WebDependencies
@@ -259,7 +259,7 @@ async def running_site(
         deps = WebDependencies(
             config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",), daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
             bots=BotService(registry=bot_book, maker=maker, store=store, secrets=box, bus=bus, clock=clock),
-            bot_connector=fleet.connector, bot_health=lambda: bot_health, operations=acts, backups=BackupService(database=database, every=DAY_MS, clock=clock, watch=WatchedBackups()),
+            bot_connector=fleet.connector, bot_health=lambda: bot_health, operations=acts, backups=BackupService(database=database, every=DAY_MS, clock=clock, watch=WatchedBackups(), restart=lambda: None),
             accounts=AccountService(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
             secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, timeouts=patience or Timeouts(), page_folder=page_folder,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -24,7 +25,12 @@ def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
     settings = load(config, data, os.environ if roles is None else {**os.environ, "ARVIS__ROLES": roles})
     watch = LoopWatch()
     with asyncio.Runner(loop_factory=watch.new_loop) as runner:
-        runner.run(daemon.run(settings, say=_say, watch=watch))
+        again = runner.run(daemon.run(settings, say=_say, watch=watch))
+    if again:
+        # A new program has no state of the old one. The process id stays, so a service manager notices no end.
+        options = {"--config": config, "--data": data, "--roles": roles}
+        given = [text for name, value in options.items() if value is not None for text in (name, str(value))]
+        os.execv(sys.executable, [sys.executable, "-m", "arvis", "run", *given])  # noqa: S606 its own program
 
 
 def _say(line: str) -> None:

@@ -13,7 +13,7 @@ import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import BackupDamaged
 from arvis.ports.backups import BackupFile
 from arvis.store.backups.archive import read_summary
@@ -22,7 +22,7 @@ from arvis.store.location import Database
 from arvis.store.sql.session import SqliteDialect, load_queries
 from arvis.store.sqlite.session import read_only
 
-_FORM = re.compile(r"arvis-(\d{8}T\d{6}Z)(?:-before-(\w+))?\.tar\.gz(?:\.enc)?", re.ASCII)
+_FORM = re.compile(r"arvis-(\d{8}T\d{6}Z)(?:-before-(\w+)|-(uploaded))?\.tar\.gz(?:\.enc)?", re.ASCII)
 _STAMP = "%Y%m%dT%H%M%SZ"
 _SECOND_MS = 1000
 
@@ -36,6 +36,13 @@ class Named:
     path: Path
     #: The migration before which the backup was made, or None.
     before: str | None
+    #: True if the backup was made elsewhere.
+    uploaded: bool
+
+    @property
+    def kind(self) -> tuple[bool, bool]:
+        """Return the kind of the backup. The newest backups of each kind are kept."""
+        return self.before is not None, self.uploaded
 
 
 def stamp(at: int) -> str:
@@ -43,11 +50,11 @@ def stamp(at: int) -> str:
     return datetime.fromtimestamp(at / _SECOND_MS, UTC).strftime(_STAMP)
 
 
-def free_path(folder: Path, now: int, before: str | None, *, encrypted: bool) -> Path:
+def free_path(folder: Path, now: int, before: str | None, *, encrypted: bool, uploaded: bool = False) -> Path:
     """Return an unused path for a new backup. Its name contains the time. If the name for this second is used, take a
     later second."""
     end = ".tar.gz.enc" if encrypted else ".tar.gz"
-    kind = "" if before is None else f"-before-{before}"
+    kind = "-uploaded" if uploaded else "" if before is None else f"-before-{before}"
     while (path := folder / f"arvis-{stamp(now)}{kind}{end}").exists():
         now += _SECOND_MS
     return path
@@ -58,11 +65,15 @@ def list_backups(database: Database) -> list[BackupFile]:
     return [_look_at(named) for named in reversed(_named(database.backups))]
 
 
-def prune(database: Database, *, before_migrations: bool) -> None:
-    """Delete the backups of one kind (before migrations, or all others) except the newest `database.keep` ones."""
-    same = [named for named in _named(database.backups) if (named.before is not None) is before_migrations]
-    for named in same[: -database.keep]:
-        named.path.unlink(missing_ok=True)
+def prune(database: Database, *, like: Path) -> None:
+    """Delete the backups of the kind of `like` (before migrations, uploaded, or all others) except the newest
+    `database.keep` ones. `like` itself is kept."""
+    named = _named(database.backups)
+    kinds = {each.path: each.kind for each in named}
+    same = [each for each in named if each.kind == kinds.get(like)]
+    for each in same[: -database.keep]:
+        if each.path != like:
+            each.path.unlink(missing_ok=True)
 
 
 def clear_halves(folder: Path) -> None:
@@ -74,7 +85,7 @@ def clear_halves(folder: Path) -> None:
 def due_at(database: Database, every: int, now: int) -> int:
     """Return the time (ms) of the next backup: `every` ms after the newest backup, or after the first migration if
     there is none. A backup from the future is ignored, because it was made with a wrong clock."""
-    made = [named.at for named in _named(database.backups) if named.at <= now]
+    made = [named.at for named in _named(database.backups) if named.at <= now and not named.uploaded]
     return (max(made) if made else _installed_at(database, now)) + every
 
 
@@ -93,7 +104,9 @@ def described(path: Path, summary: Summary, *, encrypted: bool) -> BackupFile:
 def _named(folder: Path) -> list[Named]:
     """Return the backups in the folder, oldest first. Read only the names of the files."""
     forms = ((path, _FORM.fullmatch(path.name)) for path in folder.glob("arvis-*.tar.gz*"))
-    return sorted(Named(_read_stamp(form[1]), path, form[2]) for path, form in forms if form is not None)
+    return sorted(
+        Named(_read_stamp(form[1]), path, form[2], form[3] is not None) for path, form in forms if form is not None
+    )
 
 
 def _read_stamp(text: str) -> int:
@@ -103,9 +116,9 @@ def _read_stamp(text: str) -> int:
 def _look_at(named: Named) -> BackupFile:
     try:
         summary, encrypted = read_summary(named.path)
-        return described(named.path, summary, encrypted=encrypted)
+        return replace(described(named.path, summary, encrypted=encrypted), uploaded=named.uploaded)
     except BackupDamaged:
-        return BackupFile(named.path, named.path.stat().st_size, named.at, named.before, None)
+        return BackupFile(named.path, named.path.stat().st_size, named.at, named.before, None, uploaded=named.uploaded)
 
 
 def _installed_at(database: Database, now: int) -> int:

@@ -1,24 +1,20 @@
 """Makes backups while the daemon works, verifies them, and deletes old ones.
 
 A separate connection reads the database, so writers do not wait. A backup gets its final name only when it is complete
-and verified. The daemon makes one backup at a time, on a separate thread. If the daemon stops, the backup is aborted.
+and verified.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import structlog
-
 from arvis.domain.dataclass import dataclass
-from arvis.domain.errors import ArvisError, BackupDamaged, Conflict, NotFound, StoreError
-from arvis.ports.backups import BackupFile, BackupWatch
-from arvis.ports.clock import Clock
+from arvis.domain.errors import BackupDamaged, Conflict, NotFound, StoreError
+from arvis.ports.backups import BackupFile
 from arvis.store.backups.archive import (
     DATABASE,
     SECRETS,
@@ -29,7 +25,7 @@ from arvis.store.backups.archive import (
     verify_archive,
     write_archive,
 )
-from arvis.store.backups.folder import clear_halves, described, due_at, free_path, list_backups, prune
+from arvis.store.backups.folder import clear_halves, described, free_path, prune
 from arvis.store.blobs import check_room, create_private, disk_trouble, go_on, private_folder, sha256_of, sync_folder
 from arvis.store.location import Database
 from arvis.store.sql.session import SqliteDialect, load_queries
@@ -63,7 +59,7 @@ def make_backup(
         clear_halves(database.backups)
         path = free_path(database.backups, now, before, encrypted=database.passphrase is not None)
         made = _Backup(database, path, now, before, at_rest, stop or threading.Event()).make()
-        prune(database, before_migrations=before is not None)
+        prune(database, like=path)
         return made
 
 
@@ -244,65 +240,3 @@ class _Backup:
                 why=str(error),
                 fix="run `arvis doctor`; if the database is damaged, stop the daemon and restore a backup (`arvis restore`)",
             ) from error
-
-
-log = structlog.get_logger(__name__)
-
-_SECOND_MS = 1000
-#: The minimum time (ms) between two backups, even if the configuration sets less.
-_LEAST_MS = 60_000
-#: The pause in seconds after a failed backup.
-_AGAIN_SECONDS = 3600.0
-
-
-class BackupService:
-    """Implements the port `Backups`. `every` is the time (ms) between two backups. A time below one minute counts as
-    one minute. `watch` gets each backup, and the errors of those that were due."""
-
-    def __init__(self, *, database: Database, every: int, clock: Clock, watch: BackupWatch) -> None:
-        self._database = database
-        self._every = max(every, _LEAST_MS)
-        self._clock = clock
-        self._watch = watch
-        self._watching: set[asyncio.Future[None]] = set()
-        self._making = asyncio.Lock()
-
-    async def make(self) -> BackupFile:
-        made = await self._make()
-        # The caller does not wait for the watch, which may copy the backup to another machine.
-        watching = asyncio.ensure_future(self._watch.made(made))
-        self._watching.add(watching)
-        watching.add_done_callback(self._watching.discard)
-        return made
-
-    async def _make(self) -> BackupFile:
-        async with self._making:
-            stop = threading.Event()
-            work = asyncio.ensure_future(asyncio.to_thread(make_backup, self._database, self._clock.now(), stop=stop))
-            try:
-                return await asyncio.shield(work)
-            finally:
-                # A thread cannot be cancelled. It aborts soon after `stop` is set, and removes its unfinished files.
-                stop.set()
-                await asyncio.gather(work, return_exceptions=True)
-
-    async def all(self) -> Sequence[BackupFile]:
-        return await asyncio.to_thread(list_backups, self._database)
-
-    async def run_due(self) -> float:
-        """Make a backup if one is due. Return the seconds until the next one is due. After an error, this is the time
-        of the next attempt."""
-        due = await self._due()
-        if due <= self._clock.now():
-            try:
-                made = await self._make()
-            except ArvisError as error:
-                await self._watch.failed(error)
-                return _AGAIN_SECONDS
-            log.info("backup_made", path=str(made.path), bytes=made.bytes, messages=made.messages, missing=made.missing)
-            await self._watch.made(made)
-            due = await self._due()
-        return max(0, due - self._clock.now()) / _SECOND_MS
-
-    async def _due(self) -> int:
-        return await asyncio.to_thread(due_at, self._database, self._every, self._clock.now())

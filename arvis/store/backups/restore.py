@@ -198,6 +198,8 @@ def restore_newest(database: Database, now: int) -> Restored | None:
     restored (`passed_over`). Return None and change nothing if no backup can be restored."""
     passed_over = []
     for backup in list_backups(database):
+        if backup.uploaded:  # perhaps from another installation
+            continue
         try:
             restored = restore(database, backup.path, now)
         except (BackupDamaged, BackupLocked, SchemaTooNew, MigrationFailed) as error:

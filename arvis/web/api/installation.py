@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Annotated, Any, Self
 
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect
+from starlette.responses import FileResponse, Response
 
 from arvis.bots.service import BotService
-from arvis.domain.errors import Conflict, StoreError, ToolError, Unavailable
+from arvis.domain.errors import Conflict, Invalid, NotFound, StoreError, ToolError, Unavailable
 from arvis.domain.messages import Role
 from arvis.llm.accounts import AccountService
-from arvis.ports.backups import Backups
+from arvis.ports.backups import Backups, RestoreOutcome, RestoreState
 from arvis.ports.browsing import ConversationFilter
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
@@ -21,7 +24,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.web.http.endpoints import FLAG, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import OPERATE, OWN, PLATFORM
 from arvis.web.http.models import About, OkView, Page, Time, View
-from arvis.web.http.schema import one_of
+from arvis.web.http.schema import STRING, one_of
 from arvis.web.http.views import BackupView
 
 # The progress of the first setup. It is derived from existing rows; only the fact that a person dismissed the setup is
@@ -181,9 +184,87 @@ class DoctorRoutes(Routes):
 _BACKUPS = "/api/backups"
 
 
+#: The longest silence in seconds between two parts of an upload.
+_UPLOAD_SILENCE = 60
+_FILE_NAME = re.compile(r"arvis-[\w-]{1,100}\.tar\.gz(\.enc)?", re.ASCII)
+_NAMES = {"backup": {**STRING, "pattern": f"^{_FILE_NAME.pattern}$", "description": "The file name."}}
+_ARCHIVE = "application/octet-stream"
+
+
+class RestoreView(View):
+    state: Annotated[str, About("`none`: no restore was requested.", **one_of(("none", *RestoreState)))]
+    name: Annotated[str | None, About("The file name of the backup.")]
+    at: Time | None
+    messages: Annotated[int | None, About("The number of messages in the restored database.")]
+    aside: Annotated[str | None, About("The folder with the replaced database.")]
+    what: Annotated[str, About("The error of a failed restore.")]
+    why: str
+    fix: str
+
+    @classmethod
+    def of(cls, outcome: RestoreOutcome | None) -> Self:
+        if outcome is None:
+            return cls(state="none", name=None, at=None, messages=None, aside=None, what="", why="", fix="")
+        what, why, fix = outcome.error
+        return cls(
+            state=outcome.state,
+            name=outcome.name,
+            at=outcome.at,
+            messages=outcome.messages,
+            aside=outcome.aside,
+            what=what,
+            why=why,
+            fix=fix,
+        )
+
+
 class BackupRoutes(Routes):
     def __init__(self, *, backups: Backups) -> None:
         self._backups = backups
+
+    @route("GET", f"{_BACKUPS}/restore", "Show the last restore that was requested here", OWN, {200: RestoreView})
+    async def _last(self, _: Call) -> Response:
+        return answer(RestoreView.of(await self._backups.last_restore()))
+
+    @route(
+        "POST",
+        f"{_BACKUPS}/uploads",
+        "Upload a backup that was made elsewhere: the bytes of the file",
+        OWN,
+        {201: BackupView},
+        keyed=False,
+    )
+    async def _upload(self, call: Call) -> Response:
+        if call.request.headers.get("content-type", "") != _ARCHIVE:
+            raise Invalid("The body is not a file.", fix=f"Send the file with `Content-Type: {_ARCHIVE}`.")
+        with _told_to_the_owner():
+            return answer(BackupView.of(await self._backups.receive(_parts(call))), 201)
+
+    @route(
+        "GET",
+        f"{_BACKUPS}/{{backup}}/file",
+        "Download a backup",
+        OWN,
+        {200: STRING},
+        names=_NAMES,
+        media=_ARCHIVE,
+    )
+    async def _download(self, call: Call) -> Response:
+        path = await self._backups.path(_name(call))
+        return FileResponse(path, media_type=_ARCHIVE, filename=path.name)
+
+    @route(
+        "POST",
+        f"{_BACKUPS}/{{backup}}/restore",
+        "Restart Arvis with the data of a backup. All logins end; the present database is moved aside",
+        OWN,
+        {202: RestoreView},
+        names=_NAMES,
+        keyed=False,
+    )
+    async def _restore(self, call: Call) -> Response:
+        with _told_to_the_owner():
+            return answer(RestoreView.of(await self._backups.restore(_name(call))), 202)
 
     @route("GET", _BACKUPS, "List the backups in the data folder, newest first", OWN, {200: Page[BackupView]})
     async def _list(self, _: Call) -> Response:
@@ -191,12 +272,38 @@ class BackupRoutes(Routes):
 
     @route("POST", _BACKUPS, "Create a backup; may take minutes", OWN, {201: BackupView})
     async def _make(self, _: Call) -> Response:
+        with _told_to_the_owner():
+            return answer(BackupView.of(await self._backups.make()), 201)
+
+
+def _name(call: Call) -> str:
+    name = call.named("backup", _FILE_NAME)
+    if name is None:
+        raise NotFound("There is no backup with this name.", fix="The list of backups contains their names.")
+    return name
+
+
+async def _parts(call: Call) -> AsyncIterator[bytes]:
+    """Yield the parts of the body. A client that is silent for too long is refused."""
+    stream = call.request.stream()
+    while True:
         try:
-            made = await self._backups.make()
-        except Unavailable:
-            raise
-        except StoreError as error:
-            # As a `Conflict`, the error is shown to the owner who requested the backup. A `StoreError` would count as a
-            # defect of the daemon.
-            raise Conflict(error.what, why=error.why, fix=error.fix, code=error.code) from error
-        return answer(BackupView.of(made), 201)
+            async with asyncio.timeout(_UPLOAD_SILENCE):
+                part = await anext(stream, None)
+        except (TimeoutError, ClientDisconnect):
+            raise Invalid("The file did not arrive completely.", fix="Send the request again.") from None
+        if part is None:
+            return
+        yield part
+
+
+@contextlib.contextmanager
+def _told_to_the_owner() -> Iterator[None]:
+    """Convert errors of backups to `Conflict`, so that the owner who sent the request gets their texts. A `StoreError`
+    would count as a defect of the daemon."""
+    try:
+        yield
+    except Unavailable:
+        raise
+    except StoreError as error:
+        raise Conflict(error.what, why=error.why, fix=error.fix, code=error.code) from error

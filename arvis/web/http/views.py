@@ -277,6 +277,7 @@ class BackupView(View):
         int, About("The number of attachments whose bytes were already lost when it was made.")
     ]
     encrypted: bool
+    uploaded: Annotated[bool, About("It was made elsewhere and uploaded.")]
 
     @classmethod
     def of(cls, backup: BackupFile) -> Self:

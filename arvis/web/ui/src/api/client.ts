@@ -45,14 +45,25 @@ export async function call<R extends Route>(
   request: Request<R>,
   options: { signal?: AbortSignal; key?: string } = {},
 ): Promise<Answer<R>> {
-  const method = route.slice(0, route.indexOf(" "));
   const { body } = request as Loose;
-  const headers: Record<string, string> = { "X-Arvis-Request": "1" };
+  const headers: Record<string, string> = {};
   if (options.key !== undefined) headers["Idempotency-Key"] = options.key;
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const sent = body === undefined ? undefined : JSON.stringify(body);
+  return send(route, request, { headers, body: body === undefined ? undefined : JSON.stringify(body), ...options });
+}
+
+/** Call a route whose body is a file. Throws `ApiError`. */
+export function upload<R extends Route>(route: R, request: Request<R>, file: Blob): Promise<Answer<R>> {
+  return send(route, request, { headers: { "Content-Type": "application/octet-stream" }, body: file });
+}
+
+type Sent = { headers: Record<string, string>; body?: BodyInit; signal?: AbortSignal };
+
+async function send<R extends Route>(route: R, request: Request<R>, sent: Sent): Promise<Answer<R>> {
+  const method = route.slice(0, route.indexOf(" "));
+  const headers = { ...sent.headers, "X-Arvis-Request": "1" };
   const response = await reached(() =>
-    fetch(addressOf(route, request), { method, headers, body: sent, signal: options.signal }),
+    fetch(addressOf(route, request), { method, headers, body: sent.body, signal: sent.signal }),
   );
   if (!response.ok) throw await refusal(response);
   // If the daemon crashes while it sends a response, the response is cut off.

@@ -133,11 +133,26 @@ export interface Routes {
   "GET /api/auth/state": { answer: { passwordLogin: boolean } };
   /** List the backups in the data folder, newest first. */
   "GET /api/backups": {
-    answer: { items: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number; encrypted: boolean }[]; nextCursor: string | null };
+    answer: { items: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number; encrypted: boolean; uploaded: boolean }[]; nextCursor: string | null };
   };
   /** Create a backup; may take minutes. */
   "POST /api/backups": {
-    answer: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number; encrypted: boolean };
+    answer: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number; encrypted: boolean; uploaded: boolean };
+  };
+  /** Show the last restore that was requested here. */
+  "GET /api/backups/restore": {
+    answer: { state: "done" | "failed" | "none" | "requested"; name: string | null; at: number | null; messages: number | null; aside: string | null; what: string; why: string; fix: string };
+  };
+  /** Upload a backup that was made elsewhere: the bytes of the file. */
+  "POST /api/backups/uploads": {
+    answer: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number; encrypted: boolean; uploaded: boolean };
+  };
+  /** Download a backup. */
+  "GET /api/backups/{backup}/file": { path: { backup: string }; answer: string };
+  /** Restart Arvis with the data of a backup. All logins end; the present database is moved aside. */
+  "POST /api/backups/{backup}/restore": {
+    path: { backup: string };
+    answer: { state: "done" | "failed" | "none" | "requested"; name: string | null; at: number | null; messages: number | null; aside: string | null; what: string; why: string; fix: string };
   };
   /** List bots, those of the configuration first. */
   "GET /api/bots": {

@@ -26,6 +26,7 @@ export const texts = words({
       variables: "Variables",
       users: "Users and keys",
       configuration: "Configuration",
+      backups: "Backups",
       doctor: "Doctor",
       logs: "Logs",
       audit: "Audit",

@@ -47,6 +47,7 @@ export const PAGES: readonly PageEntry[] = [
   page("/settings/variables", "operator", "settings", () => import("./variables/VariablesPage")),
   page("/settings/users", "chat", "settings", () => import("./users/UsersPage")),
   page("/settings/configuration", "operator", "settings", () => import("./configuration/ConfigurationPage")),
+  page("/settings/backups", "owner", "settings", () => import("./backups/BackupsPage")),
   page("/settings/doctor", "operator", "settings", () => import("./doctor/DoctorPage")),
   page("/settings/logs", "operator", "settings", () => import("./logs/LogsPage")),
   page("/settings/audit", "operator", "settings", () => import("./audit/AuditPage")),

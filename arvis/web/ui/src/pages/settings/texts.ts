@@ -15,6 +15,7 @@ export const texts = words({
       variables: "Values and secrets that agents can read.",
       users: "Users of this dashboard and their roles, your password and logins, and API keys.",
       configuration: "All settings with their values and sources. Some can be changed here.",
+      backups: "Copies of all data: make, download, upload and restore them.",
       doctor: "Checks of the whole system, and a fix for each problem.",
       logs: "Log lines of the daemon.",
       audit: "Changes that agents requested, with their outcomes.",
