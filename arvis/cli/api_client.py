@@ -72,6 +72,14 @@ class Api:
         out."""
         return self._call("GET", _joined(path) + _asked(query), timeout=timeout)
 
+    def download(self, *path: str, query: Mapping[str, object] | None = None, timeout: float = TIMEOUT) -> bytes:
+        """Return the file below `/api`."""
+        answer = request(self.url, "GET", _joined(path) + _asked(query), key=self.key, timeout=timeout, decode=bytes)
+        if answer.status >= _FIRST_ERROR:
+            raise _complaint(Answer(answer.status, json.loads(answer.data)), self.url)
+        found: bytes = answer.data
+        return found
+
     def post(self, *path: str, body: Any = None, timeout: float = TIMEOUT) -> Any:
         return self._call("POST", _joined(path), body=body, timeout=timeout)
 

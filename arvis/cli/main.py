@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import importlib
 import io
+import keyword
 import sys
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ COMMANDS = {
     "agents": Command("commands.agents", "List, show, create, update, pause and delete agents; bind them to channels."),
     "bots": Command("commands.bots", "List, show, create, update, test and delete the bots of chat platforms."),
     "pairing": Command("commands.people", "List, approve and reject the requests of people who want to use a bot."),
-    "people": Command("commands.people", "List, show, update, block, unblock and erase people."),
+    "people": Command("commands.people", "List, show, update, block, unblock, export and erase people."),
     "erasures": Command("commands.erasures", "Erase all content of a channel; list and show erasures."),
     "jobs": Command("commands.jobs", "List, show, retry, cancel and delete jobs of the queue."),
     "questions": Command("commands.questions", "List and show the questions that wait for a person, and answer them."),
@@ -60,6 +61,8 @@ COMMANDS = {
     "mcp": Command("commands.mcp", "Serve the Model Context Protocol to a program on this machine."),
     "doctor": Command("commands.doctor", "Check the installation, with or without a running daemon."),
     "backup": Command("commands.database", "Back up all data, with or without a running daemon."),
+    "export": Command("commands.interchange", "Export agents, memory, conversations and more into a file."),
+    "import": Command("commands.interchange", "Import the file of an export."),
     "restore": Command("commands.database", "Replace the data with a backup, or list the backups."),
     "move": Command("commands.move", "Move all data between SQLite and PostgreSQL."),
     "config": Command("commands.config", "Migrate a configuration file of an older version."),
@@ -87,7 +90,8 @@ class LazyCommands(click.Group):
         finally:
             gc.freeze()
             gc.enable()
-        command: click.Command = getattr(module, cmd_name)
+        # A name that Python reserves has an underscore at its end.
+        command: click.Command = getattr(module, f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -16,12 +16,12 @@ from arvis.ports.api_requests import CompletionRequests, IdempotencyKeys
 from arvis.ports.automation import Occurrences, Projects, Schedules, Skills, Webhooks
 from arvis.ports.changes import Audit, Delegations, Versions
 from arvis.ports.conversations import Calibrations, Compactions, HandoverThreads, PluginAdditions
-from arvis.ports.erasures import Erasures
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
 from arvis.ports.notifications import Notifications
 from arvis.ports.people import Allowances, ApiKeys, Logins, Principals, Users
+from arvis.ports.personal_data import Erasures, Interchange
 from arvis.ports.platforms import (
     Bots,
     ChannelStatuses,
@@ -171,6 +171,8 @@ class Transaction(Protocol):
     def allowances(self) -> Allowances: ...
     @property
     def completions(self) -> CompletionRequests: ...
+    @property
+    def interchange(self) -> Interchange: ...
     @property
     def erasures(self) -> Erasures: ...
     @property

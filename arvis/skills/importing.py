@@ -50,7 +50,7 @@ class Importer:
             )
         now = self._clock.now()
         row = StoredSkill(skill.slug, storable(text), source, by, created_at=now, updated_at=now)
-        await self._store.write(_put, row)
+        await self._store.write(put_skill, row)
         await self.registry.look_again()
         return skill
 
@@ -168,7 +168,7 @@ def _text_of(fetched: Fetched) -> str:
     return text
 
 
-def _put(tx: Transaction, skill: StoredSkill) -> None:
+def put_skill(tx: Transaction, skill: StoredSkill) -> None:
     if tx.skills.get(skill.slug) is None and len(tx.skills.stamps()) >= _MOST:
         raise Conflict(f"There are {_MOST} imported skills already.", fix="Remove one that is not needed.")
     _keep(tx, tx.skills.get(skill.slug), skill, skill.by_id, skill.updated_at)

@@ -28,6 +28,7 @@ from arvis.store.repositories.conversations import (
 from arvis.store.repositories.deliveries import SqlChannelStatuses, SqlDrafts, SqlIncidents, SqlParts
 from arvis.store.repositories.erasures import SqlErasures
 from arvis.store.repositories.executions import SqlExecutions, SqlWaits
+from arvis.store.repositories.interchange import SqlInterchange
 from arvis.store.repositories.jobs import SqlJobs
 from arvis.store.repositories.memory import SqlFacts, SqlStates
 from arvis.store.repositories.message_index import SqlMessageIndex
@@ -206,6 +207,10 @@ class SqlTransaction:
     @property
     def erasures(self) -> SqlErasures:
         return SqlErasures(self._session)
+
+    @property
+    def interchange(self) -> SqlInterchange:
+        return SqlInterchange(self._session)
 
     @property
     def completions(self) -> SqlCompletionRequests:

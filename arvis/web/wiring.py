@@ -18,6 +18,7 @@ from arvis.web.api.conversations import ConversationRoutes
 from arvis.web.api.erasures import ErasureRoutes
 from arvis.web.api.executions import ActivityRoutes, ExecutionRoutes
 from arvis.web.api.installation import BackupRoutes, DoctorRoutes, SetupRoutes
+from arvis.web.api.interchange import InterchangeRoutes
 from arvis.web.api.jobs import JobRoutes
 from arvis.web.api.logs import LogRoutes
 from arvis.web.api.memory import MemoryRoutes
@@ -177,27 +178,29 @@ class Assembly:
             *ActivityRoutes(store=store, clock=clock).endpoints(),
             *SkillRoutes(importer=deps.skills, gate=self._gate).endpoints(),
             *self._people().endpoints(),
-            *self._erasures().endpoints(),
+            *self._personal_data(),
             *self._admin(),
             *self._workflows(),
         ]
 
-    def _schedules(self) -> ScheduleRoutes:
-        deps = self._deps
-        bounds = deps.limits
-        rules = ScheduleRules(
-            zone=deps.zone,
+    def _schedule_rules(self) -> ScheduleRules:
+        bounds = self._deps.limits
+        return ScheduleRules(
+            zone=self._deps.zone,
             crons_per_agent=bounds.crons_per_agent,
             heartbeats_per_agent=bounds.heartbeats_per_agent,
             reminders_per_person=bounds.reminders_per_person,
         )
+
+    def _schedules(self) -> ScheduleRoutes:
+        deps = self._deps
         return ScheduleRoutes(
             insights=deps.insights,
             store=deps.store,
             gate=self._gate,
             bus=deps.bus,
             clock=deps.clock,
-            rules=rules,
+            rules=self._schedule_rules(),
         )
 
     def _workflows(self) -> list[Endpoint]:
@@ -255,9 +258,13 @@ class Assembly:
             *stats.endpoints(),
         ]
 
-    def _erasures(self) -> ErasureRoutes:
+    def _personal_data(self) -> list[Endpoint]:
         deps = self._deps
-        return ErasureRoutes(store=deps.store, gate=self._gate, backups=deps.backups, clock=deps.clock)
+        erasures = ErasureRoutes(store=deps.store, gate=self._gate, backups=deps.backups, clock=deps.clock)
+        interchange = InterchangeRoutes(
+            store=deps.store, gate=self._gate, clock=deps.clock, rules=self._schedule_rules()
+        )
+        return [*erasures.endpoints(), *interchange.endpoints()]
 
     def _people(self) -> PeopleRoutes:
         deps = self._deps

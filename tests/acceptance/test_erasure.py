@@ -157,9 +157,13 @@ def test_no_byte_of_an_erased_person_is_left(daemon: Daemon) -> None:
     before = traces(daemon)
     assert any(place.startswith("name sessions/") for place in before), before
     people = {each["userId"]: each["id"] for each in client.api.get("people")["items"]}
-    done = daemon.arvis("people", "erase", "web:ann", f"web:key-{key}", "--yes", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["phase"] == "done"
+    begun = daemon.arvis("people", "erase", "web:ann", f"web:key-{key}", "--yes", "--no-wait", "--json")
+    assert begun.returncode == 0, begun.stderr
+    daemon.kill()
+    daemon.start()
+    client = Client(daemon)
+    erasure = json.loads(begun.stdout)["id"]
+    until(lambda: client.api.get("erasures", erasure)["phase"] == "done")
     assert traces(daemon) == {}, before
     left = {each["userId"] for each in client.api.get("people")["items"]}
     assert "ann" in people
@@ -169,5 +173,10 @@ def test_no_byte_of_an_erased_person_is_left(daemon: Daemon) -> None:
     said = [each["content"] for each in client.api.get("conversations", hall["id"], "messages")["items"]]
     assert any("Ben is here" in text for text in said)
     assert client.says("demo: say Go on", room="hall", user="ben")["reply"] == "Go on"
+    ended = daemon.arvis("erasures", "create", "web:web:hall", "--yes", "--json")
+    assert (ended.returncode, json.loads(ended.stdout)["phase"]) == (0, "done"), ended.stderr
+    assert "hall" not in {each["channelId"] for each in client.api.get("conversations")["items"]}
+    refused = daemon.arvis("erasures", "create", "web:web:hall", typed="n\n")
+    assert (refused.returncode, "cannot be undone" in refused.stderr) == (130, True)
     daemon.stop()
     assert traces(daemon) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -25,7 +26,7 @@ CODES: dict[str, str] = {}
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daemon]:
-    """A daemon in which three strangers wait at a bot, and Ann and Bob are known."""
+    """A daemon in which three strangers wait at a bot, and Ann, Bob and Eve are known."""
     folder = tmp_path_factory.mktemp("daemon")
     daemon = Daemon(folder)
     try:
@@ -42,7 +43,7 @@ async def fill(data: Path) -> None:
     now = round(time.time() * 1000)
 
     def people(tx: Transaction) -> None:
-        for name in ("ann", "bob"):
+        for name in ("ann", "bob", "eve"):
             tx.principals.seen("chat", name, name.title(), None, now)
 
     def asks(tx: Transaction, name: str, code: str) -> None:
@@ -133,3 +134,21 @@ async def test_viewers_see_no_buttons(browser: Browser, daemon: Daemon) -> None:
 
 async def _blocked(daemon: Daemon, name: str) -> bool:
     return (await person(daemon, name))["role"] == "blocked"
+
+
+async def test_a_person_is_exported_and_erased_once_that_was_confirmed(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.goto("/settings/people?platform=chat")
+    await dashboard.get_by_role("row", name="Eve").click()
+    async with dashboard.expect_download() as download:
+        await dashboard.get_by_role("link", name="Export").click()
+    with zipfile.ZipFile(await (await download.value).path()) as archive:
+        assert b'"userId":"eve"' in archive.read("people.jsonl")
+    await dashboard.get_by_role("button", name="Erase").click()
+    question = dashboard.get_by_role("dialog")
+    await expect(question).to_contain_text("cannot be undone")
+    await question.get_by_role("button", name="Erase").click()
+    erasures = dashboard.get_by_role("list", name="Erasures").get_by_role("listitem")
+    await expect(erasures).to_have_count(1)
+    await expect(erasures).to_contain_text("Ended", timeout=20_000)
+    await expect(dashboard.get_by_role("row", name="Eve")).to_have_count(0)
+    assert (await daemon.api("GET", "/api/people?platform=chat&q=eve"))["items"] == []

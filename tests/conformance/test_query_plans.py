@@ -113,10 +113,12 @@ COLD = {
     "prune_jobs": "once an hour; reads a fixed number of rows at the start of the primary key",
 }
 
-#: An owner erases a person rarely. Each step reads a slice of a table, or a table that is small.
-COLD |= dict.fromkeys(
-    re.findall(r"^-- name: (\w+)$", (QUERIES / "erasure.sql").read_text("utf-8"), re.MULTILINE), "an erasure"
-)
+#: An owner erases or exports data rarely. Each step reads a slice of a table, or a table that is small.
+COLD |= {
+    name: f"an owner's {purpose}"
+    for purpose in ("erasure", "interchange")
+    for name in re.findall(r"^-- name: (\w+)$", (QUERIES / f"{purpose}.sql").read_text("utf-8"), re.MULTILINE)
+}
 COLD |= dict.fromkeys(["indexed_messages_of", "newest_at_position"], "an erasure")
 
 #: Name of a query that sorts a few rows found by an index -> these rows.

@@ -20,6 +20,7 @@ from arvis.messaging.owner_alerts import alert_bot_problem
 from arvis.ports.backups import BackupFile
 from arvis.ports.connector import BotUp
 from arvis.ports.store import Store
+from arvis.process.leases import Holding
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.scheduler import due
 from arvis.testing.clock import SteppedClock, StoppedClock

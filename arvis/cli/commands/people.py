@@ -3,12 +3,14 @@ requests."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from arvis.cli.api_client import Api, ApiCommands
 from arvis.cli.commands.erasures import erase_people
+from arvis.cli.commands.interchange import save
 from arvis.cli.options import choice, page_options
 from arvis.cli.output import Output, Row, Table, at, fields, one_line, yes_or_no
 from arvis.domain.errors import NotFound
@@ -26,7 +28,7 @@ _CHANGES = Table(("at", at("at")), "role", ("paired", _paired), "by")
 
 @click.group(cls=ApiCommands)
 def people() -> None:
-    """List, show, update, block, unblock and erase people. `arvis pairing` pairs and unpairs them.
+    """List, show, update, block, unblock, export and erase people. `arvis pairing` pairs and unpairs them.
 
     PERSON is an ID from `arvis people list`, or PLATFORM:USER such as discord:123456789012345678.
     """
@@ -72,6 +74,16 @@ def block(*, api: Api, person: str) -> Output:
 def unblock(*, api: Api, person: str) -> Output:
     """Unblock a person. They become an unpaired member."""
     return _change(api, person, {"role": "member"}, "is no longer blocked")
+
+
+@people.command()
+@click.argument("person")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+def export(*, api: Api, person: str, file: Path, force: bool) -> Output:
+    """Export everything of a person into a zip file of a documented format: messages, replies, files, memory and
+    schedules."""
+    return save(api, file, {"person": _id(api, person)}, force=force)
 
 
 @people.command()

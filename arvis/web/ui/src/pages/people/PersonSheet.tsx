@@ -61,7 +61,10 @@ export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }
           />
           {owns && person.role !== "owner" && <Rights person={person} />}
           {owns && (
-            <div>
+            <div className={styles.data}>
+              <a className={styles.save} href={`/api/export?person=${encodeURIComponent(person.id)}`} download>
+                {texts.exportData}
+              </a>
               <EraseButton person={person.id} name={nameOf(person)} onErased={onClose} />
             </div>
           )}

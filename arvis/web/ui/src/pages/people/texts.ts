@@ -48,6 +48,7 @@ export const texts = words({
     block: "Block",
     blockTitle: "Block this person?",
     blockWhy: (name: string) => `${name} gets no more answers. A block overrides all rights.`,
+    exportData: "Export",
     erase: "Erase",
     eraseTitle: (name: string) => `Erase everything of ${name}?`,
     eraseWhy:

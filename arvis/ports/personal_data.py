@@ -1,16 +1,19 @@
-"""The repository of erasures. Each method that deletes rows may be called again after a crash."""
+"""The repositories of erasures, and of exports and imports."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from arvis.domain.conversations import Conversation
+from arvis.domain.conversations import Compaction, Conversation
 from arvis.domain.erasures import Channel, Erasure, ItemKind, Subject
-from arvis.domain.messages import Principal
+from arvis.domain.memory import Fact
+from arvis.domain.messages import Address, Principal, StoredMessage
 
 
 class Erasures(Protocol):
+    """The rows that erasures delete. Each method that deletes rows may be called again after a crash."""
+
     def begin(self, erasure: Erasure, subject: Subject) -> None: ...
 
     def get(self, erasure_id: str) -> Erasure | None: ...
@@ -142,4 +145,30 @@ class Erasures(Protocol):
     def purge_facts(self, *, begin: bool) -> bool:
         """Remove the words of deleted facts from one part of their search index. Return True if other parts may contain
         some."""
+        ...
+
+
+class Interchange(Protocol):
+    """The rows of an export, in slices. `person` is the id of the person whose data is exported; None: everybody."""
+
+    def people(self, after: str, person: str | None, limit: int) -> Sequence[Principal]: ...
+
+    def facts(self, after: str, person: str | None, limit: int) -> Sequence[Fact]: ...
+
+    def conversations(self, after: str, person: str | None, limit: int) -> Sequence[Conversation]: ...
+
+    def in_place(self, agent_id: str, address: Address) -> Sequence[Conversation]:
+        """Return the conversations of an agent in a place, including closed ones."""
+        ...
+
+    def messages(self, conversation_id: str, after: str, person: str | None, limit: int) -> Sequence[StoredMessage]: ...
+
+    def summaries(self, conversation_id: str) -> Sequence[Compaction]: ...
+
+    def add_conversation(self, conversation: Conversation, *, active: bool, last_message_at: int) -> None:
+        """Add a conversation with its number of turns."""
+        ...
+
+    def add_summary(self, summary: Compaction) -> None:
+        """Add a summary that replaces the messages of its turns, which must exist."""
         ...

@@ -1,0 +1,167 @@
+"""Imports conversations. The ids of imported rows are computed from the source and the id there, so that a second
+import finds them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from arvis.domain.conversations import Compaction, CompactionStatus, Conversation
+from arvis.domain.dataclass import dataclass
+from arvis.domain.ids import RANDOM_BITS, encode, moment_of
+from arvis.domain.messages import Address, Attachment, MessageStatus, Role, StoredMessage
+from arvis.domain.taint import CLEAN, taint_of
+from arvis.domain.text import storable
+from arvis.interchange.format import Conversation as Record
+from arvis.interchange.format import Message
+from arvis.llm.tokens import estimate_tokens
+from arvis.ports.store import Transaction
+
+_ROWS = 200
+_INSTALLATION = "installation"
+
+
+def installation_of(tx: Transaction, now: int | None = None) -> str:
+    """Return the name of this installation, which never changes. With `now`, a missing name is stored."""
+    known = tx.kv.get(_INSTALLATION)
+    if known is None and now is not None:
+        known = tx.new_id()
+        tx.kv.put(_INSTALLATION, known, now)
+    return known or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A message with its turn and its position in the turn."""
+
+    message: Message
+    turn: int
+    position: int
+
+
+def derived_id(source: str, external: str, at: int) -> str:
+    """Return the id of an imported row: it begins with the time `at` (ms), and is the same at every import."""
+    digest = hashlib.sha256(f"{source}\n{external}".encode()).digest()
+    return encode(moment_of(at) | int.from_bytes(digest) & (1 << RANDOM_BITS) - 1)
+
+
+def open_conversation(tx: Transaction, source: str, record: Record, agent_id: str, now: int) -> str:
+    """Return the id of the imported conversation. A new one is active if the agent has no other one in this place, so
+    that the next message continues it. A conversation of this installation keeps its id."""
+    derived = derived_id(source, record.id, record.created_at)
+    place = record.place
+    address = Address(place.platform, place.connector or place.platform, place.channel, place.thread)
+    own = installation_of(tx, now)
+    for each in tx.interchange.in_place(agent_id, address):
+        # The last one is a conversation of this installation that went to another one and comes back.
+        if record.id in {each.id, derived_id(own, each.id, each.created_at)} or each.id == derived:
+            return each.id
+    others = [each for each in tx.conversations.in_place(address) if each.agent_id == agent_id]
+    turns = max((each.turn for each in _numbered(record.messages)), default=0)
+    conversation = Conversation(derived, agent_id, address, turns, record.created_at, direct=record.direct)
+    last = max((message.created_at for message in record.messages), default=record.created_at)
+    tx.interchange.add_conversation(conversation, active=not others, last_message_at=min(last, now))
+    return derived
+
+
+def missing_messages(tx: Transaction, source: str, record: Record, conversation_id: str) -> list[int]:
+    """Return the indexes of the messages that the conversation does not have."""
+    own, known, after = installation_of(tx), set[str](), ""
+    while rows := tx.interchange.messages(conversation_id, after, None, _ROWS):
+        known |= {row.id for row in rows}
+        known |= {derived_id(own, f"{conversation_id}\n{row.id}", row.created_at) for row in rows}
+        after = rows[-1].id
+    return [
+        index
+        for index, message in enumerate(record.messages)
+        if known.isdisjoint({message.id, _message_id(source, record, message)})
+    ]
+
+
+def add_messages(tx: Transaction, source: str, record: Record, conversation_id: str, indexes: Sequence[int]) -> None:
+    conversation = tx.conversations.get(conversation_id)
+    if conversation is None:  # a person has erased it meanwhile
+        return
+    numbered = list(_numbered(record.messages))
+    ids = {message.id: _message_id(source, record, message) for message in record.messages}
+    for index in indexes:
+        each = numbered[index]
+        stored = _stored(tx, each, conversation, ids)
+        if tx.messages.get(stored.id) is None:
+            tx.messages.add(stored)
+            files = [Attachment(f.filename, f.content_type, f.size, f.sha256) for f in each.message.files]
+            tx.files.add(stored.id, files)
+
+
+def add_summaries(tx: Transaction, source: str, record: Record, conversation_id: str, now: int) -> None:
+    """Add the summaries that the conversation does not have."""
+    if conversation_id != derived_id(source, record.id, record.created_at):
+        return  # a conversation of this installation has its own summaries
+    for summary in record.summaries:
+        external = f"{record.id}\nsummary\n{summary.first_turn}-{summary.last_turn}"
+        summary_id = derived_id(source, external, min(summary.created_at, now))
+        if tx.compactions.get(summary_id) is None:
+            tx.interchange.add_summary(
+                Compaction(
+                    id=summary_id,
+                    conversation_id=conversation_id,
+                    execution_id="",
+                    first_turn=summary.first_turn,
+                    last_turn=summary.last_turn,
+                    summary=storable(summary.text),
+                    tokens=estimate_tokens(summary.text),
+                    taint=CLEAN,
+                    messages_before=0,
+                    messages_after=0,
+                    tokens_saved=0,
+                    status=CompactionStatus.ACTIVE,
+                    created_at=min(summary.created_at, now),
+                )
+            )
+
+
+def _stored(tx: Transaction, each: Numbered, conversation: Conversation, ids: dict[str, str]) -> StoredMessage:
+    message = each.message
+    ref = message.person
+    person = None
+    if ref is not None:
+        person = tx.principals.find(ref.platform, ref.user_id) or tx.principals.seen(
+            ref.platform, ref.user_id, storable(message.name) or ref.user_id, None, message.created_at
+        )
+    return StoredMessage(
+        id=ids[message.id],
+        conversation_id=conversation.id,
+        role=message.role,
+        content=storable(message.content),
+        tokens=estimate_tokens(message.content),
+        status=MessageStatus.ANSWERED,
+        address=conversation.address,
+        principal_id=None if person is None else person.id,
+        user_name=storable(message.name),
+        agent_id=conversation.agent_id,
+        execution_id=None,
+        turn=each.turn,
+        created_at=message.created_at,
+        reply_to=ids.get(message.reply_to or ""),
+        position=each.position,
+        taint=taint_of(" ".join(message.taint)),
+    )
+
+
+def _message_id(source: str, record: Record, message: Message) -> str:
+    return derived_id(source, f"{record.id}\n{message.id}", message.created_at)
+
+
+def _numbered(messages: Sequence[Message]) -> Iterator[Numbered]:
+    """Number the messages by turns. Messages without a turn get one: each message of a person after another kind of
+    message begins a turn."""
+    turn, position, before = 0, 0, Role.NOTICE
+    for message in messages:
+        if message.turn is not None:
+            following = message.turn
+        else:
+            begins = turn == 0 or (message.role == Role.USER and before != Role.USER)
+            following = turn + 1 if begins else turn
+        position = position + 1 if following == turn else 0
+        turn, before = following, message.role
+        yield Numbered(message, turn, position)

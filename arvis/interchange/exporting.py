@@ -1,0 +1,284 @@
+"""Writes all or some records of the installation, or those of one person, into the file of an export."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from typing import IO, TypeVar
+
+from arvis.domain import agents as domain
+from arvis.domain.conversations import Conversation
+from arvis.domain.dataclass import dataclass
+from arvis.domain.errors import NotFound
+from arvis.domain.memory import EVERYWHERE, Fact
+from arvis.domain.messages import Attachment, FileState, Principal, StoredMessage
+from arvis.domain.schedules import Schedule, ScheduleKind
+from arvis.interchange import format as records
+from arvis.interchange.archive import Writer
+from arvis.interchange.conversations import installation_of
+from arvis.interchange.format import KINDS, Manifest, PersonRef, Place, Record
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
+
+_ROWS = 200
+_MOST_SCHEDULES = 100_000
+#: The kinds that belong to a person. The other kinds belong to the installation.
+PERSONAL = ("people", "schedules", "memory", "conversations")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The records to export. `person` is the id of the person whose data is exported; None: everything."""
+
+    kinds: Collection[str] = tuple(KINDS)
+    person: str | None = None
+
+
+class Exporter:
+    """Reads the records in small transactions while the daemon works. The manifest names `program`."""
+
+    def __init__(self, *, store: Store, clock: Clock, program: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._program = program
+
+    async def write(self, target: IO[bytes], choice: Choice) -> Manifest:
+        """Write the archive. Raise `NotFound` if the person does not exist."""
+        if choice.person is not None and await self._store.read(_person, choice.person) is None:
+            raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
+        kinds = [kind for kind in KINDS if kind in choice.kinds and (choice.person is None or kind in PERSONAL)]
+        writer, files = Writer(target), set[str]()
+        for kind in kinds:
+            async for record, needed in self._records(kind, choice.person):
+                await asyncio.to_thread(writer.add, kind, record)
+                files |= needed
+        for sha256 in sorted(files):
+            data = await self._store.get_blob(sha256)
+            if data is not None:
+                await asyncio.to_thread(writer.add_file, sha256, data)
+        source = await self._store.write(installation_of, self._clock.now())
+        manifest = Manifest(program=self._program, source=source, exported_at=self._clock.now())
+        await asyncio.to_thread(writer.close, manifest)
+        return manifest.model_copy(update={"counts": writer.counts})
+
+    async def _records(self, kind: str, person: str | None) -> AsyncIterator[tuple[Record, set[str]]]:
+        if kind == "conversations":
+            async for _, conversation in self._slices(_conversations, person):
+                yield await self._conversation(conversation, person)
+        elif kind in _SLICES:
+            async for _, record in self._slices(_SLICES[kind], person):
+                yield record, set()
+        else:
+            for record in await self._store.read(_WHOLE[kind], person):
+                yield record, set()
+
+    async def _slices(
+        self, script: Callable[[Transaction, str, str | None], Sequence[tuple[str, T]]], person: str | None
+    ) -> AsyncIterator[tuple[str, T]]:
+        """Yield the results of all slices, with their ids."""
+        after = ""
+        while rows := await self._store.read(script, after, person):
+            for row in rows:
+                yield row
+            after = rows[-1][0]
+
+    async def _conversation(self, conversation: Conversation, person: str | None) -> tuple[Record, set[str]]:
+        messages, after = list[records.Message](), ""
+        while rows := await self._store.read(_messages, conversation.id, after, person):
+            messages += [message for _, message in rows]
+            after = rows[-1][0]
+        head = await self._store.read(_head, conversation, person)
+        files = {file.sha256 for message in messages for file in message.files}
+        return head.model_copy(update={"messages": messages}), files
+
+
+def _person(tx: Transaction, person_id: str) -> Principal | None:
+    return tx.principals.get(person_id)
+
+
+# -- scripts of whole tables ---------------------------------------------------------------------------------------------
+
+
+def _skills(tx: Transaction, _person: str | None) -> list[Record]:
+    return [records.Skill(slug=skill.slug, text=skill.text) for skill in tx.skills.all()]
+
+
+def _workflows(tx: Transaction, _person: str | None) -> list[Record]:
+    found: list[Record] = []
+    for workflow in tx.workflows.all():
+        version = tx.workflows.version(workflow.id, workflow.version)
+        if version is not None:
+            found.append(
+                records.Workflow(
+                    slug=workflow.slug,
+                    name=workflow.name,
+                    description=workflow.description,
+                    enabled=workflow.enabled,
+                    document=dict(version.document),
+                )
+            )
+    return found
+
+
+def _agents(tx: Transaction, _person: str | None) -> list[Record]:
+    shown = [agent for agent in tx.agents.all() if agent.status is not domain.AgentStatus.ARCHIVED]
+    return [_agent(tx, agent) for agent in shown]
+
+
+def _agent(tx: Transaction, agent: domain.Agent) -> Record:
+    names = records.Agent.model_fields.keys() - {"bindings"}
+    fields = {name: getattr(agent, name) for name in names}
+    lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
+    bindings = [
+        records.Binding(platform=each.platform, channel=each.channel, permission=each.permission)
+        for each in tx.agents.bindings(agent.id)
+    ]
+    return records.Agent.model_validate({**fields, **lists, "status": agent.status.value, "bindings": bindings})
+
+
+def _schedules(tx: Transaction, person: str | None) -> list[Record]:
+    found = [each for kind in ScheduleKind for each in tx.schedules.all(kind, _MOST_SCHEDULES)]
+    shown = [each for each in found if person is None or person in {each.principal_id, each.author_id}]
+    return [record for each in sorted(shown, key=lambda each: each.id) if (record := _schedule(tx, each)) is not None]
+
+
+def _schedule(tx: Transaction, schedule: Schedule) -> Record | None:
+    agent = tx.agents.get(schedule.agent_id)
+    if agent is None:
+        return None
+    script = None if schedule.script is None else {k: v for k, v in schedule.script.items() if k != "headers"}
+    return records.Schedule(
+        kind=schedule.kind,
+        agent=agent.slug,
+        name=schedule.name,
+        schedule=schedule.schedule,
+        timezone=schedule.timezone,
+        prompt=schedule.prompt,
+        place=_place(schedule.platform, schedule.connector, schedule.channel, schedule.thread),
+        missed=schedule.missed,
+        script=script,
+        graph=_graph(tx, schedule.graph),
+        max_cycles=schedule.max_cycles,
+        enabled=schedule.enabled,
+        person=_ref(tx, schedule.principal_id),
+    )
+
+
+def _graph(tx: Transaction, graph: str | None) -> str | None:
+    """Return the graph with the slug of a workflow instead of its id."""
+    prefix, colon, workflow_id = (graph or "").partition(":")
+    workflow = tx.workflows.get(workflow_id) if colon else None
+    return graph if workflow is None else f"{prefix}:{workflow.slug}"
+
+
+# -- scripts of slices ---------------------------------------------------------------------------------------------------
+
+
+def _people(tx: Transaction, after: str, person: str | None) -> list[tuple[str, Record]]:
+    return [
+        (each.id, records.Person(platform=each.platform, user_id=each.user_id, name=each.name[:300]))
+        for each in tx.interchange.people(after, person, _ROWS)
+    ]
+
+
+def _memory(tx: Transaction, after: str, person: str | None) -> list[tuple[str, Record]]:
+    return [(fact.id, _fact(tx, fact)) for fact in tx.interchange.facts(after, person, _ROWS)]
+
+
+def _fact(tx: Transaction, fact: Fact) -> Record:
+    agent = tx.agents.get(fact.agent_id)
+    kind, _, rest = fact.scope.partition(":")
+    place = None
+    if kind == "room":
+        platform, connector, others = rest.split(":", 2)
+        channel, _, thread = others.rpartition(":")
+        place = _place(platform, connector, channel, thread)
+    return records.Fact(
+        agent=fact.agent_id if agent is None else agent.slug,
+        person=_ref(tx, rest) if kind == "principal" and fact.scope != EVERYWHERE else None,
+        place=place,
+        category=fact.category,
+        content=fact.content,
+        taint=sorted(fact.taint),
+        author=_ref(tx, fact.author_id),
+        created_at=fact.created_at,
+    )
+
+
+def _conversations(tx: Transaction, after: str, person: str | None) -> list[tuple[str, Conversation]]:
+    return [(each.id, each) for each in tx.interchange.conversations(after, person, _ROWS)]
+
+
+def _messages(
+    tx: Transaction, conversation_id: str, after: str, person: str | None
+) -> list[tuple[str, records.Message]]:
+    return [
+        (message.id, _message(tx, message))
+        for message in tx.interchange.messages(conversation_id, after, person, _ROWS)
+    ]
+
+
+def _message(tx: Transaction, message: StoredMessage) -> records.Message:
+    return records.Message(
+        id=message.id,
+        role=message.role,
+        content=message.content,
+        created_at=message.created_at,
+        person=_ref(tx, message.principal_id),
+        name=message.user_name[:300],
+        reply_to=message.reply_to,
+        turn=message.turn,
+        taint=sorted(message.taint),
+        files=[_file(each) for each in message.attachments if each.state is FileState.STORED and each.sha256],
+    )
+
+
+def _file(file: Attachment) -> records.File:
+    return records.File(
+        filename=file.filename[:300] or "file",
+        content_type=file.content_type or "application/octet-stream",
+        size=file.size,
+        sha256=file.sha256,
+    )
+
+
+def _head(tx: Transaction, conversation: Conversation, person: str | None) -> records.Conversation:
+    """Return a conversation without its messages. The summaries of a person's conversation with others are left out."""
+    agent, address = tx.agents.get(conversation.agent_id), conversation.address
+    summaries = tx.interchange.summaries(conversation.id) if person is None or conversation.direct else []
+    return records.Conversation(
+        id=conversation.id,
+        agent=conversation.agent_id if agent is None else agent.slug,
+        place=_place(address.platform, address.connector, address.channel, address.thread),
+        direct=conversation.direct,
+        created_at=conversation.created_at,
+        summaries=[
+            records.Summary(
+                first_turn=each.first_turn, last_turn=each.last_turn, text=each.summary, created_at=each.created_at
+            )
+            for each in summaries
+        ],
+    )
+
+
+def _place(platform: str, connector: str, channel: str, thread: str) -> Place:
+    return Place(platform=platform, connector=connector, channel=channel, thread=thread)
+
+
+def _ref(tx: Transaction, person_id: str | None) -> PersonRef | None:
+    person = tx.principals.get(person_id) if person_id is not None else None
+    return None if person is None else PersonRef(platform=person.platform, user_id=person.user_id)
+
+
+_WHOLE: dict[str, Callable[[Transaction, str | None], list[Record]]] = {
+    "skills": _skills,
+    "workflows": _workflows,
+    "agents": _agents,
+    "schedules": _schedules,
+}
+_SLICES: dict[str, Callable[[Transaction, str, str | None], list[tuple[str, Record]]]] = {
+    "people": _people,
+    "memory": _memory,
+}

@@ -1,0 +1,204 @@
+"""The records of an export. Importers of other programs make these records, too.
+
+A record names other records by names that do not depend on one installation: an agent by its slug, a person by the
+platform and its id, a file by the SHA-256 of its bytes. Times are milliseconds since the epoch (UTC). No record
+contains a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from arvis.domain.agents import Permission
+from arvis.domain.memory import Category
+from arvis.domain.messages import Role
+from arvis.domain.schedules import Missed, ScheduleKind
+
+_Name = Annotated[str, Field(min_length=1, max_length=300)]
+_Text = Annotated[str, Field(max_length=1_000_000)]
+_Time = Annotated[int, Field(ge=0, le=2**48 - 1)]
+_Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Record(BaseModel):
+    """The base of all records: fields are snake_case in Python and camelCase in the file; unknown fields are errors."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class Manifest(Record):
+    """The file `manifest.json`."""
+
+    format: Literal["arvis-export"] = "arvis-export"
+    version: Literal[1] = 1
+    #: The program that wrote the file, such as `arvis 0.2.0`.
+    program: _Name
+    #: A name of the installation from which the records come. It is a part of the identity of conversations.
+    source: _Name
+    exported_at: _Time
+    #: The numbers of records, by kind.
+    counts: dict[str, int] = {}
+
+
+class Place(Record):
+    """A channel, or a thread in it."""
+
+    platform: _Name
+    #: The name of the bot; empty: the only bot of the platform.
+    connector: str = ""
+    channel: _Name
+    thread: str = ""
+
+
+class PersonRef(Record):
+    platform: _Name
+    user_id: _Name
+
+
+class Person(Record):
+    """A person. Rights are not part of an export."""
+
+    platform: _Name
+    user_id: _Name
+    name: Annotated[str, Field(max_length=300)] = ""
+
+
+class Binding(Record):
+    platform: _Name
+    channel: _Name
+    permission: Permission = Permission.FULL
+
+
+class Agent(Record):
+    slug: _Name
+    name: _Name
+    role: _Name = "custom"
+    description: _Text = ""
+    prompt: _Text = ""
+    #: A model as PROVIDER/MODEL. The account for it is not part of an export.
+    model: str | None = None
+    fallbacks: list[str] = []
+    tools: list[str] = []
+    graph: _Name = "agent"
+    completion: _Name = "implicit"
+    context_tokens: int | None = None
+    timezone: str | None = None
+    #: The platform's ids of the people who may use the agent; null: everybody.
+    allow_users: list[str] | None = None
+    status: Literal["active", "paused"] = "active"
+    on_new_message: str | None = None
+    plugins: list[str] = []
+    helpers: list[str] = []
+    bindings: list[Binding] = []
+
+
+class Skill(Record):
+    slug: _Name
+    #: A Markdown text with a front matter.
+    text: _Text
+
+
+class Workflow(Record):
+    slug: _Name
+    name: _Name
+    description: _Text = ""
+    enabled: bool = True
+    #: The diagram, as `arvis workflows export` writes it.
+    document: dict[str, Any]
+
+
+class Schedule(Record):
+    kind: ScheduleKind
+    #: The slug of the agent.
+    agent: _Name
+    name: _Name
+    #: The times, such as `0 8 * * *`, `every 2 h` or `@daily`.
+    schedule: _Name
+    timezone: str | None = None
+    prompt: _Text = ""
+    place: Place
+    missed: Missed = Missed.SKIP
+    #: A script without its headers, which may contain secrets.
+    script: dict[str, Any] | None = None
+    graph: str | None = None
+    max_cycles: Annotated[int, Field(ge=1)] = 1
+    enabled: bool = True
+    person: PersonRef | None = None
+
+
+class Fact(Record):
+    """An entry of an agent's memory. It is about a person, about a place, or, without both, for all conversations."""
+
+    agent: _Name
+    person: PersonRef | None = None
+    place: Place | None = None
+    category: Category
+    content: Annotated[str, Field(min_length=1, max_length=10_000)]
+    #: The sources of the text other than the person's own words, such as `tools`; empty: none.
+    taint: list[str] = []
+    author: PersonRef | None = None
+    created_at: _Time
+
+
+class File(Record):
+    """A file of a message. Its bytes are in the archive under `files/HASH`, unless they were lost."""
+
+    filename: _Name
+    content_type: _Name
+    size: Annotated[int, Field(ge=0)]
+    sha256: _Hash
+
+
+class Message(Record):
+    """One message. Messages of a conversation are in order."""
+
+    #: An id that is unique in the conversation.
+    id: _Name
+    role: Role
+    content: _Text
+    created_at: _Time
+    person: PersonRef | None = None
+    name: Annotated[str, Field(max_length=300)] = ""
+    #: The id of the message that this message answers.
+    reply_to: str | None = None
+    #: The number of the turn in the conversation. Without numbers, each message of a person after a reply begins a turn.
+    turn: Annotated[int, Field(ge=1)] | None = None
+    taint: list[str] = []
+    files: list[File] = []
+
+
+class Summary(Record):
+    """A text that replaces the messages of some turns in prompts."""
+
+    first_turn: Annotated[int, Field(ge=1)]
+    last_turn: Annotated[int, Field(ge=1)]
+    text: _Text
+    created_at: _Time
+
+
+class Conversation(Record):
+    #: An id that is unique in the source.
+    id: _Name
+    agent: _Name
+    place: Place
+    #: True if only one person writes in it.
+    direct: bool = False
+    created_at: _Time
+    messages: list[Message] = []
+    summaries: list[Summary] = []
+
+
+#: The kinds of records, by the name of their file without `.jsonl`, in the order in which they are imported.
+KINDS: Mapping[str, type[Record]] = {
+    "people": Person,
+    "skills": Skill,
+    "workflows": Workflow,
+    "agents": Agent,
+    "schedules": Schedule,
+    "memory": Fact,
+    "conversations": Conversation,
+}

@@ -1,0 +1,313 @@
+"""Imports the records of a checked archive.
+
+An import can run again: it finds what it has imported before. Agents, skills and workflows are recognised by their
+slugs, schedules by agent, kind and name, facts by their text, and conversations by the id that is computed from the
+source and the id there. What exists already stays as it is, unless `replace` is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from arvis.domain import agents as domain
+from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.errors import ArvisError
+from arvis.domain.memory import EVERYWHERE, NewFact, principal_scope, room_scope
+from arvis.domain.messages import Address
+from arvis.domain.schedules import Schedule
+from arvis.domain.taint import taint_of
+from arvis.domain.text import storable
+from arvis.interchange import format as records
+from arvis.interchange.archive import Contents
+from arvis.interchange.conversations import add_messages, add_summaries, missing_messages, open_conversation
+from arvis.interchange.format import KINDS, PersonRef, Place, Record
+from arvis.ports.automation import StoredSkill
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
+from arvis.services import agents, schedules
+from arvis.skills.importing import put_skill
+from arvis.skills.skill import Source, read_skill
+from arvis.workflows import service as workflows
+
+
+class Action(StrEnum):
+    CREATE = "create"
+    #: Complete or replace.
+    UPDATE = "update"
+    UNCHANGED = "unchanged"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result for one record. `why` is the reason for a skipped record."""
+
+    kind: str
+    name: str
+    action: Action
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of an import, or of its rehearsal. `asks` are the next steps for the person who imports."""
+
+    outcomes: Sequence[Outcome]
+    asks: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of an import. `by` is the id of the person who imports. `replace`: replace agents, skills and workflows that exist."""
+
+    by: str
+    schedules: schedules.Rules
+    replace: bool = False
+
+
+class _Rehearsed(Exception):
+    """Ends the transaction of a rehearsal, which is rolled back."""
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        self.outcomes = outcomes
+
+
+class ArchiveImporter:
+    """Imports archives into the store."""
+
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def rehearse(self, contents: Contents, rules: Rules) -> Report:
+        """Return what an import would do. Nothing is written."""
+        try:
+            await self._store.write(_rehearse, contents, rules, self._clock.now())
+        except _Rehearsed as rehearsed:
+            return Report(rehearsed.outcomes, _asks(contents, rehearsed.outcomes))
+        raise AssertionError("a rehearsal always raises")
+
+    async def run(self, contents: Contents, rules: Rules) -> Report:
+        """Import the records, each in its own transaction. After a crash, another import adds those that are missing."""
+        for data in contents.files.values():
+            await self._store.put_blob(data)
+        outcomes = []
+        for kind, record in _all(contents):
+            if isinstance(record, records.Conversation):
+                outcomes.append(await self._conversation(contents, record))
+            else:
+                outcomes.append(await self._store.write(_import, kind, record, rules, self._clock.now()))
+        return Report(outcomes, _asks(contents, outcomes))
+
+    async def _conversation(self, contents: Contents, record: records.Conversation) -> Outcome:
+        """Import a conversation in slices of its messages."""
+        now, source = self._clock.now(), contents.manifest.source
+        found = await self._store.write(_begin_conversation, source, record, now)
+        if found is None:
+            return _outcome_of(record, None, 0)
+        missing = await self._store.read(missing_messages, source, record, found)
+        for start in range(0, len(missing), SLICE):
+            await self._store.write(add_messages, source, record, found, missing[start : start + SLICE])
+        await self._store.write(add_summaries, source, record, found, now)
+        return _outcome_of(record, found, len(missing))
+
+
+SLICE = 200
+
+
+def _outcome_of(record: records.Conversation, found: str | None, missing: int) -> Outcome:
+    name = f"{record.place.platform}:{record.place.channel} {record.id}"
+    if found is None:
+        return Outcome("conversations", name, Action.SKIP, f"there is no agent {record.agent}")
+    if not missing:
+        return Outcome("conversations", name, Action.UNCHANGED)
+    whole = missing == len(record.messages)
+    return Outcome("conversations", name, Action.CREATE if whole else Action.UPDATE)
+
+
+def _all(contents: Contents) -> Iterator[tuple[str, Record]]:
+    for kind in KINDS:
+        for record in contents.records[kind]:
+            yield kind, record
+
+
+# -- scripts -------------------------------------------------------------------------------------------------------------
+
+
+def _rehearse(tx: Transaction, contents: Contents, rules: Rules, now: int) -> None:
+    source, outcomes = contents.manifest.source, list[Outcome]()
+    for kind, record in _all(contents):
+        if isinstance(record, records.Conversation):
+            found = _begin_conversation(tx, source, record, now)
+            missing = missing_messages(tx, source, record, found) if found else []
+            outcomes.append(_outcome_of(record, found, len(missing)))
+        else:
+            outcomes.append(_import(tx, kind, record, rules, now))
+    raise _Rehearsed(outcomes)
+
+
+def _begin_conversation(tx: Transaction, source: str, record: records.Conversation, now: int) -> str | None:
+    agent = agents.find(tx, record.agent)
+    return None if agent is None else open_conversation(tx, source, record, agent.id, now)
+
+
+def _import(tx: Transaction, kind: str, record: Record, rules: Rules, now: int) -> Outcome:
+    """Import one record. A record that the installation refuses is skipped with the reason."""
+    name = _name_of(record)
+    try:
+        action, why = _IMPORTS[kind](tx, record, rules, now)
+    except ArvisError as error:
+        return Outcome(kind, name, Action.SKIP, " ".join(filter(None, [error.what, error.why])))
+    return Outcome(kind, name, action, why)
+
+
+def _name_of(record: Record) -> str:
+    match record:
+        case records.Person(platform=platform, user_id=user_id):
+            return f"{platform}:{user_id}"
+        case records.Schedule(agent=agent, name=name):
+            return f"{agent}: {name}"
+        case records.Fact(agent=agent, content=content):
+            return f"{agent}: {content[:60]}"
+        case _:
+            return str(getattr(record, "slug", ""))
+
+
+Result = tuple[Action, str]
+_NEW: Result = (Action.CREATE, "")
+_SAME: Result = (Action.UNCHANGED, "")
+_REPLACED: Result = (Action.UPDATE, "")
+_DIFFERS: Result = (Action.SKIP, "another version of it exists already; --replace replaces it")
+
+
+def _import_person(tx: Transaction, record: records.Person, _rules: Rules, now: int) -> Result:
+    if tx.principals.find(record.platform, record.user_id) is not None:
+        return _SAME
+    tx.principals.seen(record.platform, record.user_id, storable(record.name), None, now)
+    return _NEW
+
+
+def _import_skill(tx: Transaction, record: records.Skill, rules: Rules, now: int) -> Result:
+    skill = read_skill(record.text, stem=None, source=Source.IMPORTED)
+    known = tx.skills.get(skill.slug)
+    if known is not None and known.text == storable(record.text):
+        return _SAME
+    if known is not None and not rules.replace:
+        return _DIFFERS
+    put_skill(tx, StoredSkill(skill.slug, storable(record.text), "text", rules.by, created_at=now, updated_at=now))
+    return _NEW if known is None else _REPLACED
+
+
+def _import_workflow(tx: Transaction, record: records.Workflow, rules: Rules, now: int) -> Result:
+    checked = workflows.check_document(record.document)
+    known = tx.workflows.by_slug(record.slug)
+    wanted = workflows.Wanted(
+        name=record.name, slug=record.slug, description=record.description, enabled=record.enabled, checked=checked
+    )
+    if known is None:
+        workflows.create(tx, wanted, now, by=rules.by)
+        return _NEW
+    version = tx.workflows.version(known.id, known.version)
+    if version is not None and version.document == checked.document:
+        return _SAME
+    if not rules.replace:
+        return _DIFFERS
+    workflows.update(tx, known.id, replace(wanted, slug=None), now, by=rules.by)
+    return _REPLACED
+
+
+def _import_agent(tx: Transaction, record: records.Agent, rules: Rules, now: int) -> Result:
+    wanted = domain.Agent(id="", slug=record.slug, name=record.name)
+    fields = {name: getattr(record, name) for name in type(record).model_fields.keys() - {"slug", "status", "bindings"}}
+    known = tx.agents.by_slug(record.slug)
+    if known is not None:
+        same = agents.changed_agent(known, fields) == known
+        if same or not rules.replace:
+            return _SAME if same else _DIFFERS
+        agents.update(tx, known.id, fields, by=rules.by, now=now)
+        return _REPLACED
+    made = agents.changed_agent(wanted, fields)
+    free = [each for each in record.bindings if tx.agents.binding_at(each.platform, each.channel) is None]
+    bindings = [domain.Binding(each.platform, each.channel, "", each.permission) for each in free]
+    agents.create(tx, replace(made, status=domain.AgentStatus(record.status)), bindings, by=rules.by, now=now)
+    taken = len(record.bindings) - len(free)
+    return Action.CREATE, f"{taken} of its channels belong to other agents" if taken else ""
+
+
+def _import_schedule(tx: Transaction, record: records.Schedule, rules: Rules, now: int) -> Result:
+    kind, agent = record.kind, agents.find(tx, record.agent)
+    if agent is None:
+        return Action.SKIP, f"there is no agent {record.agent}"
+    if tx.schedules.named(agent.id, kind, record.name) is not None:
+        return _SAME
+    place = record.place
+    wanted = Schedule(
+        id="", kind=kind, agent_id=agent.id, name=record.name, schedule=record.schedule, timezone=record.timezone,
+        prompt=record.prompt, platform=place.platform, connector=place.connector, channel=place.channel,
+        thread=place.thread, script=record.script, missed=record.missed, enabled=False,
+        principal_id=_person(tx, record.person) or rules.by, author_id=rules.by, last_run=None, next_run=None,
+        created_at=now, updated_at=now, graph=record.graph, max_cycles=record.max_cycles,
+    )  # fmt: skip
+    schedules.add_schedule(tx, wanted, rules.schedules, now)
+    return _NEW
+
+
+def _import_fact(tx: Transaction, record: records.Fact, rules: Rules, now: int) -> Result:
+    agent = agents.find(tx, record.agent)
+    if agent is None:
+        return Action.SKIP, f"there is no agent {record.agent}"
+    scope = _scope(tx, record.person, record.place)
+    if scope is None:
+        return Action.SKIP, "the person whom it is about is not part of the file"
+    content = storable(record.content)
+    if tx.facts.same(agent.id, scope, content):
+        return _SAME
+    author = _person(tx, record.author) or rules.by
+    new = NewFact(agent.id, scope, record.category, content, taint=taint_of(" ".join(record.taint)), author_id=author)
+    tx.facts.note(tx.facts.add(new, now), "added", by_id=rules.by, now=now)
+    return _NEW
+
+
+def _scope(tx: Transaction, person: PersonRef | None, place: Place | None) -> str | None:
+    if person is not None:
+        known = _person(tx, person)
+        return None if known is None else principal_scope(known)
+    if place is not None:
+        return room_scope(Address(place.platform, place.connector, place.channel, place.thread))
+    return EVERYWHERE
+
+
+def _person(tx: Transaction, ref: PersonRef | None) -> str | None:
+    person = None if ref is None else tx.principals.find(ref.platform, ref.user_id)
+    return None if person is None else person.id
+
+
+_IMPORTS: Mapping[str, Callable[[Transaction, Any, Rules, int], Result]] = {
+    "people": _import_person,
+    "skills": _import_skill,
+    "workflows": _import_workflow,
+    "agents": _import_agent,
+    "schedules": _import_schedule,
+    "memory": _import_fact,
+}
+
+
+def _asks(contents: Contents, outcomes: Collection[Outcome]) -> list[str]:
+    """Return the steps that an import cannot do itself."""
+    new = {(each.kind, each.name) for each in outcomes if each.action is Action.CREATE}
+    made = [record for kind, record in _all(contents) if (kind, _name_of(record)) in new]
+    models = sorted({record.model for record in made if isinstance(record, records.Agent) and record.model})
+    platforms = {each.platform for record in made if isinstance(record, records.Agent) for each in record.bindings}
+    platforms |= {record.place.platform for record in made if isinstance(record, records.Schedule)}
+    asks = []
+    if models:
+        asks.append(f"Add accounts for the models {', '.join(models)}: `arvis accounts create`.")
+    if bots := sorted(platforms - {"web"}):
+        asks.append(f"Add bots for {', '.join(bots)}: `arvis bots create`.")
+    if any(isinstance(record, records.Schedule) for record in made):
+        asks.append(
+            "The schedules are off. When the other program has stopped, turn them on: `arvis schedules update`."
+        )
+    return asks

@@ -1,0 +1,52 @@
+-- Exports and imports. Exports read slices in the order of ids.
+
+-- name: people_to_export
+SELECT * FROM principals
+WHERE id > :after AND (CAST(:person AS TEXT) IS NULL OR id = :person)
+ORDER BY id LIMIT :limit;
+
+-- name: facts_to_export
+SELECT * FROM facts
+WHERE id > :after AND status = 'active'
+    AND (CAST(:person AS TEXT) IS NULL OR scope = 'principal:' || CAST(:person AS TEXT) OR author_id = :person)
+ORDER BY id LIMIT :limit;
+
+-- name: conversations_to_export
+SELECT * FROM conversations
+WHERE id > :after AND (CAST(:person AS TEXT) IS NULL OR EXISTS (
+    SELECT 1 FROM messages WHERE messages.conversation_id = conversations.id AND messages.principal_id = :person
+))
+ORDER BY id LIMIT :limit;
+
+-- name: all_conversations_in_place
+SELECT * FROM conversations
+WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
+    AND agent_id = :agent_id
+ORDER BY id LIMIT 10000;
+
+-- name: messages_to_export
+-- Of a person: their messages and the replies to them.
+SELECT messages.* FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.conversation_id = :conversation_id AND messages.id > :after AND messages.superseded = 0
+    AND (CAST(:person AS TEXT) IS NULL OR messages.principal_id = :person OR asked.principal_id = :person)
+ORDER BY messages.id LIMIT :limit;
+
+-- name: summaries_to_export
+SELECT * FROM compactions WHERE conversation_id = :conversation_id AND status <> 'restored'
+ORDER BY last_turn LIMIT 10000;
+
+-- name: import_conversation
+INSERT INTO conversations (
+    id, agent_id, platform, connector, channel, thread, status, turns, created_at, last_message_at, direct
+) VALUES (
+    :id, :agent_id, :platform, :connector, :channel, :thread, :status, :turns, :created_at, :last_message_at, :direct
+);
+
+-- name: import_summary
+INSERT INTO compactions (
+    id, conversation_id, execution_id, first_turn, last_turn, summary, tokens, taint, messages_before, messages_after,
+    tokens_saved, status, created_at
+) VALUES (
+    :id, :conversation_id, '', :first_turn, :last_turn, :summary, :tokens, :taint, 0, 0, 0, 'active', :created_at
+);

@@ -1,0 +1,76 @@
+"""The rows of exports and imports, over SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arvis.domain.conversations import Compaction, Conversation
+from arvis.domain.memory import Fact
+from arvis.domain.messages import Address, Attachment, Principal, StoredMessage
+from arvis.domain.taint import taint_text
+from arvis.store.repositories.conversations import compaction_of, conversation_of
+from arvis.store.repositories.memory import fact_of
+from arvis.store.repositories.messages import attachment_of, message_of, place
+from arvis.store.repositories.people import principal_of
+from arvis.store.sql.session import Session
+
+
+class SqlInterchange:
+    """Implements the port `Interchange` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def people(self, after: str, person: str | None, limit: int) -> Sequence[Principal]:
+        rows = self._session.rows("people_to_export", after=after, person=person, limit=limit)
+        return [principal_of(row) for row in rows]
+
+    def facts(self, after: str, person: str | None, limit: int) -> Sequence[Fact]:
+        rows = self._session.rows("facts_to_export", after=after, person=person, limit=limit)
+        return [fact_of(row) for row in rows]
+
+    def conversations(self, after: str, person: str | None, limit: int) -> Sequence[Conversation]:
+        rows = self._session.rows("conversations_to_export", after=after, person=person, limit=limit)
+        return [conversation_of(row) for row in rows]
+
+    def in_place(self, agent_id: str, address: Address) -> Sequence[Conversation]:
+        rows = self._session.rows("all_conversations_in_place", agent_id=agent_id, **place(address))
+        return [conversation_of(row) for row in rows]
+
+    def messages(self, conversation_id: str, after: str, person: str | None, limit: int) -> Sequence[StoredMessage]:
+        rows = self._session.rows(
+            "messages_to_export", conversation_id=conversation_id, after=after, person=person, limit=limit
+        )
+        return [message_of(row, self._files(row["id"])) for row in rows]
+
+    def summaries(self, conversation_id: str) -> Sequence[Compaction]:
+        rows = self._session.rows("summaries_to_export", conversation_id=conversation_id)
+        return [compaction_of(row) for row in rows]
+
+    def add_conversation(self, conversation: Conversation, *, active: bool, last_message_at: int) -> None:
+        self._session.execute(
+            "import_conversation",
+            id=conversation.id,
+            agent_id=conversation.agent_id,
+            **place(conversation.address),
+            status="active" if active else "closed",
+            turns=conversation.turns,
+            created_at=conversation.created_at,
+            last_message_at=last_message_at,
+            direct=int(conversation.direct),
+        )
+
+    def add_summary(self, summary: Compaction) -> None:
+        names = ("id", "conversation_id", "first_turn", "last_turn", "summary", "tokens", "created_at")
+        fields = {name: getattr(summary, name) for name in names}
+        self._session.execute("import_summary", **fields, taint=taint_text(summary.taint))
+        self._session.execute(
+            "mark_range",
+            compaction_id=summary.id,
+            conversation_id=summary.conversation_id,
+            first_turn=summary.first_turn,
+            last_turn=summary.last_turn,
+        )
+
+    def _files(self, message_id: str) -> list[Attachment]:
+        return [attachment_of(row) for row in self._session.rows("attachments_of_message", message_id=message_id)]

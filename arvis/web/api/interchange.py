@@ -1,0 +1,119 @@
+"""Exports and imports over HTTP: a file with agents, skills, workflows, schedules, people, memory and conversations, or
+with everything of one person. Only owners may use them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Annotated
+
+from starlette.responses import Response, StreamingResponse
+
+from arvis import __version__
+from arvis.domain.errors import Unprocessable
+from arvis.interchange.archive import MOST_BYTES, read_archive
+from arvis.interchange.exporting import Choice, Exporter
+from arvis.interchange.format import KINDS
+from arvis.interchange.importing import Action, ArchiveImporter, Rules
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store
+from arvis.services import schedules
+from arvis.web.auth.authorization import Authorizer
+from arvis.web.http.endpoints import Call, Routes, answer, route
+from arvis.web.http.identity import OWN
+from arvis.web.http.models import About, Body, View, Whole
+from arvis.web.http.requests import BodyLimit
+from arvis.web.http.schema import FILE, LABEL
+
+_PIECE = 1 << 16
+_TYPE = "application/zip"
+_BODY = BodyLimit(size=MOST_BYTES * 4 // 3 + 65_536, marks=100)
+
+
+class NewImport(Body):
+    archive: Annotated[str, About("The file of an export.", contentEncoding="base64")]
+    dry_run: Annotated[bool | None, About("Only report what an import would do.")] = None
+    replace: Annotated[bool | None, About("Replace agents, skills and workflows that exist and differ.")] = None
+
+
+class ImportedView(View):
+    kind: str
+    name: str
+    action: Action
+    why: Annotated[str, About("The reason why a record is skipped, or a remark.")]
+
+
+class ImportView(View):
+    dry_run: bool
+    source: Annotated[str, About("The program that wrote the file.")]
+    counts: Annotated[dict[str, Whole], About("The numbers of records by action.")]
+    items: list[ImportedView]
+    asks: Annotated[list[str], About("The steps that an import cannot do, such as adding accounts.")]
+
+
+class InterchangeRoutes(Routes):
+    """Routes of exports and imports. `rules` are the limits of schedules."""
+
+    def __init__(self, *, store: Store, gate: Authorizer, clock: Clock, rules: schedules.Rules) -> None:
+        self._exporter = Exporter(store=store, clock=clock, program=f"arvis {__version__}")
+        self._importer = ArchiveImporter(store=store, clock=clock)
+        self._gate = gate
+        self._rules = rules
+
+    @route(
+        "GET",
+        "/api/export",
+        "Export records, or everything of a person, as a file",
+        OWN,
+        {200: FILE},
+        query={"kinds": {**LABEL, "description": f"Kinds, separated by commas: {', '.join(KINDS)}."}, "person": LABEL},
+        media="*/*",
+    )
+    async def _export(self, call: Call) -> Response:
+        person, wanted = call.query("person"), call.query("kinds")
+        kinds = tuple(KINDS) if wanted is None else tuple(wanted.split(","))
+        if unknown := [kind for kind in kinds if kind not in KINDS]:
+            raise Unprocessable(f"There is no kind {unknown[0]!r}.", fix=f"Use {', '.join(KINDS)}.")
+        target = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
+        try:
+            await self._exporter.write(target, Choice(kinds, person))
+            await asyncio.to_thread(target.seek, 0)
+        except BaseException:
+            target.close()
+            raise
+        name = "arvis-person.zip" if person else "arvis-export.zip"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "private, no-store"}
+        return StreamingResponse(_pieces(target), media_type=_TYPE, headers=headers)
+
+    @route("POST", "/api/import", "Import the file of an export", OWN, {200: ImportView}, body=NewImport, keyed=False)
+    async def _import(self, call: Call) -> Response:
+        body = await call.read(NewImport, _BODY)
+        try:
+            data = base64.b64decode(body.archive, validate=True)
+        except (binascii.Error, ValueError):
+            raise Unprocessable("`archive` must be base64.", fix="Send the bytes of the file in base64.") from None
+        contents = await asyncio.to_thread(read_archive, data)
+        rules = Rules(await self._gate.principal_id(call.identity), self._rules, replace=bool(body.replace))
+        run = self._importer.rehearse if body.dry_run else self._importer.run
+        report = await run(contents, rules)
+        counts: dict[str, int] = {}
+        for each in report.outcomes:
+            counts[each.action] = counts.get(each.action, 0) + 1
+        return answer(
+            ImportView(
+                dry_run=bool(body.dry_run),
+                source=contents.manifest.program,
+                counts=counts,
+                items=[ImportedView.showing(each) for each in report.outcomes],
+                asks=list(report.asks),
+            )
+        )
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(_PIECE):
+            yield piece

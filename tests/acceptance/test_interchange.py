@@ -1,0 +1,150 @@
+"""An export of one installation is imported into another one, and a second import changes nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arvis.cli.api_client import Api
+from tests.acceptance.daemon import Daemon, running_daemon
+
+AGENT = {"slug": "helper", "name": "Helper", "model": "demo", "tools": ["schedule"]}
+DOCUMENT = {
+    "schema": 1,
+    "nodes": [
+        {"id": "start", "type": "start", "x": 0, "y": 0, "data": {}},
+        {"id": "end", "type": "response", "x": 300, "y": 0, "data": {"template": "Heard: {{trigger}}"}},
+    ],
+    "connections": [{"id": "c1", "source": "start", "target": "end"}],
+}
+SKILL = "---\nslug: knots\nname: Knots\ntriggers: {keywords: [bowline]}\n---\nMind the loop.\n"
+SECRET = "sk-never-in-an-export-1234567890"
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Iterator[Daemon]:
+    (tmp_path / "first").mkdir()
+    with running_daemon(tmp_path / "first", settings={"ARVIS__AGENTS": json.dumps([AGENT])}) as daemon:
+        yield daemon
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> Iterator[Daemon]:
+    (tmp_path / "second").mkdir()
+    with running_daemon(tmp_path / "second") as daemon:
+        yield daemon
+
+
+def says(daemon: Daemon, text: str, user: str = "ann", **more: Any) -> Any:
+    api = Api(None, daemon.data)
+    body = {"content": text, "userId": user, "userName": user.title(), "channelId": "hall", "agent": "helper", **more}
+    sent = api.post("messages", body=body)
+    return api.get("messages", sent["messageId"], "wait", query={"timeout": 20})
+
+
+def prepare(daemon: Daemon) -> None:
+    api = Api(None, daemon.data)
+    file = {"filename": "note.txt", "contentType": "text/plain", "data": base64.b64encode(b"a note").decode()}
+    assert says(daemon, "Hello", attachments=[file])["status"] == "answered"
+    says(daemon, "demo: say Noted.\\n[MEMORY:fact] Ann likes knots")
+    says(daemon, "Ben is here", user="ben")
+    api.post("workflows", body={"name": "Digest", "document": DOCUMENT})
+    api.post("skills", body={"text": SKILL})
+    api.post("agents", body={"slug": "sailor", "name": "Sailor", "prompt": "You sail.", "model": "openai/gpt-4o-mini"})
+    api.post(
+        "schedules",
+        body={"kind": "cron", "agent": "sailor", "name": "morning", "schedule": "0 8 * * *", "prompt": "Tell the news.",
+              "platform": "web", "channelId": "hall"},
+    )  # fmt: skip
+    api.put("variables", "TOKEN", body={"value": SECRET, "secret": True})
+
+
+def imported(daemon: Daemon, file: Path, *options: str) -> Any:
+    done = daemon.arvis("import", str(file), "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def changed(report: Any) -> list[Any]:
+    return [each for each in report["items"] if each["action"] not in {"unchanged", "skip"}]
+
+
+def test_a_second_installation_gets_everything_and_once(first: Daemon, second: Daemon, tmp_path: Path) -> None:
+    prepare(first)
+    file = tmp_path / "all.zip"
+    done = first.arvis("export", str(file))
+    assert done.returncode == 0, done.stderr
+    assert first.arvis("export", str(file)).returncode == 2, "an export replaces no file"
+    with zipfile.ZipFile(file) as archive:
+        contents = b"".join(archive.read(name) for name in archive.namelist())
+        manifest = json.loads(archive.read("manifest.json"))
+    assert SECRET.encode() not in contents
+    assert (manifest["format"], manifest["version"]) == ("arvis-export", 1)
+
+    rehearsed = imported(second, file, "--dry-run")
+    api = Api(None, second.data)
+    assert "sailor" not in {each["slug"] for each in api.get("agents")["items"]}, "a dry run writes nothing"
+    report = imported(second, file)
+    assert report["items"] == rehearsed["items"]
+    assert any("openai/gpt-4o-mini" in each for each in report["asks"])
+    assert changed(imported(second, file)) == []
+
+    assert "sailor" in {each["slug"] for each in api.get("agents")["items"]}
+    assert [each["slug"] for each in api.get("workflows")["items"]] == ["digest"]
+    (schedule,) = api.get("schedules")["items"]
+    assert (schedule["name"], schedule["enabled"]) == ("morning", False)
+    (fact,) = api.get("memory")["items"]
+    assert fact["content"] == "Ann likes knots"
+    (hall,) = [each for each in api.get("conversations")["items"] if each["channelId"] == "hall"]
+    said = api.get("conversations", hall["id"], "messages")["items"]
+    assert [each["content"] for each in said][-1] == "Hello"
+    assert len(said) == 6
+    assert second.arvis("export", str(tmp_path / "again.zip")).returncode == 0
+    assert changed(imported(first, tmp_path / "again.zip")) == []
+
+
+def test_a_person_gets_their_own_data(first: Daemon, tmp_path: Path) -> None:
+    prepare(first)
+    file = tmp_path / "ann.zip"
+    done = first.arvis("people", "export", "web:ann", str(file))
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(file) as archive:
+        texts = b"".join(archive.read(name) for name in archive.namelist())
+        assert set(archive.namelist()) >= {"people.jsonl", "memory.jsonl", "conversations.jsonl"}
+        assert "agents.jsonl" not in archive.namelist()
+    assert b"Ann likes knots" in texts
+    assert b"a note" in texts
+    assert b"Ben is here" not in texts
+
+
+def test_damaged_files_are_refused_before_anything_is_written(second: Daemon, tmp_path: Path) -> None:
+    good = {"format": "arvis-export", "version": 1, "program": "p", "source": "s", "exportedAt": 1}
+    skill = {"slug": "knots", "text": SKILL}
+    cases = {
+        "no archive": (None, "not a readable zip"),
+        "no manifest": ({"skills.jsonl": json.dumps(skill)}, "no manifest.json"),
+        "newer": ({"manifest.json": json.dumps({**good, "version": 2})}, "newer version"),
+        "unknown entry": ({"manifest.json": json.dumps(good), "../evil": "x"}, "unknown entry"),
+        "unknown field": (
+            {"manifest.json": json.dumps(good), "skills.jsonl": json.dumps(skill) + "\n" + json.dumps({"slug": "a"})},
+            "skills.jsonl, line 2: text",
+        ),
+        "wrong bytes": ({"manifest.json": json.dumps(good), "files/" + "0" * 64: "x"}, "do not match"),
+    }
+    for name, (entries, words) in cases.items():
+        file = tmp_path / f"{name}.zip"
+        if entries is None:
+            file.write_bytes(b"no archive")
+        else:
+            with zipfile.ZipFile(file, "w") as archive:
+                for entry, text in entries.items():
+                    archive.writestr(entry, text)
+        done = second.arvis("import", str(file))
+        assert (done.returncode, words in done.stderr) == (1, True), (name, done.stderr)
+    assert "knots" not in {each["slug"] for each in Api(None, second.data).get("skills")["items"]}

@@ -1,0 +1,145 @@
+"""Records are imported and exported without a difference, on both databases, also after an interrupted import."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arvis.domain.memory import Category
+from arvis.domain.messages import Role
+from arvis.interchange import format as records
+from arvis.interchange.archive import Contents, Writer, read_archive
+from arvis.interchange.conversations import open_conversation
+from arvis.interchange.exporting import Choice, Exporter
+from arvis.interchange.format import KINDS, Manifest
+from arvis.interchange.importing import Action, ArchiveImporter, Rules
+from arvis.ports.store import Store, Transaction
+from arvis.process.clock import IdMaker
+from arvis.services import schedules
+from arvis.store.open import Database, open_store
+from arvis.testing.clock import SteppedClock
+from tests.conformance.databases import migrated
+from tests.conformance.store.scripts import AGENT
+
+AT = 1_700_000_000_000
+ANN = records.PersonRef(platform="discord", user_id="42")
+PLACE = records.Place(platform="discord", connector="main", channel="a:b", thread="t")
+
+
+@pytest.fixture
+def clock() -> SteppedClock:
+    return SteppedClock()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) -> AsyncIterator[Store]:
+    url = request.getfixturevalue("migrated_url") if request.param == "postgres" else None
+    database = Database(tmp_path / "arvis.db", url, tmp_path)
+    migrated(database, clock.now())
+    async with open_store(database, boot="test", new_id=IdMaker(clock=clock, random_bits=lambda _: 0)) as (store, _):
+        await store.write(lambda tx: tx.agents.add(AGENT, clock.now()))
+        yield store
+
+
+def message(number: int, role: Role, **more: Any) -> records.Message:
+    person = ANN if role is Role.USER else None
+    return records.Message(
+        id=f"m{number}", role=role, content=f"text {number}", created_at=AT + number, person=person, **more
+    )
+
+
+def conversation(*, turns: bool) -> records.Conversation:
+    messages = []
+    for turn in range(1, 151):  # more than one slice
+        number = 2 * turn
+        known: dict[str, Any] = {"turn": turn} if turns else {}
+        messages += [message(number, Role.USER, **known), message(number + 1, Role.ASSISTANT, **known)]
+    summary = records.Summary(first_turn=1, last_turn=2, text="They greeted.", created_at=AT)
+    return records.Conversation(
+        id="c1", agent="helper", place=PLACE, created_at=AT, messages=messages, summaries=[summary]
+    )
+
+
+def contents(talk: records.Conversation) -> Contents:
+    found: dict[str, list[records.Record]] = {kind: [] for kind in KINDS}
+    found["people"].append(records.Person(platform="discord", user_id="42", name="Ann"))
+    fact: dict[str, Any] = {"agent": "helper", "category": Category.LEARNED_PATTERN, "created_at": AT}
+    found["memory"] += [
+        records.Fact(content="about Ann", person=ANN, author=ANN, **fact),
+        records.Fact(content="about the place", place=PLACE, taint=["files"], **fact),
+        records.Fact(content="for all", **fact),
+        records.Fact(content="about a stranger", person=records.PersonRef(platform="x", user_id="y"), **fact),
+    ]
+    found["conversations"].append(talk)
+    return Contents(Manifest(program="other 1", source="there", exported_at=AT), found, {})
+
+
+RULES = Rules("owner", schedules.Rules())
+
+
+async def exported(store: Store, clock: SteppedClock) -> Contents:
+    target = io.BytesIO()
+    await Exporter(store=store, clock=clock, program="test").write(target, Choice())
+    return read_archive(target.getvalue())
+
+
+@pytest.mark.parametrize("turns", [True, False])
+async def test_an_export_returns_what_was_imported(store: Store, clock: SteppedClock, turns: bool) -> None:
+    given = contents(conversation(turns=turns))
+    importer = ArchiveImporter(store=store, clock=clock)
+    rehearsed = await importer.rehearse(given, RULES)
+    report = await importer.run(given, RULES)
+    assert report == rehearsed
+    skipped = [each.why for each in report.outcomes if each.action is Action.SKIP]
+    assert skipped == ["the person whom it is about is not part of the file"]
+
+    found = await exported(store, clock)
+    facts = {
+        (fact.content, fact.person, fact.place, tuple(fact.taint))
+        for fact in found.records["memory"]
+        if isinstance(fact, records.Fact)
+    }
+    assert facts == {
+        ("about Ann", ANN, None, ()), ("about the place", None, PLACE, ("files",)), ("for all", None, None, ()),
+    }  # fmt: skip
+    (talk,) = found.records["conversations"]
+    assert isinstance(talk, records.Conversation)
+    assert talk.place == PLACE
+    assert [(each.content, each.role, each.turn, each.created_at) for each in talk.messages] == [
+        (each.content, each.role, each.turn, each.created_at) for each in conversation(turns=True).messages
+    ]
+    assert [each.text for each in talk.summaries] == ["They greeted."]
+    again = await importer.run(found, RULES)
+    assert {each.action for each in again.outcomes} <= {Action.UNCHANGED, Action.SKIP}
+
+
+async def test_an_interrupted_import_is_completed(store: Store, clock: SteppedClock) -> None:
+    given = conversation(turns=True)
+
+    def begin(tx: Transaction) -> str:
+        return open_conversation(tx, "there", given, AGENT.id, clock.now())
+
+    conversation_id = await store.write(begin)
+    importer = ArchiveImporter(store=store, clock=clock)
+    await importer.run(contents(given.model_copy(update={"messages": given.messages[:7]})), RULES)
+    report = await importer.run(contents(given), RULES)
+    assert report.outcomes[-1].action is Action.UPDATE
+    assert (await importer.run(contents(given), RULES)).outcomes[-1].action is Action.UNCHANGED
+    history = await store.read(lambda tx: tx.messages.history(conversation_id, 999))
+    assert len(history) == 296, "the summary replaces two turns"
+
+
+def test_a_writer_makes_what_a_reader_accepts() -> None:
+    target = io.BytesIO()
+    writer, given = Writer(target), contents(conversation(turns=False))
+    for kind in KINDS:
+        for record in given.records[kind]:
+            writer.add(kind, record)
+    writer.close(given.manifest)
+    found = read_archive(target.getvalue())
+    assert found.records == given.records
+    assert found.manifest.counts == {"people": 1, "memory": 4, "conversations": 1}
