@@ -17,12 +17,14 @@ from arvis.config.search import FALLBACK, VARIABLES
 from arvis.domain.dataclass import dataclass
 from arvis.extensions import read_declarations
 from arvis.graphs.agent.tools import ToolRules
+from arvis.media import WebFileReader
 from arvis.plugins import InstalledPlugins, Plugins
 from arvis.ports.http import Fetcher
 from arvis.ports.plugin import PluginServices
 from arvis.ports.store import Transaction
 from arvis.ports.tool import ToolServices, ToolSource
 from arvis.process.sandbox import Bubblewrap
+from arvis.process.subprocesses import GuardedPrograms
 from arvis.queue.outages import RetryingStore
 from arvis.services.reminders import ReminderService
 from arvis.services.schedules import Rules
@@ -110,6 +112,7 @@ class _Services:
     async def get(self) -> ToolServices:
         if self._made is None:
             base, settings = self._base, self._base.config.tools
+            sandbox = build_sandbox(base)
             net = await asyncio.to_thread(importlib.import_module, "arvis.net.fetcher")
             fetcher = await self._stack.enter_async_context(net.open_fetcher(allow=settings.allow_hosts))
             # With this store, a running tool waits while the database is unavailable. With the usual store, the tool
@@ -120,7 +123,7 @@ class _Services:
                 clock=base.clock,
                 fetcher=fetcher,
                 http=self._providers.http,
-                sandbox=build_sandbox(base),
+                sandbox=sandbox,
                 secrets=base.secrets,
                 search=SearchPool(
                     settings=lambda: base.settings.current().search,
@@ -129,6 +132,7 @@ class _Services:
                     http=self._providers.http,
                     clock=base.clock,
                 ),
+                reader=WebFileReader(programs=GuardedPrograms(), sandbox=sandbox),
                 workflows=WorkflowStarter(store=patient, bus=base.bus, clock=base.clock),
                 reminders=ReminderService(
                     store=patient, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)

@@ -1,7 +1,8 @@
-"""A separate program that extracts the text of one document: `python child.py pdf|docx LIBRARIES…`.
+"""A separate program that extracts the text of one document or web page: `python child.py pdf|docx|html LIBRARIES…`.
 
 LIBRARIES are the folders that contain the libraries named below. The program uses only these libraries and the standard
-library, and imports no module of Arvis.
+library, and imports no module of Arvis. It loads `page.py` beside it for a web page: then the first line of the input
+is the page's address, and the first line of the output is its title.
 
 The program reads the document from standard input and writes each piece of text to standard output immediately, so that
 the text before an error is kept. The operating system limits the memory and time of this process, so a document that
@@ -18,11 +19,16 @@ import sys
 from collections.abc import Iterator, Sequence
 
 #: The libraries that read documents, and their dependencies.
-LIBRARIES = ("pypdf", "mammoth", "cobble")
+LIBRARIES = ("pypdf", "mammoth", "cobble", "justhtml")
 
-#: The maximum bytes of memory and seconds of CPU time.
+#: The maximum bytes of memory and seconds of CPU time, for documents and for web pages.
 MEMORY = 134_217_728
 SECONDS = 5
+PAGE_MEMORY = 268_435_456
+PAGE_SECONDS = 8
+
+#: The file with the function that reads a web page.
+PAGE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "page.py")  # noqa: PTH118, PTH120 (pathlib loads slowly)
 
 #: The limits for an archive: the number of entries and the total number of unpacked bytes that it may declare.
 _MOST_ENTRIES = 2_000
@@ -35,8 +41,9 @@ DAMAGED, LOCKED, BOMB = 1, 4, 5
 
 def main(kind: str, libraries: Sequence[str]) -> int:
     sys.path += libraries
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    seconds, memory = (PAGE_SECONDS, PAGE_MEMORY) if kind == "html" else (SECONDS, MEMORY)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     logging.disable()
     try:
@@ -48,7 +55,13 @@ def main(kind: str, libraries: Sequence[str]) -> int:
 
 
 def pieces(kind: str, data: bytes) -> Iterator[str]:
-    return _pages(data) if kind == "pdf" else _paragraphs(data)
+    match kind:
+        case "pdf":
+            return _pages(data)
+        case "html":
+            return _parts_of_page(data)
+        case _:
+            return _paragraphs(data)
 
 
 def _pages(data: bytes) -> Iterator[str]:
@@ -71,6 +84,19 @@ def _paragraphs(data: bytes) -> Iterator[str]:
     if len(entries) > _MOST_ENTRIES or sum(entry.file_size for entry in entries) > _MOST_UNPACKED:
         raise SystemExit(BOMB)
     yield mammoth.extract_raw_text(io.BytesIO(data)).value
+
+
+def _parts_of_page(data: bytes) -> Iterator[str]:
+    from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415 (as above)
+
+    spec = spec_from_file_location("page", PAGE)
+    if spec is None or spec.loader is None:
+        raise SystemExit(DAMAGED)
+    page = module_from_spec(spec)
+    spec.loader.exec_module(page)
+    url, _, html = data.decode("utf-8", "replace").partition("\n")
+    parts: Iterator[str] = page.read_page(html, url)
+    return parts
 
 
 if __name__ == "__main__":

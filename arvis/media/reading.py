@@ -21,7 +21,7 @@ from arvis.domain.messages import Attachment, FileKind
 from arvis.domain.text import storable
 from arvis.media import child
 from arvis.media.sniffing import DOCX, PDF, PICTURES, picture_problem, sniff, sound_seconds, text_of
-from arvis.ports.sandbox import Programs, Sandbox, Task
+from arvis.ports.sandbox import Finished, Programs, Sandbox, Task
 from arvis.ports.transcriber import Sound, SpeechError, Transcriber
 
 #: For each media type: the argument that names the type to the child program.
@@ -39,12 +39,18 @@ _MEMORY = 4 * child.MEMORY
 #: The Python interpreter outside the virtual environment, and its folders.
 _INTERPRETER = Path(sys.base_exec_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}").resolve()
 _PREFIXES = (Path(sys.base_prefix).resolve(), Path(sys.base_exec_prefix).resolve())
-_CHILD = Path(child.__file__).resolve()
+_CHILD, _PAGE = Path(child.__file__).resolve(), Path(child.PAGE)
 
 _PROBLEMS = {
     child.DAMAGED: "the document is damaged",
     child.LOCKED: "the document is locked with a password",
     child.BOMB: "the document expands to far more than a document should contain",
+}
+
+
+_PAGE_PROBLEMS = {
+    child.DAMAGED: "the page cannot be parsed",
+    child.BOMB: "the page needs too much memory",
 }
 
 
@@ -57,10 +63,11 @@ class Document:
     whole: bool = True
     #: The reason why there is no text.
     problem: str = ""
+    title: str = ""
 
 
 class DocumentReader:
-    """The reader of PDF and DOCX files. `libraries` are the folders with the libraries (None: the libraries of this
+    """The reader of PDF and DOCX files and of web pages. `libraries` are the folders with the libraries (None: the libraries of this
     process)."""
 
     def __init__(
@@ -72,15 +79,9 @@ class DocumentReader:
 
     async def read(self, data: bytes, content_type: str) -> Document:
         """Read a document, within at most `_PATIENCE` seconds."""
-        try:
-            with await asyncio.to_thread(TemporaryDirectory, prefix="arvis-document-") as folder:
-                task = self._task(data, KINDS[content_type], Path(folder))
-                if self._sandbox is not None and await self._sandbox.refusal() is None:
-                    finished = await self._sandbox.run(task)
-                else:
-                    finished = await self._programs.run(task)
-        except ToolError as failed:
-            return Document("", whole=False, problem=f"the program that reads documents did not start ({failed.what})")
+        finished = await self._run(data, KINDS[content_type])
+        if isinstance(finished, Document):
+            return finished
         text = finished.stdout.decode("utf-8", "ignore").strip()
         if text:
             return Document(text, whole=finished.exit_code == 0 and not finished.truncated)
@@ -89,6 +90,28 @@ class DocumentReader:
         problem = _PROBLEMS.get(finished.exit_code, "the document takes too much time or memory to read")
         return Document("", whole=False, problem=problem)
 
+    async def read_page(self, html: str, url: str) -> Document:
+        """Read a web page, within at most `_PATIENCE` seconds. The text is Markdown; it may be empty."""
+        finished = await self._run(f"{url}\n{html}".encode("utf-8", "replace"), "html")
+        if isinstance(finished, Document):
+            return finished
+        title, _, text = finished.stdout.decode("utf-8", "ignore").partition("\n")
+        if finished.exit_code == 0:
+            return Document(text.strip("\n"), whole=not finished.truncated, title=title)
+        problem = _PAGE_PROBLEMS.get(finished.exit_code, "the page takes too much time or memory to read")
+        return Document("", whole=False, problem=problem, title=title)
+
+    async def _run(self, data: bytes, kind: str) -> Finished | Document:
+        """Run the child program. Return a document with the problem if the program did not start."""
+        try:
+            with await asyncio.to_thread(TemporaryDirectory, prefix="arvis-document-") as folder:
+                task = self._task(data, kind, Path(folder))
+                if self._sandbox is not None and await self._sandbox.refusal() is None:
+                    return await self._sandbox.run(task)
+                return await self._programs.run(task)
+        except ToolError as failed:
+            return Document("", whole=False, problem=f"the program that reads documents did not start ({failed.what})")
+
     def _task(self, data: bytes, kind: str, folder: Path) -> Task:
         shown = (*_PREFIXES, *self._libraries)  # every sandbox contains /usr
         return Task(
@@ -96,7 +119,7 @@ class DocumentReader:
             folder=folder,
             stdin=data,
             environment={"PATH": os.defpath, "LANG": "C.UTF-8", "MALLOC_ARENA_MAX": "1"},
-            readable=[_CHILD, *sorted({path for path in shown if not path.is_relative_to("/usr")})],
+            readable=[_CHILD, _PAGE, *sorted({path for path in shown if not path.is_relative_to("/usr")})],
             timeout=_PATIENCE,
             max_output=_MOST_OUTPUT,
             memory=_MEMORY,

@@ -14,6 +14,7 @@ from arvis.domain.taint import CLEAN, Taint
 from arvis.domain.tools import Risk, Source, ToolDeclaration, ToolSpec
 from arvis.ports.clock import Clock
 from arvis.ports.http import Fetcher, HttpClient
+from arvis.ports.reading import WebReader
 from arvis.ports.sandbox import Sandbox
 from arvis.ports.search import SearchProviders
 from arvis.ports.secrets import SecretBox
@@ -155,6 +156,8 @@ class ToolServices:
     sandbox: Sandbox
     secrets: SecretBox
     search: SearchProviders
+    #: The reader of fetched files.
+    reader: WebReader
     reminders: Reminders | None = None
     workflows: WorkflowStarts | None = None
 

@@ -1,114 +1,149 @@
-"""Tool `http_fetch`: returns a public page as text.
+"""Tool `http_fetch`: returns a public page, PDF or text file as text, part by part.
 
-A long text is cut to the requested length, with a note about the cut. The result comes from an unknown author, so the
-caller must mark it as untrusted.
+An image is stored in the folder of the conversation if the agent has a tool that uses this folder. The result comes from
+an unknown author, so the caller must mark it as untrusted.
 """
 
 from __future__ import annotations
 
 import asyncio
-import codecs
-import re
+import hashlib
+from collections import OrderedDict
 from typing import Annotated
 
 from pydantic import Field
 
+from arvis.domain.dataclass import dataclass
+from arvis.domain.errors import ToolError
 from arvis.domain.text import storable
 from arvis.domain.tools import Need, Risk, ToolDeclaration
-from arvis.ports.http import Fetched
-from arvis.ports.tool import Tool, ToolServices
+from arvis.ports.clock import Clock
+from arvis.ports.http import Fetched, Fetcher
+from arvis.ports.reading import WebReader, WebText
+from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
-from arvis.tools.page_text import page_text
+from arvis.tools.workspace import write_bytes
 
-_TIMEOUT = 15.0
-_MAX_BYTES = 1_000_000
-_USUAL_CHARS = 3000
+_TIMEOUT = 30.0
+_MAX_BYTES = 10_000_000
+_USUAL_CHARS = 6_000
 _MOST_CHARS = 20_000
 _OK = 200
-_HTML = frozenset({"text/html", "application/xhtml+xml"})
-_TEXT = re.compile(r"text/.*|.*[/+](json|xml|yaml|x-yaml|javascript|x-javascript|x-ndjson|toml|sql)|application/x-sh")
-_LOOKS_LIKE_HTML = re.compile(rb"<(!doctype\s+html|html|head|body)\b", re.IGNORECASE)
-_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
-_META_WITHIN = 4096
-_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-#: The encodings of pages. Python's other codecs do not produce text, or their time grows with the square of the length.
-_ENCODINGS = re.compile(r"(utf-(8|16|32)|ascii|iso|cp|koi8|gb|big5|shift_jis|euc|mac|tis|johab|hz)[\w-]*")
-#: Pages that declare one of these encodings are decoded as Windows code page 1252, as in browsers.
-_MISLABELLED = frozenset({"ascii", "iso8859-1"})
+#: A part ends between two words, at most this many characters before its limit.
+_LONGEST_WORD = 200
+
+#: The number of texts that are kept for the next parts, and the time in seconds for which they are kept.
+_KEPT = 4
+_KEPT_SECONDS = 600.0
+_LONGEST_KEPT = 1_000_000
+
+#: The tools for which an image in the folder is useful. Agents with such a tool answer only trusted people.
+_FOLDER_TOOLS = {
+    "send_file": "send_file sends it with your reply",
+    "run_shell": "programs of run_shell find it",
+    "code_execution": "scripts find it",
+}
 
 DECLARATION = ToolDeclaration(risk=Risk.EGRESS, harmless=True, needs=(Need.NETWORK,))
 
 
 def create(services: ToolServices) -> Tool:
+    pages = RecentPages(fetcher=services.fetcher, reader=services.reader, clock=services.clock)
+
     async def http_fetch(
         url: Annotated[str, Field(max_length=8000, description="A public http or https address")],
+        offset: Annotated[int, Field(ge=0, description="Where to continue a long text")] = 0,
         max_chars: Annotated[int, Field(ge=100, le=_MOST_CHARS)] = _USUAL_CHARS,
+        *,
+        caller: Caller,
     ) -> str:
-        """Fetch a page or file from the public web as text."""
-        answer = await services.fetcher.fetch(url, max_bytes=_MAX_BYTES, timeout=_TIMEOUT)
-        # Parsing a large page takes long, so it runs in a thread and does not block the event loop.
-        return storable(await asyncio.to_thread(read_answer, answer, max_chars))
+        """Read a web page, PDF or text file. Stores an image in your folder."""
+        page = await pages.get(url, again=offset > 0)
+        if page.image is not None:
+            return await _picture(page, page.image, caller)
+        return storable(part_of(page, offset, max_chars))
 
     return FunctionTool(http_fetch, DECLARATION)
 
 
-def read_answer(answer: Fetched, max_chars: int) -> str:
-    """Return the answer as text for the model: the address, the status if it is not 200, the title, and then at most
-    `max_chars` characters of the page."""
-    status = "" if answer.status == _OK else f" (status {answer.status})"
-    head = f"{answer.url}{status}\n"
-    if _is_html(answer):
-        title, text, more = page_text(_decoded(answer), base=answer.url, limit=max_chars)
-        head += f"Title: {title[:300]}\n" if title else ""
-    elif _is_text(answer):
-        text, more = _decoded(answer), False
-    else:
-        kind = answer.content_type[:100] or "unknown"
-        size = f"more than {_MAX_BYTES:,}" if answer.truncated else f"{len(answer.body):,}"
-        return f"{head}\nA file of type {kind}, {size} bytes; it cannot be shown as text."
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page after its fetch."""
+
+    #: The address after all redirects, and the status if it is not 200.
+    head: str
+    size: int
+    read: WebText
+    #: The bytes of an image; None for other files.
+    image: bytes | None = None
+
+
+class RecentPages:
+    """Fetches and reads pages. The texts of the newest pages are kept for their next parts: the parts then fit together,
+    and a long document is fetched and read only once."""
+
+    def __init__(self, *, fetcher: Fetcher, reader: WebReader, clock: Clock) -> None:
+        self._fetcher = fetcher
+        self._reader = reader
+        self._clock = clock
+        self._kept: OrderedDict[str, tuple[float, Page]] = OrderedDict()
+
+    async def get(self, url: str, *, again: bool) -> Page:
+        """Return a page. `again` is True for the next part of a page."""
+        until, kept = self._kept.get(url, (0.0, None))
+        if again and kept is not None and until > self._clock.monotonic():
+            return kept
+        answer = await self._fetcher.fetch(url, max_bytes=_MAX_BYTES, timeout=_TIMEOUT)
+        read = await self._reader.read(answer)
+        page = Page(_head(answer), len(answer.body), read, answer.body if read.image and not read.problem else None)
+        self._kept.pop(url, None)
+        if page.image is None and len(read.text) <= _LONGEST_KEPT:
+            self._kept[url] = (self._clock.monotonic() + _KEPT_SECONDS, page)
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return page
+
+
+def _head(answer: Fetched) -> str:
+    return answer.url if answer.status == _OK else f"{answer.url} (status {answer.status})"
+
+
+def part_of(page: Page, offset: int, max_chars: int) -> str:
+    """Return a part of a page as text for the model: the address, the title, the part, and the place of the next part."""
+    read, text = page.read, page.read.text
+    lines = [page.head, *([f"Title: {read.title[:300]}"] if read.title else []), ""]
+    if read.problem:
+        kind = read.content_type[:100] or "unknown type"
+        return "\n".join([*lines, f"A file ({kind}, {page.size:,} bytes) without a text: {read.problem}."])
     if not text.strip():
-        return f"{head}\n(nothing to read)"
-    return f"{head}\n{text[:max_chars].rstrip()}{_cut(answer, max_chars, more=more or len(text) > max_chars)}"
+        return "\n".join([*lines, "(nothing to read)"])
+    if offset >= len(text):
+        raise ToolError(f"The text has only {len(text):,} characters, so nothing follows offset {offset:,}.")
+    end = _end(text, offset, max_chars)
+    lines.append(text[offset:end].strip("\n") if offset else text[:end].rstrip())
+    if end < len(text):
+        lines += ["", f"[Characters {offset:,} to {end:,} of {len(text):,}. Continue with offset={end}.]"]
+    elif not read.whole:
+        lines += ["", "[The rest of the file could not be read, because it is too large or damaged.]"]
+    return "\n".join(lines)
 
 
-def _cut(answer: Fetched, max_chars: int, *, more: bool) -> str:
-    if more:
-        further = f" Set max_chars up to {_MOST_CHARS} to get more." if max_chars < _MOST_CHARS else ""
-        return f"\n\n[Cut after {max_chars:,} characters.{further}]"
-    return f"\n\n[Cut: the page is larger than {_MAX_BYTES:,} bytes.]" if answer.truncated else ""
+def _end(text: str, offset: int, max_chars: int) -> int:
+    """Return the end of a part: the last line break or space in it, if there is one near its limit."""
+    end = offset + max_chars
+    if end >= len(text):
+        return len(text)
+    near = max(offset + 1, end - _LONGEST_WORD)
+    broken = max(text.rfind("\n", near, end), text.rfind(" ", near, end))
+    return broken + 1 if broken >= 0 else end
 
 
-def _is_html(answer: Fetched) -> bool:
-    if answer.content_type:
-        return answer.content_type in _HTML
-    return _LOOKS_LIKE_HTML.search(answer.body[:_META_WITHIN]) is not None
-
-
-def _is_text(answer: Fetched) -> bool:
-    """Return whether the answer is text. The content type decides or, if the server sent none, the content."""
-    if answer.content_type:
-        return _TEXT.fullmatch(answer.content_type) is not None
-    return b"\0" not in answer.body[:_META_WITHIN]
-
-
-def _decoded(answer: Fetched) -> str:
-    """Return the decoded answer. The encoding comes from the byte order mark, the header or the page, in this order, as
-    in browsers. If none of them names an encoding, it is UTF-8."""
-    for mark, name in _MARKS:
-        if answer.body.startswith(mark):
-            return answer.body[len(mark) :].decode(name, "replace")
-    declared = _META_CHARSET.search(answer.body[:_META_WITHIN])
-    in_page = declared[1].decode("ascii", "replace") if declared else ""
-    encoding = _encoding(answer.charset or "") or _encoding(in_page) or "utf-8"
-    return answer.body.decode(encoding, "replace")
-
-
-def _encoding(name: str) -> str | None:
-    """Return Python's name of a web encoding; None for any other name."""
-    try:
-        known = codecs.lookup(name).name
-    except (LookupError, ValueError):
-        return None
-    if not _ENCODINGS.fullmatch(known):
-        return None
-    return "cp1252" if known in _MISLABELLED else known
+async def _picture(page: Page, data: bytes, caller: Caller) -> str:
+    """Store an image in the folder of the conversation, and return a text about it. Models cannot see the image."""
+    about = f"{page.head}\n\nAn image ({page.read.content_type}, {len(data):,} bytes)."
+    use = next((text for tool, text in _FOLDER_TOOLS.items() if tool in caller.agent.tools), "")
+    if not use:
+        return f"{about} You cannot see it. Give the person its address."
+    path = f"web/{hashlib.sha256(data).hexdigest()[:12]}.{page.read.image}"
+    await asyncio.to_thread(write_bytes, caller.workspace, path, data)
+    return f"{about} You cannot see it. It is stored as {path} in your folder; {use}."

@@ -271,7 +271,7 @@ async def test_a_goal_of_an_operator_taints_the_owners_heartbeat_and_limits_its_
     services = ToolServices(
         store=site.store,
         clock=site.clock,
-        **dict.fromkeys(("fetcher", "http", "sandbox", "secrets", "search")),  # type: ignore[arg-type]
+        **dict.fromkeys(("fetcher", "http", "sandbox", "secrets", "search", "reader")),  # type: ignore[arg-type]
     )
     caller = Caller(OPEN, await person(site, DAEMON_KEY), "c", beat.id, PLACE, "call-1", tmp_path, "UTC")
     await update_project.create(services).call({"project": "garden", "note": "Dug."}, caller)

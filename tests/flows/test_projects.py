@@ -166,6 +166,7 @@ class Desk:
                 sandbox=absent,
                 secrets=absent,
                 search=absent,
+                reader=absent,
             )
         )
 

@@ -40,7 +40,7 @@ async def tool(store: Store, tmp_path: Path) -> Tool:
 
 def services(store: Store, box: SealedBox) -> ToolServices:
     absent = cast("ToolServices", None)
-    parts = dict.fromkeys(("clock", "fetcher", "http", "sandbox", "search"), absent)
+    parts = dict.fromkeys(("clock", "fetcher", "http", "sandbox", "search", "reader"), absent)
     return ToolServices(store=store, secrets=box, **parts)  # type: ignore[arg-type]
 
 

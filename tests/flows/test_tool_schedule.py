@@ -48,7 +48,7 @@ class Desk:
         self.changes: list[SchedulesChanged] = []
         app.bus.subscribe(SchedulesChanged, self.changes.append)
         services = ToolServices(
-            **dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets", "search")),  # type: ignore[arg-type]
+            **dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets", "search", "reader")),  # type: ignore[arg-type]
             reminders=ReminderService(store=app.store, bus=app.bus, clock=app.clock, rules=rules),
         )
         self.tool = create(services)

@@ -62,7 +62,7 @@ class Desk:
                 settings=lambda: self.search, store=self.store, secrets=self.box, http=http, clock=self.clock
             )
             absent = cast("ToolServices", None)
-            parts: Any = dict.fromkeys(("fetcher", "http", "sandbox", "secrets"), absent)
+            parts: Any = dict.fromkeys(("fetcher", "http", "sandbox", "secrets", "reader"), absent)
             self._tool = web_search.create(ToolServices(store=self.store, clock=self.clock, search=pool, **parts))
         caller = Caller(
             Agent("a", "helper", "Helper"), None, "c", "e", None, "e-1-1", Path("x"), "UTC", cite=self.cited.append

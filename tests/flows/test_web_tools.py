@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -14,15 +16,19 @@ from urllib.parse import urlsplit
 import pytest
 
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import FetchFailed, FetchRefused, ToolError
 from arvis.domain.tools import Risk
+from arvis.media import WebFileReader
 from arvis.net.client import open_http_client
 from arvis.net.fetcher import open_fetcher
 from arvis.ports.store import Store
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.process.sandbox import Bubblewrap
 from arvis.process.secrets import SealedBox
+from arvis.process.subprocesses import GuardedPrograms
 from arvis.testing.clock import SteppedClock
+from tests.flows.media_kit import docx, pdf, png
 from tests.wings.listening import listening
 
 
@@ -67,6 +73,7 @@ async def opened_services(store: Store, folder: Path, outside: str) -> AsyncIter
             sandbox=Bubblewrap(hidden=[folder]),
             secrets=SealedBox(file=folder / "key", given=None, tell=print),
             search=cast("Any", None),
+            reader=WebFileReader(programs=GuardedPrograms()),
         )
 
 
@@ -112,6 +119,7 @@ async def test_a_sum_and_the_time(services: ToolServices, caller: Caller) -> Non
     [
         (page(b"<title>T</title><h1>Hello</h1>", "text/html"), "Title: T\n\n# Hello"),
         (page(b"<!DOCTYPE html><p>Hello", ""), "\nHello"),
+        (page(b"<!DOCTYPE html><p>Hello", "application/octet-stream"), "\nHello"),
         (page(b"<p>\xe9</p>", "text/html; charset=iso-8859-1"), "\n\u00e9"),
         (page(b"<p>\x80</p>", "text/html; charset=ascii"), "\n\u20ac"),
         (page(b'<meta charset="windows-1251"><p>\xcf</p>', "text/html"), "\n\u041f"),
@@ -127,18 +135,24 @@ async def test_a_sum_and_the_time(services: ToolServices, caller: Caller) -> Non
         (page(b"<a>  x</a>", "application/atom+xml"), "\n<a>  x</a>"),
         (page(b"a  b\n<c>", "text/plain"), "\na  b\n<c>"),
         (page(b"plain words", ""), "\nplain words"),
-        (page(b"\x89PNG\r\n", "image/png"), "\nA file of type image/png, 6 bytes; it cannot be shown as text."),
-        (page(b"\x00\x01", ""), "\nA file of type unknown, 2 bytes; it cannot be shown as text."),
+        (page(pdf("Hello from a document"), "application/octet-stream"), "\nHello from a document"),
+        (page(pdf("Hello"), "text/html"), "\nHello"),
+        (page(docx("Hello"), "application/zip"), "\nHello"),
+        (page(pdf(""), "application/pdf"), "\nA file (application/pdf, 340 bytes) without a text: there is no text in the document (it may contain scanned pages)."),
+        (page(b"%PDF-1.4 nothing", "application/pdf"), "\nA file (application/pdf, 16 bytes) without a text: the document is damaged."),
+        (page(b"\x00\x01", ""), "\nA file (unknown type, 2 bytes) without a text: it cannot be shown as text."),
+        (page(b"PK\x03\x04 zip", "application/zip"), "\nA file (application/zip, 8 bytes) without a text: it cannot be shown as text."),
         (page(b"", "text/html"), "\n(nothing to read)"),
         (page(b"<script>x</script>", "text/html"), "\n(nothing to read)"),
     ],
-)
+)  # fmt: skip
 async def test_pages_are_read(
     services: ToolServices, caller: Caller, outside: Outside, answer: bytes, told: str
 ) -> None:
     outside.answers["/"] = answer
     url = f"{outside.url}/"
-    assert await tool("http_fetch", services).call({"url": url}, caller) == f"{url}\n{told}"
+    text = await tool("http_fetch", services).call({"url": url}, caller)
+    assert re.sub(r"pdf, \d{3} bytes", "pdf, 340 bytes", text) == f"{url}\n{told}"
 
 
 async def test_a_status_and_a_redirect_are_told(services: ToolServices, caller: Caller, outside: Outside) -> None:
@@ -149,23 +163,94 @@ async def test_a_status_and_a_redirect_are_told(services: ToolServices, caller: 
 
 
 @pytest.mark.parametrize("kind", ["text/html", "text/plain"])
-async def test_what_is_cut_is_said(services: ToolServices, caller: Caller, outside: Outside, kind: str) -> None:
-    outside.answers["/"] = page(b"word " * 10_000, kind)
-    fetch = tool("http_fetch", services)
-    short = await fetch.call({"url": f"{outside.url}/"}, caller)
-    assert short.endswith("[Cut after 3,000 characters. Set max_chars up to 20000 to get more.]")
-    assert 3000 < len(short) < 3200
-    long = await fetch.call({"url": f"{outside.url}/", "max_chars": 20_000}, caller)
-    assert long.endswith("[Cut after 20,000 characters.]")
-    assert 20_000 < len(long) < 20_200
+async def test_a_long_text_comes_in_parts_that_fit_together(
+    services: ToolServices, caller: Caller, outside: Outside, kind: str
+) -> None:
+    words = " ".join(f"word{number}" for number in range(2_500))
+    outside.answers["/"] = page(words.encode(), kind)
+    fetch, url = tool("http_fetch", services), f"{outside.url}/"
+    offset, found = 0, ""
+    while True:
+        text = await fetch.call({"url": url, "offset": offset}, caller)
+        body, _, note = text.removeprefix(f"{url}\n\n").partition("\n\n[Characters ")
+        found += body if not found else f" {body.strip()}"
+        if not note:
+            break
+        assert len(body) <= 6_000
+        following = int(note.partition("offset=")[2].rstrip(".]"))
+        assert note.startswith(f"{offset:,} to {following:,} of {len(words):,}. Continue with")
+        offset = following
+    assert found == words
+    assert outside.asked == ["/"]
+    with pytest.raises(ToolError, match="has only 21,389 characters, so nothing follows offset 30,000"):
+        await fetch.call({"url": url, "offset": 30_000}, caller)
+
+
+async def test_the_parts_of_an_old_text_are_fetched_again(
+    services: ToolServices, caller: Caller, outside: Outside
+) -> None:
+    outside.answers["/"] = page(b"ab " * 1_000, "text/plain")
+    fetch, url = tool("http_fetch", services), f"{outside.url}/"
+    await fetch.call({"url": url, "max_chars": 100}, caller)
+    await fetch.call({"url": url, "max_chars": 100}, caller)
+    assert len(outside.asked) == 2
+    await services.clock.sleep(601)
+    await fetch.call({"url": url, "offset": 100}, caller)
+    assert len(outside.asked) == 3
+    for number in range(5):
+        outside.answers[f"/{number}"] = page(b"x", "text/plain")
+        await fetch.call({"url": f"{url}{number}"}, caller)
+    await fetch.call({"url": url, "offset": 100}, caller)
+    assert len(outside.asked) == 9
+
+
+async def test_a_word_without_an_end_is_cut(services: ToolServices, caller: Caller, outside: Outside) -> None:
+    outside.answers["/"] = page(b"x" * 30_000, "text/plain")
+    text = await tool("http_fetch", services).call({"url": f"{outside.url}/", "max_chars": 20_000}, caller)
+    assert text.endswith("x\n\n[Characters 0 to 20,000 of 30,000. Continue with offset=20000.]")
 
 
 async def test_a_large_file_is_not_taken_whole(services: ToolServices, caller: Caller, outside: Outside) -> None:
-    outside.answers["/"] = page(bytes(1_500_000), "application/zip")
-    outside.answers["/blank"] = page(b" " * 999_000 + b"x" * 2000, "text/plain")
-    fetch = tool("http_fetch", services)
-    assert "more than 1,000,000 bytes" in await fetch.call({"url": f"{outside.url}/"}, caller)
-    assert "Cut after" in await fetch.call({"url": f"{outside.url}/blank"}, caller)
+    fetch, url = tool("http_fetch", services), f"{outside.url}/"
+    outside.answers["/"] = page(b"%PDF-1.4" + bytes(10_500_000), "application/pdf")
+    assert "without a text: it is larger than 10,000,000 bytes" in await fetch.call({"url": url}, caller)
+    outside.answers["/"] = page(b"abcdefg " * 1_300_000, "text/plain")
+    assert "[Characters 0 to 6,000 of 4,000,000. Continue with offset=6000.]" in await fetch.call({"url": url}, caller)
+    outside.answers["/"] = page(b"<p>begin" + b" " * 2_000_000 + b"end", "text/html")
+    text = await fetch.call({"url": url}, caller)
+    assert text.endswith("begin\n\n[The rest of the file could not be read, because it is too large or damaged.]")
+
+
+@pytest.mark.parametrize(
+    ("tools", "told"),
+    [
+        (("send_file",), "It is stored as web/{}.png in your folder; send_file sends it with your reply."),
+        (("run_shell",), "It is stored as web/{}.png in your folder; programs of run_shell find it."),
+        (("http_fetch",), "Give the person its address."),
+    ],
+)
+async def test_an_image_is_stored_for_agents_that_can_use_it(
+    services: ToolServices, caller: Caller, outside: Outside, tools: tuple[str, ...], told: str
+) -> None:
+    outside.answers["/"] = page(png(), "text/plain")
+    able = replace(caller, agent=replace(caller.agent, tools=tools))
+    text = await tool("http_fetch", services).call({"url": f"{outside.url}/"}, able)
+    name = hashlib.sha256(png()).hexdigest()[:12]
+    assert (
+        text == f"{outside.url}/\n\nAn image (image/png, {len(png()):,} bytes). You cannot see it. {told.format(name)}"
+    )
+    stored = [file.read_bytes() for file in caller.workspace.glob("web/*")]
+    assert stored == ([png()] if "web/" in told else [])
+
+
+async def test_an_image_that_no_model_could_read_is_explained(
+    services: ToolServices, caller: Caller, outside: Outside
+) -> None:
+    outside.answers["/"] = page(png(60_000, 60_000), "image/png")
+    able = replace(caller, agent=replace(caller.agent, tools=("send_file",)))
+    text = await tool("http_fetch", services).call({"url": f"{outside.url}/"}, able)
+    assert "without a text: the picture is too large: it has 60000 × 60000 pixels" in text
+    assert not list(caller.workspace.glob("web/*"))
 
 
 async def test_what_must_not_be_fetched_is_not(services: ToolServices, caller: Caller, outside: Outside) -> None:

@@ -43,7 +43,7 @@ async def app(database: Database) -> AsyncIterator[AppHarness]:
     mine = agent_with(tools=("start_workflow", "look"), allow_users=("ann", "bob", "owner"))
     async with open_app(database, agents=[mine, STRONG], limits=SpendingLimits(per_turn=10**9)) as app:
         services = ToolServices(
-            **dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets", "search")),  # type: ignore[arg-type]
+            **dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets", "search", "reader")),  # type: ignore[arg-type]
             workflows=WorkflowStarter(store=app.store, bus=app.bus, clock=app.clock),
         )
         app.tools.more.append(start_workflow.create(services))

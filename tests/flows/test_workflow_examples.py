@@ -71,7 +71,7 @@ def _play(example: Example, decision: str) -> Play:
             return {"decision": decision, "text": None}
         return {"decision": "answer", "text": "I am well, thank you."}
 
-    nothing = dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets", "search"))
+    nothing = dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets", "search", "reader"))
     services = ToolServices(**nothing)  # type: ignore[arg-type]
     tools = ScriptedTools()
     tools.more.append(calculate.create(services))

@@ -38,7 +38,7 @@ LONG = chain(node("s", "start"), node("w", "wait", amount=1, unit="days"), asks(
 async def desk(database: Database) -> AsyncIterator[AppHarness]:
     async with open_app(database, agents=[agent_with(tools=TOOLS, allow_users=("ann",))], prices=PRICES) as app:
         services = ToolServices(
-            **dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets", "search")),  # type: ignore[arg-type]
+            **dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets", "search", "reader")),  # type: ignore[arg-type]
             workflows=WorkflowStarter(store=app.store, bus=app.bus, clock=app.clock),
         )
         starting = start_workflow.create(services)

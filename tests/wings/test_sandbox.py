@@ -265,7 +265,7 @@ async def test_a_network_that_is_granted_is_there(place: Place, canary: tuple[in
 
 def tool_of(sandbox: Bubblewrap) -> Tool:
     others = cast("Any", None)
-    return run_shell.create(ToolServices(others, others, others, others, sandbox, others, others))
+    return run_shell.create(ToolServices(others, others, others, others, sandbox, others, others, others))
 
 
 def caller_in(workspace: Path) -> Caller:
