@@ -13,7 +13,7 @@ from arvis.domain.errors import ProviderError, ToolError
 from arvis.domain.messages import Delivery, OutgoingFile
 from arvis.domain.platforms import Part, Piece
 from arvis.domain.runs import Account, RunRequest, RunResult
-from arvis.domain.tools import Risk, ToolCall, ToolSpec
+from arvis.domain.tools import Risk, Source, ToolCall, ToolSpec
 from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
 from arvis.ports.tool import Caller, Tool
@@ -115,7 +115,7 @@ def call(number: int, name: str, **arguments: Any) -> ToolCall:
 
 class ScriptedTool:
     """A tool that returns its arguments, or follows `script`. `calls` contains the arguments of all calls; `given` is
-    a file that it attaches."""
+    a file that it attaches, and `cited` a page that it names as its source."""
 
     def __init__(self, name: str, *, risk: Risk = Risk.READ, repeatable: bool = True, sensitive: bool = False) -> None:
         self.spec = ToolSpec(name, f"Says its {name}.", {"type": "object", "properties": {"words": {"type": "string"}}})
@@ -126,6 +126,7 @@ class ScriptedTool:
         self.calls: list[Mapping[str, Any]] = []
         self.callers: list[Caller] = []
         self.given: OutgoingFile | None = None
+        self.cited: Source | None = None
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         if set(arguments) - {"words"}:
@@ -136,6 +137,8 @@ class ScriptedTool:
         self.callers.append(caller)
         if self.given is not None:
             caller.attach(self.given)
+        if self.cited is not None:
+            caller.cite(self.cited)
         match self.script.popleft() if self.script else f"{self.spec.name} of {arguments.get('words', 'nothing')}":
             case Exception() as error:
                 raise error

@@ -10,12 +10,14 @@ import pytest
 
 from arvis.domain.messages import Attachment, FileKind, FileState, MessageStatus, OutgoingFile, Upload
 from arvis.domain.runs import RunRequest
+from arvis.domain.tools import Source, ToolOutput
 from arvis.ports.connector import FetchError
 from arvis.ports.store import Transaction
 from arvis.ports.transcriber import Sound, Speaker, SpeechError
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.providers.speech import CommandTranscriber
 from arvis.store.open import Database
+from arvis.tasks.rounds import TOOL_EFFECT
 from arvis.tasks.state import WorkState
 from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.media_kit import KeepingConnector, docx, pdf, png, waiting, wav
@@ -266,6 +268,23 @@ async def test_a_file_that_a_tool_gave_leaves_with_the_reply(database: Database)
         app.provider.script += [asking(call(1, "look", words="x")), "Here it is."]
         timeline = await app.ask("Show me.")
         assert await app.store.read(state_files, timeline.message.id) == ["chart.png"]
+
+
+async def test_a_page_that_a_tool_cited_is_stored_with_its_output(database: Database) -> None:
+    async with open_app(database, agents=[agent_with(tools=("look",), allow_users=("ann",))]) as app:
+        app.tools.look.cited = Source("https://moths.example/", "Moths")
+        app.provider.script += [asking(call(1, "look", words="x")), "Here it is."]
+        timeline = await app.ask("Look it up.")
+        (output,) = await app.store.read(outputs_of, timeline.message.id)
+        assert output.sources == (Source("https://moths.example/", "Moths"),)
+        assert ToolOutput.from_json(output.to_json()) == output
+
+
+def outputs_of(tx: Transaction, message_id: str) -> list[ToolOutput]:
+    """Return the stored outputs of the tool calls of a message's turn."""
+    message = tx.messages.get(message_id)
+    effects = tx.executions.effects(message.execution_id or "") if message else []
+    return [ToolOutput.from_json(each.result) for each in effects if each.name.startswith(TOOL_EFFECT) and each.result]
 
 
 def state_files(tx: Transaction, message_id: str) -> list[str]:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from arvis.config import Config, load
 from arvis.config.schema import ConfigFile
+from arvis.config.search import order
 from arvis.domain.errors import ConfigError
 from tests.unit.config_kit import CANARY, read, refusal
 
@@ -389,3 +390,14 @@ def test_a_price_that_cannot_be_used_is_named(text: str, expected: list[str]) ->
     said = refusal(text)
 
     assert all(part in said for part in expected), said
+
+
+def test_the_environment_sets_what_search_providers_need() -> None:
+    environ = {"BRAVE_API_KEY": CANARY, "EXA_API_KEY": "other", "SEARXNG_URL": "http://127.0.0.1:8080"}
+    search = read("search: {exa: {api_key: written}}", environ).search
+    assert (search.key("brave"), search.key("exa"), search.key("tavily")) == (CANARY, "written", None)
+    assert (search.address("searxng"), search.address("brave")) == ("http://127.0.0.1:8080", None)
+    assert order(search, frozenset({"tavily"})) == ("brave", "tavily", "exa", "searxng", "mediawiki")
+    assert CANARY in read("", environ).secrets()
+    assert CANARY not in repr(search)
+    assert "must be an address" in refusal("search: {mediawiki: {address: nowhere}}")
