@@ -5,12 +5,15 @@ each change of a frozen object. At run time such a change raises no error, becau
 an object four times slower. The standard library would also generate methods for comparison, hash and text. Generating
 them and the check would take a fifth of the CPU time of the daemon's start. `replace` copies the fields without a call
 of `__init__`, which needs a fifth of the time.
+
+The methods of a class are generated when a program first needs one of them, because an idle daemon needs a third of its
+600 dataclasses. The standard library would generate them during the import.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any
@@ -22,20 +25,25 @@ def dataclass(
     *,
     eq: bool = True,
     frozen: bool = False,
-    order: bool = False,
     repr: bool = True,  # noqa: A002 - the name of the standard library
+    slots: bool = False,
+    kw_only: bool = False,
     **options: bool,
 ) -> Any:
     def decorated(cls: type[Any]) -> Any:
         own = vars(cls)
-        made: Any = dataclasses.dataclass(cls, eq=order, order=order, repr=False, **options)
+        if slots and not options and _can_wait(cls):
+            made = _deferred(cls, eq=eq, frozen=frozen, kw_only=kw_only)
+        else:
+            order = options.get("order", False)
+            made = dataclasses.dataclass(cls, eq=order, repr=False, slots=slots, kw_only=kw_only, **options)
+            if eq and "__eq__" not in own:
+                made.__eq__ = _comparison([field.name for field in dataclasses.fields(made) if field.compare])
+            # In a class that defines only `__eq__`, Python sets `__hash__` to None.
+            if eq and own.get("__hash__") is None:
+                made.__hash__ = _hash_function(made) if frozen else None
         if repr and "__repr__" not in own:
             made.__repr__ = _text_of
-        if eq and "__eq__" not in own:
-            made.__eq__ = _comparison([field.name for field in dataclasses.fields(made) if field.compare])
-        # In a class that defines only `__eq__`, Python sets `__hash__` to None.
-        if eq and own.get("__hash__") is None:
-            made.__hash__ = _hash_function(made) if frozen else None
         return made
 
     return decorated if cls is None else decorated(cls)
@@ -72,6 +80,9 @@ def _copy_function(cls: type[Any]) -> Callable[..., Any]:
     return function
 
 
+# -- comparison, hash and text -----------------------------------------------------------------------------------------
+
+
 def _comparison(names: Sequence[str]) -> Callable[[Any, object], bool]:
     values = _values_of(names)
 
@@ -96,3 +107,88 @@ def _values_of(names: Sequence[str]) -> Callable[[Any], object]:
 def _text_of(self: Any) -> str:
     shown = (f"{each.name}={getattr(self, each.name)!r}" for each in dataclasses.fields(self) if each.repr)
     return f"{type(self).__qualname__}({', '.join(shown)})"
+
+
+# -- classes whose methods are generated at their first use ------------------------------------------------------------
+
+#: Annotations that are no ordinary fields.
+_SPECIAL = ("ClassVar", "InitVar", "KW_ONLY")
+
+
+def _can_wait(cls: type[Any]) -> bool:
+    """Return whether each annotation of the class is an ordinary field, and no base class has fields or slots."""
+    notes = vars(cls).get("__annotations__", {}).values()
+    if not all(isinstance(each, str) and not any(map(each.__contains__, _SPECIAL)) for each in notes):
+        return False
+    return not any("__dataclass_fields__" in vars(base) or vars(base).get("__slots__") for base in cls.__mro__[1:-1])
+
+
+def _with_slots(cls: type[Any], names: Collection[str]) -> Any:
+    inside = {name: value for name, value in vars(cls).items() if name not in {*names, "__dict__", "__weakref__"}}
+    made = type(cls)(cls.__name__, cls.__bases__, {**inside, "__slots__": tuple(names)})
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+def _deferred(cls: type[Any], *, eq: bool, frozen: bool, kw_only: bool) -> Any:
+    """Return a dataclass with slots whose methods are generated when a program first reads one of them."""
+    own = vars(cls)
+    notes = own.get("__annotations__", {})
+    made = _with_slots(cls, notes)
+    missing = ["__dataclass_fields__", "__dataclass_params__"]
+    missing += [name for name in ("__init__", "__match_args__", *(["__eq__"] if eq else [])) if name not in own]
+    # In a class that defines only `__eq__`, Python sets `__hash__` to None.
+    if eq and own.get("__hash__") is None:
+        made.__hash__ = None
+        missing += ["__hash__"] if frozen else []
+    body = {name: own[name] for name in (*notes, "__post_init__") if name in own}
+    waiting = _Waiting(made, body, kw_only=kw_only, missing=missing)
+    for name in missing:
+        setattr(made, name, _Attribute(waiting, name))
+    return made
+
+
+class _Waiting:
+    """A class whose methods have not been generated yet. `body` contains the default values of its fields, and
+    `missing` the names of the attributes to generate."""
+
+    __slots__ = ("body", "cls", "kw_only", "missing")
+
+    def __init__(self, cls: type[Any], body: Mapping[str, Any], *, kw_only: bool, missing: Sequence[str]) -> None:
+        self.cls, self.body, self.kw_only, self.missing = cls, body, kw_only, missing
+
+    def complete(self) -> None:
+        """Generate the missing attributes. Two threads may do so at the same time, because they set equal values."""
+        cls = self.cls
+        named = {
+            "__module__": cls.__module__,
+            "__qualname__": cls.__qualname__,
+            # Without a text, the standard library would create one from the signature.
+            "__doc__": cls.__doc__ or "-",
+            "__annotations__": vars(cls).get("__annotations__", {}),
+        }
+        # The standard library takes default values from the attributes of a class, where this class has its slots.
+        model: Any = dataclasses.dataclass(
+            type(cls.__name__, (), {**self.body, **named}), eq=False, repr=False, kw_only=self.kw_only
+        )
+        fields = dataclasses.fields(model)
+        made = {
+            "__eq__": lambda: _comparison([each.name for each in fields if each.compare]),
+            "__hash__": lambda: _hash_function(model),
+        }
+        for name in self.missing:
+            setattr(cls, name, made[name]() if name in made else getattr(model, name))
+
+
+class _Attribute:
+    """An attribute of a class whose methods have not been generated yet."""
+
+    __slots__ = ("_name", "_waiting")
+
+    def __init__(self, waiting: _Waiting, name: str) -> None:
+        self._waiting, self._name = waiting, name
+
+    def __get__(self, obj: object, cls: type[Any] | None = None) -> Any:
+        self._waiting.complete()
+        found = vars(self._waiting.cls)[self._name]
+        return found.__get__(obj, cls) if hasattr(found, "__get__") else found

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass as standard
 from dataclasses import field
 from typing import Any
@@ -65,7 +68,36 @@ def classes(dataclass: Any) -> dict[str, type[Any]]:
     class Bare:
         x: int
 
-    return {each.__name__: each for each in (Point, Open, Named, Own, Hashed, Alone, Ordered, Empty, Bare)}
+    named = (Point, Open, Named, Own, Hashed, Alone, Ordered, Empty, Bare, *others(dataclass, Point))
+    return {each.__name__: each for each in named}
+
+
+def others(dataclass: Any, point: Any) -> tuple[type[Any], ...]:
+    @dataclass(frozen=True, slots=True)
+    class Checked:
+        x: int
+        y: int = 2
+
+        def __post_init__(self) -> None:
+            if self.x == self.y:
+                raise TypeError("equal")
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Keywords:
+        x: int = 1
+
+    @dataclass(frozen=True, slots=True)
+    class Written:
+        x: int
+
+        def __init__(self, given: int) -> None:
+            object.__setattr__(self, "x", given + 1)
+
+    class Derived(point):  # type: ignore[misc]
+        def __init__(self, x: int) -> None:
+            super().__init__(x, y=x + 1)
+
+    return Checked, Keywords, Written, Derived
 
 
 ARGUMENTS: list[tuple[Any, ...]] = [(), (1,), (2,), (1, 5), (1, 5, "a"), (1, 5, "b", "s"), ([],)]
@@ -97,6 +129,36 @@ def behaviour(cls: type[Any]) -> list[Any]:
 @pytest.mark.parametrize("name", classes(standard))
 def test_a_class_behaves_like_one_of_the_standard_library(name: str) -> None:
     assert behaviour(classes(ours)[name]) == behaviour(classes(standard)[name])
+
+
+def test_methods_are_generated_at_their_first_use() -> None:
+    point = classes(ours)["Open"]
+    assert not inspect.isfunction(vars(point)["__init__"])
+    assert point([1]) == point([1])
+    assert inspect.isfunction(vars(point)["__init__"])
+    assert list(inspect.signature(point).parameters) == ["items"]
+
+
+def test_a_class_of_the_standard_library_inherits_the_fields() -> None:
+    @standard
+    class More(classes(ours)["Point"]):  # type: ignore[misc]
+        more: int = 4
+
+    assert [each.name for each in dataclasses.fields(More)] == ["x", "y", "label", "secret", "more"]
+    assert (More(1).y, More(1).more) == (0, 4)
+
+
+def test_threads_may_use_a_class_first_at_the_same_time() -> None:
+    for _ in range(20):
+        point, start = classes(ours)["Point"], threading.Barrier(4)
+
+        def make(number: int, point: Any = point, start: threading.Barrier = start) -> Any:
+            start.wait()
+            return point(number, 3), hash(point(number)), point(number) == point(number)
+
+        with ThreadPoolExecutor(4) as pool:
+            made = list(pool.map(make, range(4)))
+        assert [(each[0].x, each[2]) for each in made] == [(0, True), (1, True), (2, True), (3, True)]
 
 
 def test_equal_objects_have_equal_hashes() -> None:
