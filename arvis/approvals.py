@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
 from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, Wait, WaitKind
 from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.regex import regex
 from arvis.domain.tools import ToolCall
 from arvis.domain.workflows import PREFIX
 from arvis.engine import lifecycle
@@ -29,11 +29,11 @@ LONGEST_QUESTION = 6_000
 _LONGEST_NAME = 60
 #: Characters that are invisible although Python counts them as printable: Unicode's default ignorable characters, and
 #: the blank pattern of Braille.
-_UNSEEN = re.compile(
+_UNSEEN = regex(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_BLANKS = re.compile(r" {9,}")
+_BLANKS = regex(r" {9,}")
 
 
 def question(call: ToolCall, *, tool: str, agent: str, asker: str, person: Principal | None) -> str | None:

@@ -20,6 +20,7 @@ from cronsim import CronSim, CronSimError
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Unprocessable
+from arvis.domain.regex import regex
 
 _LONGEST_TEXT = 200
 _MS = 1000
@@ -41,11 +42,11 @@ _NAMES = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-_EVERY = re.compile(r"every\s*(?P<number>\d{0,9})\s*(?P<unit>[a-z]+)", re.ASCII)
-_CRON = re.compile(r"[0-9a-z*,/#-]+(\s+[0-9a-z*,/#-]+){4,5}", re.ASCII)
-_EVERY_SECONDS = re.compile(r"\*/(?P<number>\d{1,9})(\s+\*){5}", re.ASCII)
+_EVERY = regex(r"every\s*(?P<number>\d{0,9})\s*(?P<unit>[a-z]+)", re.ASCII)
+_CRON = regex(r"[0-9a-z*,/#-]+(\s+[0-9a-z*,/#-]+){4,5}", re.ASCII)
+_EVERY_SECONDS = regex(r"\*/(?P<number>\d{1,9})(\s+\*){5}", re.ASCII)
 _CLOCK = r"(?P<clock>\d{1,2}:\d{2}(:\d{2})?)"
-_AT = re.compile(
+_AT = regex(
     rf"at\s+((?P<date>\d{{4}}-\d{{2}}-\d{{2}})[t\s]\s*)?{_CLOCK}\s*(?P<offset>z|[+-]\d{{2}}:\d{{2}})?", re.ASCII
 )
 

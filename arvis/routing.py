@@ -7,13 +7,13 @@ nothing to the database.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from arvis.config.sections import Routing
 from arvis.domain.agents import Agent, Binding, Permission
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import Address, IncomingMessage, Principal, PrincipalRole, Respond, Sender
+from arvis.domain.regex import regex
 from arvis.extensions import is_risky
 from arvis.ports.store import Transaction
 
@@ -24,7 +24,7 @@ NOT_ADDRESSED = "not_addressed"
 DASHBOARD_AGENT = "dashboard-agent-"
 
 #: The `@` before the name of an agent, but not inside a word (such as a mail address).
-_AT = re.compile(r"(?<![\w.@])@(?=\S)")
+_AT = regex(r"(?<![\w.@])@(?=\S)")
 #: The maximum number of `@` signs that are examined in a text, and of characters that are compared after each of them.
 _MOST_PLACES = 50
 _LONGEST_NAME = 200

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import select
 import stat
 import threading
@@ -21,6 +20,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Unavailable
 from arvis.domain.messages import Address, Button, Delivery, IncomingMessage, PrincipalRole, Sender
 from arvis.domain.platforms import Click, Part, Piece
+from arvis.domain.regex import regex
 from arvis.ports.clock import Clock
 from arvis.ports.connector import BotSettings, BotUp, Capabilities, ConnectorServices, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
@@ -36,7 +36,7 @@ _CHUNK = 65_536
 _LONGEST = 1_048_576
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 #: Control characters. They are removed, because a terminal obeys them and a reply must not control the terminal.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class ConsoleConfig(BotConfig):

@@ -16,10 +16,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import ErrorDetails
 
 from arvis.domain.messages import Respond
+from arvis.domain.regex import regex
 from arvis.ports.connector import BadSetting, BotSettings
 
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_DURATION = re.compile(r"([1-9][0-9]{0,6})\s*([smhdw])", re.ASCII)
+_DURATION = regex(r"([1-9][0-9]{0,6})\s*([smhdw])", re.ASCII)
 
 _WANTED: Mapping[str, str] = {
     "greater_than_equal": "must be at least {ge}",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
@@ -18,13 +17,14 @@ from arvis.config.schema import BotEntry
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import SecretLost, sentences
 from arvis.domain.platforms import StoredBot
+from arvis.domain.regex import regex
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 
 #: Platform and name of a bot.
 Key = tuple[str, str]
 
-_SECRET = re.compile(r"(token|secret|password|key)$")
+_SECRET = regex(r"(token|secret|password|key)$")
 
 
 class Source(StrEnum):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from arvis.commands.invocation import CommandAnswer, Invocation
 from arvis.domain.agents import Agent, Binding
 from arvis.domain.messages import IncomingMessage, PrincipalRole, Respond, Sender
+from arvis.domain.regex import regex
 from arvis.graphs.reset import begin_reset
 from arvis.memory.service import brief
 from arvis.ports.store import Transaction
@@ -143,7 +143,7 @@ def _mention(tx: Transaction, invocation: Invocation) -> str:
 _LONGEST_NAME, _LONGEST_ABOUT = 120, 300
 #: The form of the argument that a link to a bot can add to `/start`. If the argument has another form, the text is an
 #: ordinary message.
-_CARRIED = re.compile(r"[A-Za-z0-9_-]{0,64}")
+_CARRIED = regex(r"[A-Za-z0-9_-]{0,64}")
 
 
 def is_start(argument: str) -> bool:

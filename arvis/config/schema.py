@@ -3,7 +3,6 @@ uses."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -34,6 +33,7 @@ from arvis.config.speech import Speech
 from arvis.config.values import IdList, Name, Raw, Refused, ReplyTokens, SecretReference, SecretText, TextList, Tokens
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account
 
 # The key `owners.alert_channel` names the channel in which owners get alerts about failures, as `platform:channel` or
@@ -45,7 +45,7 @@ ALERT_CHANNEL = "alert_channel"
 #: The default name of a bot.
 _UNNAMED = "main"
 _WEB = "web"
-_PLACE = re.compile(r"([^:/\s]+)(?:/([^:/\s]+))?:(\S+)")
+_PLACE = regex(r"([^:/\s]+)(?:/([^:/\s]+))?:(\S+)")
 _FORM = "Write it as platform:channel or platform/bot:channel, as in slack:C0123ABC."
 
 
@@ -72,7 +72,7 @@ def alert_address(owners: Mapping[str, Sequence[str]], bots: Collection[tuple[st
 ALL_ROLES = ("connectors", "workers", "scheduler", "web")
 SQLITE = "sqlite"
 
-_LONE_PERCENT = re.compile(r"%(?![0-9a-fA-F]{2})")
+_LONE_PERCENT = regex(r"%(?![0-9a-fA-F]{2})")
 _ESCAPES = "In the user and the password, write % as %25, @ as %40, / as %2F, : as %3A and # as %23."
 
 

@@ -11,12 +11,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 
 from arvis.config.declarations import Section, setting
 from arvis.config.values import Name, Positive, Refused, SecretText, TextList, Url, Whole
+from arvis.domain.regex import regex
 from arvis.domain.tools import Risk
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", re.ASCII)
+_VARIABLE = regex(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
+_HEADER = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", re.ASCII)
 #: A header value. It has visible ASCII characters; spaces and tabs may only be between them.
-_HEADER_VALUE = re.compile(r"[!-~]([ \t!-~]*[!-~])?", re.ASCII)
+_HEADER_VALUE = regex(r"[!-~]([ \t!-~]*[!-~])?", re.ASCII)
 
 
 def _command(value: object) -> object:
@@ -133,7 +134,7 @@ class Telemetry(Section):
 
 
 #: An address without a display name. The server checks the rest of its form.
-_ADDRESS = re.compile(r"[^@\s<>,;\"]{1,64}@[^@\s<>,;\"]{1,255}")
+_ADDRESS = regex(r"[^@\s<>,;\"]{1,64}@[^@\s<>,;\"]{1,255}")
 
 
 def _address(value: str) -> str:

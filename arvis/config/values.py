@@ -17,10 +17,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 
 from arvis.domain.agents import SLUG, is_timezone
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_DURATION = re.compile(r"([1-9][0-9]{0,6})\s*([smhdw])", re.ASCII)
-_REFERENCE = re.compile(r"(env|file):(.+)", re.DOTALL)
+_DURATION = regex(r"([1-9][0-9]{0,6})\s*([smhdw])", re.ASCII)
+_REFERENCE = regex(r"(env|file):(.+)", re.DOTALL)
 _MAX_SECRET_BYTES = 65_536
 
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Respond
+from arvis.domain.regex import regex
 from arvis.domain.workflows import PREFIX
 
 
@@ -98,7 +99,7 @@ class AgentVersion:
     at: int
 
 
-SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+SLUG = regex(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 
 #: Slugs that no agent may have. `drop` is a value of the setting `routing.fallback` and means that no agent answers.
 #: People use the other words to address everyone.
@@ -125,11 +126,11 @@ MOST_CONTEXT = 100_000_000
 
 _LONGEST_ENTRY = 200
 _MOST = {"fallbacks": 20, "tools": 200, "allow_users": 1_000, "plugins": 50, "helpers": 200}
-_MODEL = re.compile(r"[!-~]{1,200}", re.ASCII)
-_FALLBACK = re.compile(r"[a-z0-9_-]+/[!-~]+", re.ASCII)
+_MODEL = regex(r"[!-~]{1,200}", re.ASCII)
+_FALLBACK = regex(r"[a-z0-9_-]+/[!-~]+", re.ASCII)
 #: `server.*` means all tools of a server.
-_TOOL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(\.\*)?", re.ASCII)
-_PLATFORM = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
+_TOOL = regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(\.\*)?", re.ASCII)
+_PLATFORM = regex(r"[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
 
 
 def graph_named(name: str) -> str:

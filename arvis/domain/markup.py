@@ -34,12 +34,13 @@ from arvis.domain.markup_grammar import (
     opens,
     unfinished,
 )
+from arvis.domain.regex import regex
 
-_WIDE_GAP = re.compile(r"\n{3,}")
+_WIDE_GAP = regex(r"\n{3,}")
 
 #: The incomplete beginnings of fences and of the message mark, which count only at the beginning of a line.
 _LEADS = tuple(lead[:length] for lead in ("```", "~~~", MESSAGE_MARK) for length in range(1, len(lead)))
-_UNFINISHED_LEAD = re.compile("|".join(re.escape(lead) for lead in sorted(_LEADS, key=len, reverse=True)))
+_UNFINISHED_LEAD = regex("|".join(re.escape(lead) for lead in sorted(_LEADS, key=len, reverse=True)))
 
 
 def unfinished_lead(text: str, start: int) -> bool:
@@ -130,18 +131,18 @@ MOST_BYTES = 8 * 1024
 
 _BLANK = r"[^\S\n]*+"
 _LEAD = rf"{_BLANK}(?P<lead>`{{3}}|~{{3}}|{MESSAGE_MARK})"
-_LEAD_HERE = re.compile(_LEAD)
-_BLANKS = re.compile(_BLANK)
+_LEAD_HERE = regex(_LEAD)
+_BLANKS = regex(_BLANK)
 
 #: The places at which plain text ends: markers, and lines that begin with a fence or the message mark.
-_POINT = re.compile(rf"\n{_LEAD}|{BARE}|{OPENING}")
+_POINT = regex(rf"\n{_LEAD}|{BARE}|{OPENING}")
 
-_FENCE = re.compile(r"(?P<run>`{3,}|~{3,})(?P<rest>.*)", re.DOTALL)
-_CLOSING = re.compile(rf"(?<![^\n]){_BLANK}(?P<run>`{{3,}}+|~{{3,}}+){_BLANK}(?![^\n])")
+_FENCE = regex(r"(?P<run>`{3,}|~{3,})(?P<rest>.*)", re.DOTALL)
+_CLOSING = regex(rf"(?<![^\n]){_BLANK}(?P<run>`{{3,}}+|~{{3,}}+){_BLANK}(?![^\n])")
 
 #: One or more complete pieces of code in a row. A piece is a line that opens and closes a fence, or a fence with at
 #: most 100 lines of code.
-_WHOLE_CODE = re.compile(
+_WHOLE_CODE = regex(
     rf"""(?:\n{{0,2}}{_BLANK}
         (?P<run>(?P<mark>[`~])(?P=mark){{2,}}+)
         (?>[^\n]*(?P=mark){{3}}{_BLANK}
@@ -456,7 +457,7 @@ _MESSAGE = MESSAGE_MARK[:-1]
 def _openers(square: str, angle: str, colon: str) -> re.Pattern[str]:
     """Return a pattern for every possible beginning of a marker or of the message mark that uses these brackets and
     this colon. The last character of a match is the bracket or the colon."""
-    return re.compile(
+    return regex(
         rf"{square}(?=(?ai:/?(?:{OPENER_NAMES['[']})(?:[ \t]*[:\]]|\Z)))"
         rf"|{angle}(?=(?ai:/?(?:{OPENER_NAMES['<']})(?![A-Z0-9_-])))"
         rf"|{_MESSAGE}{colon}"

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from arvis.domain.regex import regex
+
 
 class Form(Enum):
     """The ways in which a tag ends."""
@@ -138,10 +140,10 @@ OPENING = f"{_opening(_SQUARE)}|{_opening(_NO_HULLS)}"
 
 #: The opening and closing markers of each tag.
 MARKERS_OF = {
-    name: re.compile(f"{_opening({name: tag})}|{_closing({name: tag})}") for name, tag in (_SQUARE | _ANGLE).items()
+    name: regex(f"{_opening({name: tag})}|{_closing({name: tag})}") for name, tag in (_SQUARE | _ANGLE).items()
 }
-LINE_END_OR_MARKER = re.compile(rf"\n|{BARE}|{OPENING}")
-LINE_END_OR_MARKERS_OF = {name: re.compile(rf"\n|{own.pattern}") for name, own in MARKERS_OF.items()}
+LINE_END_OR_MARKER = regex(rf"\n|{BARE}|{OPENING}")
+LINE_END_OR_MARKERS_OF = {name: regex(rf"\n|{own.pattern}") for name, own in MARKERS_OF.items()}
 
 
 def opens(marker: re.Match[str]) -> bool:
@@ -161,7 +163,7 @@ def argument_of(opening: re.Match[str]) -> str:
 
 # -- beginnings of markers ---------------------------------------------------------------------------------------------
 
-_BEGINNING = re.compile(r"(?P<bracket>[\[<])/?(?P<name>[A-Z_-]*)(?P<more>[\t -;=?-Z\\^-~]*)", re.ASCII | re.IGNORECASE)
+_BEGINNING = regex(r"(?P<bracket>[\[<])/?(?P<name>[A-Z_-]*)(?P<more>[\t -;=?-Z\\^-~]*)", re.ASCII | re.IGNORECASE)
 
 
 def _beginnings(names: Mapping[str, Any]) -> frozenset[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.regex import regex
 
 #: Limits in characters. Prompts contain all notes of a project, and each change stores all of them as a new version, so
 #: the notes are limited to about a page.
@@ -15,7 +15,7 @@ LONGEST_NOTES = 8_000
 LONGEST_NOTE = 1_000
 
 #: A line that an agent wrote: `- 2026-11-22: Found two papers.`
-_OWN_LINE = re.compile(r"- \d{4}-\d\d-\d\d: (.*)")
+_OWN_LINE = regex(r"- \d{4}-\d\d-\d\d: (.*)")
 #: The number of last lines that are compared with a new note. If one of them contains the same note, the note is not
 #: added.
 _LOOKED_AT = 3

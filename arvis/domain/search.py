@@ -15,6 +15,7 @@ from itertools import islice, pairwise
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.memory import DENSE_SCRIPTS
+from arvis.domain.regex import regex
 from arvis.domain.text import storable
 
 #: The version of the rules in this module. If it differs from the version of the stored index, all messages are indexed
@@ -37,15 +38,15 @@ _PICTURES = "\u2600-\u27bf\U0001f000-\U0001faff"
 _MARKS = (
     "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711-\u074a\u0900-\u0963\u0966-\u0dff\u0f18-\u0fbc"
 )
-_RUN = re.compile(
+_RUN = regex(
     rf"(?P<dense>[{_DENSE}]+)|(?P<picture>[{_PICTURES}])|(?P<word>(?:[^\W_{_DENSE}]|[{_MARKS}])+)(?P<tail>[+#]{{1,2}}(?!\w))?"
 )
 #: Characters that make no difference: accents, the vowel points of Hebrew and Arabic, and invisible characters.
-_IGNORED = re.compile(
+_IGNORED = regex(
     "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u064b-\u065f\u0670\u0640"
     "\u00ad\u200b-\u200f\u2060-\u2064\ufe0e\ufe0f\ufeff]"
 )
-_QUOTED_OR_PLAIN = re.compile(r'["“„”]([^"“„”]*)["“”]|([^\s"“„”]+)')
+_QUOTED_OR_PLAIN = regex(r'["“„”]([^"“„”]*)["“”]|([^\s"“„”]+)')
 
 
 @dataclass(frozen=True, slots=True)

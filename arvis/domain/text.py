@@ -10,7 +10,9 @@ from collections.abc import Callable
 from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from typing import Any, NoReturn
 
-_SPOKEN = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@[A-Za-z0-9_.-]{1,64})?(?:\s+(?P<rest>.*))?", re.DOTALL)
+from arvis.domain.regex import regex
+
+_SPOKEN = regex(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@[A-Za-z0-9_.-]{1,64})?(?:\s+(?P<rest>.*))?", re.DOTALL)
 
 
 def split_command(text: str) -> tuple[str, str] | None:
@@ -33,8 +35,8 @@ def own_words(content: str) -> str:
     return content.partition(f"\n{CURRENT_MESSAGE}\n")[2]
 
 
-_PAIRS = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+_PAIRS = regex("[\ud800-\udbff][\udc00-\udfff]")
+_LONE_SURROGATES = regex("[\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
@@ -48,7 +50,7 @@ def storable(text: str) -> str:
 #: Control characters, and invisible characters that can hide or reorder text: overrides of the writing direction, tag
 #: characters, zero-width spaces, and variation selectors without a base. The pattern does not include joiners, marks of
 #: right-to-left writing, variants of emoji and ideographs, and the tag characters of flag emoji (the group `flag`).
-_HIDDEN = re.compile(
+_HIDDEN = regex(
     "(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f)"
     "|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
     "|[\u180e\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"

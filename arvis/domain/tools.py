@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from enum import StrEnum
@@ -12,6 +11,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import OutgoingFile
+from arvis.domain.regex import regex
 
 
 class Risk(StrEnum):
@@ -67,7 +67,7 @@ class ToolDeclaration:
 
 
 #: The characters that vendors do not allow in the name of a tool, and the maximum length of a tool's name.
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_NOT_IN_NAMES = regex(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
 
 

@@ -16,13 +16,14 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.markup import escape
 from arvis.domain.messages import Address
+from arvis.domain.regex import regex
 
 #: The maximum number of characters of all values that are inserted into one template.
 LONGEST_VALUES = 60_000
 
-_PLACE = re.compile(r"\{\{\s*(payload|headers)((?:[.\[][^{}\s]{1,200})?)\s*\}\}")
-_STEP = re.compile(r"[^.\[\]]+")
-_INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
+_PLACE = regex(r"\{\{\s*(payload|headers)((?:[.\[][^{}\s]{1,200})?)\s*\}\}")
+_STEP = regex(r"[^.\[\]]+")
+_INDEX = regex(r"-?\d{1,9}", re.ASCII)
 
 
 def has_places(template: str) -> bool:

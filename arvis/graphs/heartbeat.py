@@ -21,6 +21,7 @@ from arvis.domain.markup import escape
 from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
 from arvis.domain.platforms import Incident, OverheardMessage
 from arvis.domain.projects import Project
+from arvis.domain.regex import regex
 from arvis.domain.runs import RunResult
 from arvis.domain.schedules import OccurrenceStatus
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in
@@ -187,7 +188,7 @@ _MOST_OBSERVED = 30
 _TIMES = 50
 
 #: The mark by which an agent says that people need not read its reply.
-_SILENT = re.compile(r"\[SILENT\]", re.ASCII | re.IGNORECASE)
+_SILENT = regex(r"\[SILENT\]", re.ASCII | re.IGNORECASE)
 #: In an occurrence with one of these statuses, the agent has checked for work and seen all earlier messages.
 _LOOKED = frozenset({OccurrenceStatus.DONE, OccurrenceStatus.SILENT, OccurrenceStatus.IDLE, OccurrenceStatus.BLOCKED})
 

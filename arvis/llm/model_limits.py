@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.regex import regex
 from arvis.domain.runs import Measure
 from arvis.llm.selection import Choice
 from arvis.llm.tokens import estimator_of, learn
@@ -31,7 +32,7 @@ _OLLAMA = 8_192
 
 #: Windows by the beginning of a model's name in lower case; the first matching rule counts.
 _RULES: Sequence[tuple[re.Pattern[str], int]] = tuple(
-    (re.compile(beginning), window)
+    (regex(beginning), window)
     for beginning, window in (
         (r"claude-[a-z]+-[5-9]", 1_000_000),
         (r"claude", 200_000),
@@ -81,19 +82,19 @@ def _by_rule(plain: str) -> int:
 
 
 #: The beginnings of the names, in lower case, of models that read images.
-_SEEING = re.compile(
+_SEEING = regex(
     r"claude-(?!1|2|instant)|(chatgpt-)?gpt-4o|gpt-4\.[15]|gpt-4-(turbo|vision)|gpt-[5-9]|o[13](?!-mini|-preview)\b|o4\b"
     r"|gemini-(?!1\.0|pro$)|gemma-?3|llava|bakllava|moondream|minicpm-v|pixtral|mistral-small-?3|mistral-medium-?3"
     r"|llama-?4|llama-?3\.2-(11b|90b)?-?vision|granite[\d.]*-vision|qwen[\d.]*-?vl|internvl|grok-4|phi-4-multimodal"
 )
 #: Models whose names contain one of these parts cannot read images, even if `_SEEING` matches.
-_BLIND = re.compile(r"audio|realtime|transcribe|tts|embedding|gemma-?3n?[:-](270m|1b)")
+_BLIND = regex(r"audio|realtime|transcribe|tts|embedding|gemma-?3n?[:-](270m|1b)")
 #: The providers whose models all read images.
 _SEEING_PROVIDERS = frozenset({"claude_cli"})
 
 
 #: The beginnings of the names of families that read only text, unless `_SEEING` matches.
-_TEXT_ONLY = re.compile(
+_TEXT_ONLY = regex(
     r"gpt-3|gpt-4\b|gpt-oss|o1-|o3-mini|claude-[12]|claude-instant|gemini-1\.0|gemini-pro$|deepseek|llama-?[23]|codellama|mistral\b"
     r"|mistral-(7b|nemo|large|tiny)|mixtral|codestral|devstral|qwen|qwq|phi-?[123]|phi-?4|gemma|codegemma|command-r|starcoder"
     r"|kimi-k2\b|glm-4(?!.*v)|falcon|vicuna|tinyllama|smollm|nous-|hermes|wizard|yi-|granite|text-|embed"
@@ -134,7 +135,7 @@ _LIMITS = range(512, 1 << 25)
 #: llama.cpp, xAI, Mistral, LM Studio and our own Ollama provider.
 _NUMBER = r"\(?(\d[\d,]{2,})"
 _NAMED = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    regex(pattern, re.IGNORECASE)
     for pattern in (
         rf"maximum (?:allowed )?(?:context|prompt|input|model) (?:length|window|size)(?: is| of|:)? ?{_NUMBER}",
         rf"> ?{_NUMBER}(?: maximum)?",

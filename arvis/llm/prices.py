@@ -9,11 +9,11 @@ price depends on the length of the prompt, the list has the highest price.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 from arvis.domain.runs import Measure, RunRequest
 from arvis.llm.selection import Choice
 from arvis.llm.tokens import measure_request
@@ -24,7 +24,7 @@ _BILLING = frozenset({"anthropic", "google", "openai", "openrouter"})
 #: The number of names whose prices are remembered. (Vendors choose the names of models in their replies.)
 _MOST_FOUND = 1_000
 
-_DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+_DATE = regex(r"-\d{4}-?\d{2}-?\d{2}$")
 
 #: The least number of ASCII characters in a token; every other character counts as one token.
 _CHARACTERS = 3.5

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.markup import escape
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account, Cooldown, Measure, ModelCall, RunRequest, RunResult
 from arvis.domain.text import presentable
 from arvis.llm.attempts import Attempt, LargestUse, Receipts, Run, RunFailed, Trail, Try, Unserved
@@ -31,7 +32,7 @@ from arvis.ports.provider import Provider, Providers, StreamingProvider
 # that refuse images.
 
 
-_ABOUT_PICTURES = re.compile(r"image|vision|multi-?modal|picture|visual", re.IGNORECASE)
+_ABOUT_PICTURES = regex(r"image|vision|multi-?modal|picture|visual", re.IGNORECASE)
 #: The kinds of the errors by which servers refuse images. Some servers report an unreadable image as their own failure.
 _REFUSING = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.OVERLOADED})
 

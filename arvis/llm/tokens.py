@@ -6,13 +6,13 @@ low."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import mul
 from string import ascii_letters
 
 from arvis.domain.dataclass import replace
+from arvis.domain.regex import regex
 from arvis.domain.runs import Measure, RunRequest
 from arvis.ports.conversations import Calibration
 
@@ -23,9 +23,7 @@ DEFAULT_WEIGHTS = (1 / 3.5, 1 / 3.5, 0.0, 1.2, 0.6, 4.0, 0.0)
 PICTURE_TOKENS = 3_000
 
 #: Chinese, Japanese, Korean and pictographs: each character needs more than one token.
-_DENSE = re.compile(
-    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U0001f000-\U0001faff\U00020000-\U0003ffff]+"
-)
+_DENSE = regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U0001f000-\U0001faff\U00020000-\U0003ffff]+")
 _LETTERS = f"{ascii_letters} ".encode()
 
 #: Words are counted in pieces of this many characters, because a list of all words needs ten times the memory of the

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ from tempfile import TemporaryDirectory
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.domain.messages import Attachment, FileKind
+from arvis.domain.regex import regex
 from arvis.domain.text import storable
 from arvis.media import child
 from arvis.media.sniffing import DOCX, PDF, PICTURES, picture_problem, sniff, sound_seconds, text_of
@@ -134,7 +134,7 @@ def _libraries() -> Sequence[Path]:
 
 _FOLDER = "files"
 _LONGEST = 60
-_ODD = re.compile(r"[^\w.\- ]+")
+_ODD = regex(r"[^\w.\- ]+")
 _MARK = 6
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import codecs
 import io
-import re
 import struct
 from pathlib import PurePosixPath
+
+from arvis.domain.regex import regex
 
 PNG, JPEG, GIF, WEBP = "image/png", "image/jpeg", "image/gif", "image/webp"
 PICTURES = frozenset({PNG, JPEG, GIF, WEBP})
@@ -31,7 +32,7 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
 #: mark.
 _PDF_SEARCHED = 1_024
 #: The beginning of an MP3 stream without a file header: eleven bits set, layer III, a valid bit rate and sampling rate.
-_MP3_SYNC = re.compile(
+_MP3_SYNC = regex(
     rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x10-\x1b\x20-\x2b\x30-\x3b\x40-\x4b\x50-\x5b\x60-\x6b\x70-\x7b"
     rb"\x80-\x8b\x90-\x9b\xa0-\xab\xb0-\xbb\xc0-\xcb\xd0-\xdb\xe0-\xeb]"
 )
@@ -40,7 +41,7 @@ _HEAD = 65_536
 
 #: The codec of a track in Matroska: the id of the element, the length, and a name such as A_OPUS. The pattern includes
 #: the id and the length, because the letters of a name also occur by chance in compressed sound.
-_TRACK = re.compile(rb"\x86[\x80-\xff]([AV])_[A-Z0-9]{2}")
+_TRACK = regex(rb"\x86[\x80-\xff]([AV])_[A-Z0-9]{2}")
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 #: Control bytes, which no text in an eight-bit charset contains.

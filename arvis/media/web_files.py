@@ -10,6 +10,7 @@ import asyncio
 import codecs
 import re
 
+from arvis.domain.regex import regex
 from arvis.domain.text import storable
 from arvis.media.reading import KINDS, DocumentReader
 from arvis.media.sniffing import BINARY, GIF, JPEG, PDF, PICTURES, PNG, WEBP, picture_problem, sniff
@@ -18,14 +19,14 @@ from arvis.ports.reading import WebText
 from arvis.ports.sandbox import Programs, Sandbox
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
-_TEXT = re.compile(r"text/.*|.*[/+](json|xml|yaml|x-yaml|javascript|x-javascript|x-ndjson|toml|sql)|application/x-sh")
+_TEXT = regex(r"text/.*|.*[/+](json|xml|yaml|x-yaml|javascript|x-javascript|x-ndjson|toml|sql)|application/x-sh")
 _UNKNOWN = frozenset({"", BINARY, "binary/octet-stream", "application/unknown"})
-_LOOKS_LIKE_HTML = re.compile(rb"<(!doctype\s+html|html|head|body)\b", re.IGNORECASE)
-_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
+_LOOKS_LIKE_HTML = regex(rb"<(!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_META_CHARSET = regex(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _META_WITHIN = 4096
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 #: The encodings of pages. Python's other codecs do not produce text, or their time grows with the square of the length.
-_ENCODINGS = re.compile(r"(utf-(8|16|32)|ascii|iso|cp|koi8|gb|big5|shift_jis|euc|mac|tis|johab|hz)[\w-]*")
+_ENCODINGS = regex(r"(utf-(8|16|32)|ascii|iso|cp|koi8|gb|big5|shift_jis|euc|mac|tis|johab|hz)[\w-]*")
 #: Pages that declare one of these encodings are decoded as Windows code page 1252, as in browsers.
 _MISLABELLED = frozenset({"ascii", "iso8859-1"})
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State, asked_words
 from arvis.domain.messages import RANKS
+from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN
 from arvis.domain.text import storable
 from arvis.memory.similarity import Similarity, Wording, similarity
@@ -41,7 +42,7 @@ MOST_LETTERS = 2_000
 MOST_FACTS = 500
 #: The maximum number of keys of values in one scope of an agent.
 MOST_KEYS = 200
-KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+KEY = regex(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
 #: The author of changes that no person asked for.
 ARVIS = "arvis"

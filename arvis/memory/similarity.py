@@ -7,12 +7,12 @@ update that is mistaken for a repetition would be lost.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import defaultdict
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.memory import words_of
+from arvis.domain.regex import regex
 
 #: Two texts are near if the letters that differ are less than this share of the longer text.
 _NEAR = 0.15
@@ -34,10 +34,10 @@ def _listed(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_NUMBER = regex(r"\d+(?:[.,:/-]\d+)*")
 #: Replaces all kinds of quotation marks by the plain double or single one.
 _QUOTES = {0x60: '"', 0xAB: '"', 0xBB: '"', 0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x201E: '"'}
-_QUOTED = re.compile(r"\"([^\"]{1,80})\"|(?<!\w)'([^']{1,80})'(?!\w)")
+_QUOTED = regex(r"\"([^\"]{1,80})\"|(?<!\w)'([^']{1,80})'(?!\w)")
 _DATES = _listed(
     """
     monday tuesday wednesday thursday friday saturday sunday today tomorrow yesterday
@@ -50,7 +50,7 @@ _DENIALS = _listed(
     ne pas jamais sans nunca jamás sin não sem non mai senza не нет никогда без ليس لا नहीं मत
     """
 )
-_DENSE_DENIAL = re.compile("[不没沒無无未别勿非]|ない|ません|안 |않|못|없|ไม่")
+_DENSE_DENIAL = regex("[不没沒無无未别勿非]|ない|ません|안 |않|못|없|ไม่")
 #: Words that add no meaning.
 _EMPTY = _listed("a an the is user s")
 

@@ -8,18 +8,18 @@ an addition at the end; a reversed preference; a word such as "now" in the new f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from arvis.domain.regex import regex
 from arvis.memory.similarity import Wording
 
 #: The maximum number of words of a value.
 _LONGEST_VALUE = 8
-_NUMBER = re.compile(r"v?\d+(?:[.,:/-]\d+)*(?:%|st|nd|rd|th|am|pm|h|°c)?")
-_QUOTED = re.compile(r"[\"'].+[\"']")
-_POSSESSIVE = re.compile(r"\w+'s?")
-_PAST = re.compile(r"[a-z]{3,}ed")
+_NUMBER = regex(r"v?\d+(?:[.,:/-]\d+)*(?:%|st|nd|rd|th|am|pm|h|°c)?")
+_QUOTED = regex(r"[\"'].+[\"']")
+_POSSESSIVE = regex(r"\w+'s?")
+_PAST = regex(r"[a-z]{3,}ed")
 
 
 def _listed(words: str) -> frozenset[str]:
@@ -76,10 +76,10 @@ _EVENTS = _listed(
 _ED_STATES = _listed(
     "based named called located married preferred interested tired need speed red bed wed feed seed allowed"
 )
-_DENSE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")
-_DENSE_DENIAL = re.compile("[不没沒無无未别勿非]")
-_DENSE_BEFORE = re.compile("(住在|住|叫|名字是|生日是|工作在|在|是)$")
-_DENSE_AFTER = re.compile("^(に住|で働|が好き|に살|에 살|公司|工作|上班|家)")
+_DENSE = regex("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")
+_DENSE_DENIAL = regex("[不没沒無无未别勿非]")
+_DENSE_BEFORE = regex("(住在|住|叫|名字是|生日是|工作在|在|是)$")
+_DENSE_AFTER = regex("^(に住|で働|が好き|に살|에 살|公司|工作|上班|家)")
 
 
 def updates(new: Wording, old: Wording) -> bool:

@@ -27,6 +27,7 @@ from arvis.domain.messages import (
     Role,
     StoredMessage,
 )
+from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.domain.text import presentable
 from arvis.domain.workflows import PREFIX
@@ -336,7 +337,7 @@ def deliver(
 
 #: The mark `[SILENT]` counts only at the start or the end of a text. Elsewhere the mark may be a quotation of other
 #: people, who must not be able to suppress the text.
-_SILENT = re.compile(r"\A\s*\[SILENT\]|\[SILENT\]\s*\Z", re.IGNORECASE)
+_SILENT = regex(r"\A\s*\[SILENT\]|\[SILENT\]\s*\Z", re.IGNORECASE)
 
 
 def is_silent(text: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from arvis.domain.markup import visible
 from arvis.domain.messages import OutgoingFile
+from arvis.domain.regex import regex
 from arvis.engine.graph import NodeContext
 from arvis.ports.store import Store, Transaction
 from arvis.ports.transcriber import Speaker, SpeechError
@@ -16,9 +17,9 @@ from arvis.tasks.access import PlacedState
 #: The maximum number of characters of a reply that are spoken (some minutes of speech).
 _LONGEST = 4_000
 
-_CODE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-_MARKS = re.compile(r"^ {0,3}(?:#{1,6} |> ?|[-*+] )|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}", re.MULTILINE)
+_CODE = regex(r"^ {0,3}(```|~~~).*?^ {0,3}\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
+_LINK = regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_MARKS = regex(r"^ {0,3}(?:#{1,6} |> ?|[-*+] )|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}", re.MULTILINE)
 
 
 class SpokenReply:

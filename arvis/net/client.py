@@ -8,7 +8,6 @@ a secret.
 from __future__ import annotations
 
 import json as json_format
-import re
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -17,12 +16,13 @@ from typing import Any
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
+from arvis.domain.regex import regex
 from arvis.ports.http import FormFile, HttpError, HttpResponse
 
 #: The size in bytes of the system's receive buffer of a connection.
 _RECEIVED = 32_768
 
-_HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]+)")
+_HOST = regex(r"https?://(?:[^/?#]*@)?([^/?#]+)")
 
 
 @asynccontextmanager

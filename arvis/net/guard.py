@@ -20,13 +20,14 @@ import idna
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError, FetchRefused
+from arvis.domain.regex import regex
 
 #: The maximum length of a name. Longer names cannot be looked up, and some conversions take quadratic time.
 _LONGEST = 253
 _LONGEST_WRITTEN = 1000
-_NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_IPV6 = re.compile(r"[0-9A-Fa-f:.]+")
+_NAME = regex(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER = regex(r"[0-9]+|0x[0-9a-f]*")
+_IPV6 = regex(r"[0-9A-Fa-f:.]+")
 #: The number of bytes that the last part of an IPv4 address fills, by the number of parts. For example, the last part
 #: of `127.1` fills three bytes: `127.0.0.1`.
 _LAST_PART_BYTES = {1: 4, 2: 3, 3: 2, 4: 1}
@@ -210,10 +211,10 @@ _PORTS = {"http": 80, "https": 443}
 _LONGEST_URL = 8000
 #: The maximum number of addresses to try for a name.
 _MOST_ADDRESSES = 8
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
-_AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_URL = regex(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
+_AUTHORITY = regex(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?")
+_CONTROL = regex(r"[\x00-\x1f\x7f\\]")
+_SURROGATE = regex(r"[\ud800-\udfff]")
 #: The characters that stay unchanged in a path or a query. They include `%`, because encoded text stays encoded.
 _PLAIN = "%/?:@!$&'()*+,;=~[]|^"
 

@@ -17,6 +17,7 @@ from arvis.domain.plugins import (
     PluginCommand,
     ResponseResult,
 )
+from arvis.domain.regex import regex
 from arvis.extensions import risky_tools
 
 #: The maximum numbers of characters of a text, of a heading, and of a description.
@@ -32,9 +33,9 @@ _MOST_ARGUMENTS = 5
 _MOST_FILES = 10
 
 #: The forms of attribute names and types that `tags/tags.py` reads, and of command names that chat platforms accept.
-_ATTRIBUTE = re.compile(r"[A-Za-z_][\w.-]{0,63}", re.ASCII)
-_TYPE = re.compile(r"[A-Za-z][A-Za-z0-9:_]{0,31}", re.ASCII)
-_COMMAND = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
+_ATTRIBUTE = regex(r"[A-Za-z_][\w.-]{0,63}", re.ASCII)
+_TYPE = regex(r"[A-Za-z][A-Za-z0-9:_]{0,31}", re.ASCII)
+_COMMAND = regex(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
 
 
 def blocks(found: Sequence[PluginBlock]) -> tuple[PluginBlock, ...]:

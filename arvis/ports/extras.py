@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from arvis.domain.errors import MissingPackage
+from arvis.domain.regex import regex
 
 _NAME = "arvis"
 #: The name of a package at the beginning of a requirement.
-_NAME_OF_PACKAGE = re.compile(r"[\w.-]+")
+_NAME_OF_PACKAGE = regex(r"[\w.-]+")
 #: The files in which uv and pipx describe an environment that they made for a program.
 _UV_RECEIPT, _PIPX_RECORD = "uv-receipt.toml", "pipx_metadata.json"
 

@@ -25,6 +25,7 @@ from urllib.parse import quote
 import structlog
 from structlog.typing import EventDict, Processor
 
+from arvis.domain.regex import regex
 from arvis.ports.clock import Clock
 
 _MASK = "[redacted]"
@@ -35,7 +36,7 @@ _ALONE_BELOW = 8
 # The groups `keep` and `tail` of a match are not replaced. Each repetition is bounded or matches one class of
 # characters, so that no input makes the search slow.
 _PATTERNS = tuple(
-    re.compile(pattern, re.IGNORECASE | re.ASCII)
+    regex(pattern, re.IGNORECASE | re.ASCII)
     for pattern in (
         # Headers in HTTP or in the repr of a mapping.
         r"(?P<keep>\b(?:proxy-)?authorization\b['\"\\]{0,3}\s{0,3}[:=,]\s{0,3}b?['\"\\]{0,3}(?:[a-z]{2,12}\s)?)[^\s'\"\\,]+",
@@ -224,8 +225,8 @@ class DailyFile(_SilentFailure, logging.FileHandler):
 
 
 #: The names of events of Arvis itself, and ids. All other texts of a line may contain what people wrote.
-_EVENT = re.compile(r"[a-z][a-z0-9_]{1,60}", re.ASCII)
-_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}", re.ASCII)
+_EVENT = regex(r"[a-z][a-z0-9_]{1,60}", re.ASCII)
+_ID = regex(r"[0-9A-HJKMNP-TV-Z]{26}", re.ASCII)
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _ALWAYS = frozenset({"timestamp", "level", "logger"})
 #: The event after the start, which `arvis doctor` reads. It contains only texts of the configuration.

@@ -3,9 +3,8 @@ too long is cut."""
 
 from __future__ import annotations
 
-import re
-
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 
 #: The maximum number of characters of a message in a prompt.
 LONGEST = 100_000
@@ -24,19 +23,19 @@ _UNSEEN = (
     f"|(?<![{_JOINED}])\u200c"
     f"|(?<![{_JOINED}])\u200d(?!(?<=[{_PICTURES}]\u200d)[{_PICTURES}])"
 )
-_REMOVED = re.compile(f"({_REGION_FLAG})|{_UNSEEN}")
+_REMOVED = regex(f"({_REGION_FLAG})|{_UNSEEN}")
 #: Characters that become a space: line and paragraph separators, the narrow space, and the carriage return. Tabs stay,
 #: because they may be indentation.
-_GAPS = re.compile("[\u2028\u2029\u202f\r]")
+_GAPS = regex("[\u2028\u2029\u202f\r]")
 #: The empty lines at the beginning of a text. The blanks at the beginning of the first line with text do not belong to
 #: them.
-_EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
+_EMPTY_LINES = regex(r"\A(?:[ \t]*\n)+")
 #: A text without these characters and without several empty lines in a row needs no cleaning. This test saves time,
 #: because a prompt may contain a hundred messages.
-_DOUBTFUL = re.compile(
+_DOUBTFUL = regex(
     "[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2066-\u2069\ufeff\U000e0000-\U000e007f]|\n[ \t]*\n[ \t]*\n"
 )
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE = regex(r" {0,3}(`{3,}|~{3,})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolCall, ToolSpec
 from arvis.ports.clock import Clock
@@ -37,8 +38,8 @@ _KEPT = (-2, -4)
 
 #: The call ids and tool names that the vendor accepts. The ids and names of other vendors may contain further
 #: characters.
-_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
+_PLAIN = regex(r"[A-Za-z0-9_-]{1,64}")
+_NOT_PLAIN = regex(r"[^A-Za-z0-9_-]")
 
 
 #: The parameters that have the same names for this vendor as for OpenAI.
@@ -183,8 +184,8 @@ _BY_TYPE: Mapping[str, ProviderErrorKind] = {
 
 #: The vendor reports a prompt that is too long, and missing credit, as `invalid_request_error`. Only the text of the
 #: error shows the cause.
-_TOO_LONG = re.compile(r"prompt is too long|exceeds? (?:the )?context|context (?:limit|window|length)", re.IGNORECASE)
-_NO_CREDIT = re.compile(r"credit balance|usage limits?|spend(?:ing)? limit", re.IGNORECASE)
+_TOO_LONG = regex(r"prompt is too long|exceeds? (?:the )?context|context (?:limit|window|length)", re.IGNORECASE)
+_NO_CREDIT = regex(r"credit balance|usage limits?|spend(?:ing)? limit", re.IGNORECASE)
 
 
 class AnthropicResponse(Answer):

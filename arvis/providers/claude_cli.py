@@ -26,6 +26,7 @@ from zoneinfo import ZoneInfo
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderError, ProviderErrorKind, ToolError
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
 from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
@@ -38,7 +39,7 @@ _PROGRAM = "claude"
 _PRIVATE_FOLDER = 0o700
 
 #: The names that are safe for folders; `_safe` replaces other names by their hashes.
-_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_SAFE = regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 #: The maximum number of bytes of standard error, and of the program's memory.
 _MAX_OUTPUT = 65_536
@@ -190,7 +191,7 @@ def _not_started(account: Account, error: ToolError) -> ProviderError:
 
 #: The program replaces `@NAME` by the content of that file or folder. An invisible joiner before the @ prevents this;
 #: mail addresses stay unchanged.
-_MENTION = re.compile("(?<![\\w\u2060])@")
+_MENTION = regex("(?<![\\w\u2060])@")
 _APART = "\u2060@"
 
 _NO_SYSTEM = "Answer the user."
@@ -415,14 +416,14 @@ _AUTH_WORDS = (
 )
 #: The order matters: more specific patterns come first.
 _BY_WORDS: Mapping[ProviderErrorKind, re.Pattern[str]] = {
-    _K.TOO_LONG: re.compile(r"prompt is too long|context (?:limit|window|length)|exceeds? the context", re.IGNORECASE),
-    _K.QUOTA: re.compile(r"credit balance|spend(?:ing)? limit|billing", re.IGNORECASE),
-    _K.RATE_LIMIT: re.compile(r"limit reached|hit your [\w ]*limit|usage limit|rate.?limit|\b429\b", re.IGNORECASE),
-    _K.AUTH: re.compile(_AUTH_WORDS, re.IGNORECASE),
-    _K.OVERLOADED: re.compile(r"overloaded|\b529\b|\b50[023]\b|internal server error", re.IGNORECASE),
-    _K.TIMEOUT: re.compile(r"timed? ?out|\b504\b", re.IGNORECASE),
-    _K.REFUSED: re.compile(r"unable to respond|usage policy|declined", re.IGNORECASE),
-    _K.BAD_REQUEST: re.compile(r"unknown option|selected model|\b40[04]\b|invalid_request_error", re.IGNORECASE),
+    _K.TOO_LONG: regex(r"prompt is too long|context (?:limit|window|length)|exceeds? the context", re.IGNORECASE),
+    _K.QUOTA: regex(r"credit balance|spend(?:ing)? limit|billing", re.IGNORECASE),
+    _K.RATE_LIMIT: regex(r"limit reached|hit your [\w ]*limit|usage limit|rate.?limit|\b429\b", re.IGNORECASE),
+    _K.AUTH: regex(_AUTH_WORDS, re.IGNORECASE),
+    _K.OVERLOADED: regex(r"overloaded|\b529\b|\b50[023]\b|internal server error", re.IGNORECASE),
+    _K.TIMEOUT: regex(r"timed? ?out|\b504\b", re.IGNORECASE),
+    _K.REFUSED: regex(r"unable to respond|usage policy|declined", re.IGNORECASE),
+    _K.BAD_REQUEST: regex(r"unknown option|selected model|\b40[04]\b|invalid_request_error", re.IGNORECASE),
 }
 _BY_STATUS: Mapping[int, ProviderErrorKind] = {
     400: _K.BAD_REQUEST,
@@ -436,13 +437,13 @@ _BY_STATUS: Mapping[int, ProviderErrorKind] = {
     504: _K.TIMEOUT,
 }
 
-_EPOCH = re.compile(r"\|\s*(\d{10})(?:\d{3})?\b")
-_RESETS = re.compile(
+_EPOCH = regex(r"\|\s*(\d{10})(?:\d{3})?\b")
+_RESETS = regex(
     r"resets?(?: at| on)?\s+(?:(?P<month>[A-Z][a-z]{2})[a-z]*\s+(?P<day>\d{1,2})(?:,| at)?\s+)?"
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>[ap]m)?(?:\s*\((?P<zone>[\w/+-]{1,40})\))?",
     re.IGNORECASE,
 )
-_IN = re.compile(r"(?:resets|again|retry)[\w ]* in\s+(?:(\d{1,3})\s*h\w*)?\s*(?:(\d{1,4})\s*m\w*)?", re.IGNORECASE)
+_IN = regex(r"(?:resets|again|retry)[\w ]* in\s+(?:(\d{1,3})\s*h\w*)?\s*(?:(\d{1,4})\s*m\w*)?", re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NOON = 12
 

@@ -7,12 +7,12 @@ is called only if an agent names it or if no account is configured.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.markup import unescape
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import wire_name
 from arvis.ports.clock import Clock
@@ -20,7 +20,7 @@ from arvis.ports.provider import ProviderServices
 from arvis.providers.reply import CallDrafts, ReplyText
 
 #: In a chat with several people, a message begins with its author: `Ann #7f3q2: `.
-_DIRECTIVE = re.compile(r"(?:\S.{0,39} #[0-9a-z?]{1,5}: )?[ \t]*demo:[ \t]+(say|sleep|fail|tool|tokens)(?:[ \t](.*))?")
+_DIRECTIVE = regex(r"(?:\S.{0,39} #[0-9a-z?]{1,5}: )?[ \t]*demo:[ \t]+(say|sleep|fail|tool|tokens)(?:[ \t](.*))?")
 
 #: The approximate number of pieces in which one reply is streamed.
 _PIECES = 4

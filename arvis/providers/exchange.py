@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -16,6 +15,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account, CallTimeouts
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient, HttpError, HttpResponse
@@ -264,7 +264,7 @@ async def _read_whole(response: HttpResponse, account: Account, most: int) -> ob
 # -- server-sent events: bytes in, events out --------------------------------------------------------------------------
 
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_LINE_END = regex(rb"\r\n|\n|\r")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

@@ -20,6 +20,7 @@ from http import HTTPStatus
 from urllib.parse import quote
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpError
@@ -58,13 +59,13 @@ _BY_CODE: Mapping[str, ProviderErrorKind] = {
 }
 
 #: The texts by which servers report a prompt that is too long, if they send no code for this error.
-_TOO_LONG = re.compile(
+_TOO_LONG = regex(
     r"context (?:length|window|size|limit)|maximum context|maximum (?:allowed )?(?:input|prompt) length|max_seq_len"
     r"|too many (?:input )?tokens|prompt (?:is )?too long",
     re.IGNORECASE,
 )
 
-_KEY_SHAPES = re.compile(r"(?i:bearer\s+)\S+|\b(?:sk|pk|rk|gsk|xai)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}")
+_KEY_SHAPES = regex(r"(?i:bearer\s+)\S+|\b(?:sk|pk|rk|gsk|xai)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}")
 _LONGEST_TEXT = 300
 
 #: A placeholder such as "x" for a local server is no secret, and replacing it would destroy the text.
@@ -186,13 +187,13 @@ def _message(error: object) -> str:
 LONGEST_WAIT = 86_400.0
 
 #: The names of the headers that contain the time when a used-up allowance is full again.
-_RESETS = re.compile(
+_RESETS = regex(
     r"(?P<vendor>anthropic-ratelimit-)(?P<what>[a-z-]+)-reset"
     r"|(?P<other>x-ratelimit-)reset(?:-(?P<of>[a-z-]+))?"
     r"|(?P<plain>ratelimit-)reset",
     re.IGNORECASE,
 )
-_SPAN = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,5})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?")
+_SPAN = regex(r"(?:(\d{1,4})h)?(?:(\d{1,5})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?")
 
 #: A value below `_EPOCH` is a wait in seconds. A value from `_EPOCH` to `_EPOCH_MS` is a time in seconds since 1970. A
 #: greater value is such a time in milliseconds.

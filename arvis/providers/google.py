@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
@@ -136,7 +137,7 @@ _REFUSALS = frozenset(
 _ENDS = {"STOP": "end", "MAX_TOKENS": "length"}
 
 _LONGEST_NAME = 200
-_SECONDS = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)s")
+_SECONDS = regex(r"(\d{1,6}(?:\.\d{1,9})?)s")
 
 _BY_STATUS: Mapping[str, ProviderErrorKind] = {
     "UNAUTHENTICATED": ProviderErrorKind.AUTH,
@@ -146,7 +147,7 @@ _BY_STATUS: Mapping[str, ProviderErrorKind] = {
     "INTERNAL": ProviderErrorKind.OVERLOADED,
     "DEADLINE_EXCEEDED": ProviderErrorKind.TIMEOUT,
 }
-_TOO_LONG = re.compile(r"token count .{0,60}exceeds|exceeds the maximum number of tokens", re.IGNORECASE)
+_TOO_LONG = regex(r"token count .{0,60}exceeds|exceeds the maximum number of tokens", re.IGNORECASE)
 
 
 class GoogleResponse(Answer):

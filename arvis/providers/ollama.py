@@ -18,6 +18,7 @@ from typing import Any
 
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
@@ -163,7 +164,7 @@ MOST_BYTES_A_TOKEN = 4.5
 _TOKENS_A_PICTURE = 1_600
 
 _LONGEST_NAME = 200
-_TOO_LONG = re.compile(r"exceeds? (?:the )?(?:available )?context|context (?:length|window|size)", re.IGNORECASE)
+_TOO_LONG = regex(r"exceeds? (?:the )?(?:available )?context|context (?:length|window|size)", re.IGNORECASE)
 
 
 def prompt_tokens(request: RunRequest, *, bytes_a_token: float = _BYTES_A_TOKEN) -> int:

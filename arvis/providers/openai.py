@@ -20,6 +20,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolCall
 from arvis.ports.clock import Clock
@@ -34,13 +35,13 @@ from arvis.providers.reply import Answer, Reasoning, ReplyText, printable, token
 
 OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
 _REFUSING = frozenset({400, 422})
-_NAMES = re.compile(r"\b(?:max_tokens|max_completion_tokens|reasoning_content|reasoning|stream_options)\b")
-_REQUIRED = re.compile(r"must be passed back|\bis missing\b|\bmissing\b.{0,40}reasoning_content", re.IGNORECASE)
+_NAMES = regex(r"\b(?:max_tokens|max_completion_tokens|reasoning_content|reasoning|stream_options)\b")
+_REQUIRED = regex(r"must be passed back|\bis missing\b|\bmissing\b.{0,40}reasoning_content", re.IGNORECASE)
 #: The maximum number of characters of a refusal that are examined.
 _LOOKED_AT = 8_192
 
 #: OpenAI's models that refuse `max_tokens`, on any server.
-_NEW_MODELS = re.compile(r"(?:o\d|gpt-[5-9]|codex|chatgpt-[5-9])\b", re.IGNORECASE)
+_NEW_MODELS = regex(r"(?:o\d|gpt-[5-9]|codex|chatgpt-[5-9])\b", re.IGNORECASE)
 
 
 class FieldRefused(ProviderError):

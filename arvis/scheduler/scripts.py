@@ -20,6 +20,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import LeaseLost, ToolError
 from arvis.domain.jobs import Done, Job, JobResult, Priority, Unfinished
 from arvis.domain.markup import escape
+from arvis.domain.regex import regex
 from arvis.domain.schedules import Occurrence, OccurrenceStatus, Schedule
 from arvis.domain.taint import CLEAN, Label
 from arvis.domain.text import storable, storable_json, strict_json
@@ -38,7 +39,7 @@ UNKNOWN = "??"
 LONGEST_VALUE = 500
 LONGEST_TEXT = 8_000
 
-_PLACE = re.compile(r"\{\{\s*([^{}]{1,200}?)\s*\}\}")
+_PLACE = regex(r"\{\{\s*([^{}]{1,200}?)\s*\}\}")
 #: The number of characters of a value that are read. Blanks are then removed, so this is more than `LONGEST_VALUE`.
 _LOOKED_AT = 10_000
 #: The significant digits of numbers below 1, and the decimals of all other numbers.

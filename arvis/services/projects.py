@@ -4,7 +4,6 @@ scripts; each change stores a version in the same commit. The changes that agent
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import count
@@ -14,6 +13,7 @@ from arvis.domain.agents import SLUG, Agent
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.projects import LONGEST_GOAL, LONGEST_NOTES, LONGEST_TITLE, Project, ProjectStatus
+from arvis.domain.regex import regex
 from arvis.domain.text import storable
 from arvis.domain.versions import Versioned, version_before
 from arvis.ports.store import Transaction
@@ -22,7 +22,7 @@ from arvis.tasks.access import author_after, authors_may_use, out_of_reach
 
 CHANGEABLE = frozenset({"slug", "agent_id", "title", "goal", "status", "notes"})
 
-_NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
+_NOT_IN_SLUGS = regex(r"[^a-z0-9]+")
 _LONGEST_SLUG = 48
 
 

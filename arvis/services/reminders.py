@@ -21,6 +21,7 @@ from arvis.domain.events import SchedulesChanged
 from arvis.domain.executions import Execution
 from arvis.domain.markup import escape
 from arvis.domain.messages import Address
+from arvis.domain.regex import regex
 from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
 from arvis.ports.clock import Clock
@@ -44,7 +45,7 @@ _TAINT = "taint"
 #: creates no second reminder.
 _CALL = "call"
 
-_IN = re.compile(r"\s*in\s+(?P<time>.+)", re.IGNORECASE | re.DOTALL)
+_IN = regex(r"\s*in\s+(?P<time>.+)", re.IGNORECASE | re.DOTALL)
 
 _NOTE = (
     "This reminder is due now. Give it to the person in one or two sentences. It may be based on text of other "

@@ -17,6 +17,7 @@ from arvis.calendar import Every, next_times, parse, pinned, shortest_gap_second
 from arvis.domain.agents import GRAPHS, Agent, graph_named
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.regex import regex
 from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.domain.text import storable
 from arvis.domain.versions import Versioned, version_before
@@ -35,7 +36,7 @@ _LONGEST_COOLDOWN = 30 * 86_400
 
 _OPERATORS = (">", "<", ">=", "<=", "==", "!=")
 _NOTIFY = ("always", "on_condition", "on_change")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", re.ASCII)
+_HEADER = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", re.ASCII)
 #: Headers that the HTTP client sets, because only it knows their correct values.
 _OWN_HEADERS = frozenset(
     {
@@ -50,7 +51,7 @@ _OWN_HEADERS = frozenset(
         "upgrade",
     }
 )
-_HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,2000}", re.ASCII)
+_HEADER_VALUE = regex(r"[\x20-\x7e]{0,2000}", re.ASCII)
 
 
 def checked_script(raw: Any) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, Priority
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
+from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN, Label
 from arvis.domain.text import storable
 from arvis.domain.webhooks import Webhook, has_places
@@ -34,7 +35,7 @@ CHANGEABLE = frozenset(
     | {"secret", "secret_end"}
 )
 
-_PATH = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+", re.ASCII)
+_PATH = regex(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+", re.ASCII)
 _LONGEST_PATH = 200
 _LONGEST_NAME = 100
 _LONGEST_PLACE = 200

@@ -15,6 +15,7 @@ import re2  # type: ignore[import-untyped]  # it ships no types
 from arvis.config.yaml_text import UnreadableText, read_texts
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Unprocessable
+from arvis.domain.regex import regex
 from arvis.domain.text import storable
 
 # -- patterns ----------------------------------------------------------------------------------------------------------
@@ -78,13 +79,13 @@ def _reason(error: Exception) -> str:
 
 #: The maximum number of bytes in a skill's file.
 LARGEST_FILE = 262_144
-SLUG = re.compile(r"[a-z0-9_-]{1,64}", re.ASCII)
+SLUG = regex(r"[a-z0-9_-]{1,64}", re.ASCII)
 
 _LARGEST_FRONT = 16_384
 _LONGEST_LINE = 500
 _LONGEST_KEYWORD = 100
 _MOST_TOOLS, _MOST_KEYWORDS, _MOST_PATTERNS = 50, 200, 50
-_FENCE = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_FENCE = regex(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
 class Source(StrEnum):

@@ -19,6 +19,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError, Unavailable
+from arvis.domain.regex import regex
 from arvis.ports.clock import Clock
 
 # -- complete utterances -----------------------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ def _phrase(phrase: str, language: Mapping[str, Any], *, before: str, after: str
 
 def _any_of(phrases: list[str]) -> re.Pattern[str]:
     """Return a pattern that matches any of these phrases. Without phrases it matches no text."""
-    return re.compile("|".join(phrases) if phrases else r"(?!)")
+    return regex("|".join(phrases) if phrases else r"(?!)")
 
 
 #: The maximum number of speakers that are remembered, and of chunk ids that are remembered for each of them.

@@ -7,7 +7,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import re
 import shutil
 import tempfile
 import threading
@@ -16,11 +15,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from arvis.domain.errors import DiskFull, StoreError
+from arvis.domain.regex import regex
 
 #: The number of bytes that are read, hashed or written in one step.
 PIECE = 1 << 20
 
-_NAME = re.compile(r"[0-9a-f]{64}")
+_NAME = regex(r"[0-9a-f]{64}")
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MEGABYTE = 1_000_000
 

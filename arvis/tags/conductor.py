@@ -16,6 +16,7 @@ from arvis.domain.agents import CONDUCTOR
 from arvis.domain.dataclass import dataclass
 from arvis.domain.effects import CONDUCTOR_KINDS, EffectKind, Proposal
 from arvis.domain.markup import Tag
+from arvis.domain.regex import regex
 from arvis.domain.text import strict_json
 
 # -- the body of a tag: `key: value` lines -----------------------------------------------------------------------------
@@ -28,8 +29,8 @@ from arvis.domain.text import strict_json
 # with `- `, or text. The block of `personality` consists of keys and values.
 
 
-_LINE = re.compile(r"(?P<key>[A-Za-z_]\w*)[ \t]*:(?P<value>.*)", re.ASCII)
-_LONG_INTEGER = re.compile(r"[+-]?[0-9]{15,}")
+_LINE = regex(r"(?P<key>[A-Za-z_]\w*)[ \t]*:(?P<value>.*)", re.ASCII)
+_LONG_INTEGER = regex(r"[+-]?[0-9]{15,}")
 _ITEM = "- "
 
 

@@ -25,6 +25,7 @@ from arvis.domain.markup_grammar import (
     STATE,
 )
 from arvis.domain.memory import Category
+from arvis.domain.regex import regex
 from arvis.tags.conductor import CONDUCTOR_TAGS, read_conductor
 
 # -- wrappers: the status that an agent reports ------------------------------------------------------------------------
@@ -151,9 +152,9 @@ def read_state(tag: Tag, ordinal: int) -> Proposal:
     return Proposal(ordinal, EffectKind.STATE, tag.argument, {"text": tag.body}, problem)
 
 
-_ATTRIBUTES = re.compile(r"<attributes>(.*?)</attributes>", re.ASCII | re.IGNORECASE | re.DOTALL)
-_ATTRIBUTE = re.compile(r"\s*<(?P<name>[A-Za-z_][\w.-]{0,63})>(?P<value>[^<]*)</(?P=name)>\s*", re.ASCII)
-_PLAIN_TEXT = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+_ATTRIBUTES = regex(r"<attributes>(.*?)</attributes>", re.ASCII | re.IGNORECASE | re.DOTALL)
+_ATTRIBUTE = regex(r"\s*<(?P<name>[A-Za-z_][\w.-]{0,63})>(?P<value>[^<]*)</(?P=name)>\s*", re.ASCII)
+_PLAIN_TEXT = regex(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 
 
 def attributes_of(tags: Sequence[Tag]) -> Mapping[str, str]:

@@ -10,7 +10,6 @@ groups of three digits, because `1,5` means different numbers to different peopl
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from decimal import Context, Decimal, InvalidOperation, Overflow, Underflow
 from fractions import Fraction
@@ -19,12 +18,13 @@ from typing import Annotated
 from pydantic import Field
 
 from arvis.domain.errors import ToolError
+from arvis.domain.regex import regex
 from arvis.domain.tools import Risk, ToolDeclaration
 from arvis.ports.tool import Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
-_ALLOWED = re.compile(r"[-0-9+*/().,%^eE\s]*")
-_TOKEN = re.compile(
+_ALLOWED = regex(r"[-0-9+*/().,%^eE\s]*")
+_TOKEN = regex(
     r"\s*(?:(?P<number>(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
     r"|(?P<sign>\*\*|[-+*/%^()]))"
 )

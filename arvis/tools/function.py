@@ -5,20 +5,20 @@ schema that the model sees also serves to check the arguments of a call.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from arvis.domain.errors import ToolError
+from arvis.domain.regex import regex
 from arvis.domain.tools import ToolDeclaration, ToolSpec
 from arvis.ports.tool import Caller
 
 #: The name of an optional parameter of the function. Arvis itself passes its value; the model passes all other
 #: arguments.
 _CALLER = "caller"
-_BLANKS = re.compile(r"\s+")
+_BLANKS = regex(r"\s+")
 
 
 class FunctionTool:

@@ -19,6 +19,7 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, Forbidden, Unprocessable, sentences
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.messages import Address, Principal, StoredMessage
+from arvis.domain.regex import regex
 from arvis.engine import lifecycle
 from arvis.engine.state import changes
 from arvis.messaging.messages import MentionedState, show_question
@@ -93,10 +94,10 @@ YES = _APPROVE | {"accept", "yes", "ok", "okay", "ja", "oui", "si", "sí", "да
 NO = _REJECT | {"no", "nein", "non", "нет", "否", "不"}
 
 _ENDS = ".!…。\uff01 \t\n"
-_EDIT = re.compile(r"edit\s+(?P<arguments>\{.*\})", re.DOTALL | re.IGNORECASE)
+_EDIT = regex(r"edit\s+(?P<arguments>\{.*\})", re.DOTALL | re.IGNORECASE)
 #: A decision, a punctuation mark and a note. “approve the budget, please” is no answer, because no mark follows
 #: “approve”.
-_NOTED = re.compile(r"\s*(?P<word>approved?|reject(?:ed)?)\s*[,.:;!–-]+\s*(?P<note>.+)", re.DOTALL | re.IGNORECASE)
+_NOTED = regex(r"\s*(?P<word>approved?|reject(?:ed)?)\s*[,.:;!–-]+\s*(?P<note>.+)", re.DOTALL | re.IGNORECASE)
 
 
 def plain_word(text: str) -> WaitAnswer | None:

@@ -19,6 +19,7 @@ from starlette.responses import Response
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import DiskLow, SecretLost, TooMany, Unauthorised, Unavailable
+from arvis.domain.regex import regex
 from arvis.domain.text import storable, storable_json
 from arvis.domain.webhooks import Preset, Webhook, fill
 from arvis.ports.clock import Clock
@@ -53,10 +54,10 @@ _IDS = ("x-webhook-id", _DELIVERY, "idempotency-key")
 SECRET_HEADERS = frozenset({_HUB, "x-hub-signature", _OWN, _STRIPE, "authorization", "proxy-authorization", "cookie"})
 
 #: The headers whose names contain one of these words are also secret.
-_SECRET_NAME = re.compile(r"token|secret|signature|password|credential|authorization|cookie|api-?key")
+_SECRET_NAME = regex(r"token|secret|signature|password|credential|authorization|cookie|api-?key")
 
-_FORM = re.compile(r"t=(?P<time>[1-9]\d{0,11})(?P<signatures>(,v\d=[0-9a-f]{64})+)", re.ASCII)
-_SIGNATURE = re.compile(r",v1=([0-9a-f]{64})", re.ASCII)
+_FORM = regex(r"t=(?P<time>[1-9]\d{0,11})(?P<signatures>(,v\d=[0-9a-f]{64})+)", re.ASCII)
+_SIGNATURE = regex(r",v1=([0-9a-f]{64})", re.ASCII)
 _LONGEST_ID = 200
 _MOST_SIGNATURES = 10
 

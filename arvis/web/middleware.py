@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arvis.config.sections import Web
+from arvis.domain.regex import regex
 from arvis.ports.clock import Clock
 from arvis.web.http.errors import Failure
 from arvis.web.openai.models import MESSAGE_HEADER, refusal
@@ -94,7 +95,7 @@ def _preflight(asked: Headers) -> Response:
 # The middleware of the application, built from the configuration, outermost first.
 
 
-_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(:\d{1,5})?", re.ASCII)
+_HOST = regex(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(:\d{1,5})?", re.ASCII)
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - compared with, never bound
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}

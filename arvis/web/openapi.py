@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from arvis import __version__
+from arvis.domain.regex import regex
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY, Endpoint
 from arvis.web.http.errors import STATUSES
 from arvis.web.http.idempotency import REPLAYED, takes_key
@@ -54,7 +55,7 @@ NAMED: Mapping[str, Schema] = {
 }
 
 
-_PARAMETER = re.compile(r"\{(\w+)\}")
+_PARAMETER = regex(r"\{(\w+)\}")
 _ABOUT = f"""All errors have the same format and state a fix. Times are milliseconds since the epoch. Lists are paged: send
 `nextCursor` as `cursor` to get the next page. In a body, `null` equals an omitted field unless the field's description says
 otherwise. Undocumented fields are refused.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from arvis.domain.regex import regex
 from arvis.domain.text import storable
 from arvis.domain.web_search import SearchFailed, SearchProblem, SearchQuery, SearchResult
 from arvis.ports.http import HttpError, HttpResponse
@@ -30,8 +30,8 @@ _MAX_BYTES = 2_000_000
 _LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 200, 500, 1000
 
 _USER_AGENT = "Arvis (self-hosted assistant; web search for one person)"
-_TAG = re.compile(r"<[^<>]{0,200}>")
-_HEADER_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_TAG = regex(r"<[^<>]{0,200}>")
+_HEADER_NUMBER = regex(r"\d{1,9}(?:\.\d{1,9})?")
 #: The longest wait in seconds that is believed. A longer wait is a mistake of the service or the end of a quota.
 _LONGEST_WAIT = 86_400.0
 

@@ -5,11 +5,11 @@ The dates of the results are those of the last edit. The language of the query r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urljoin
 
+from arvis.domain.regex import regex
 from arvis.domain.web_search import Findings, Freshness, SearchFailed, SearchProblem, SearchQuery
 from arvis.ports.search import SearchProvider, SearchServices
 from arvis.web_search.exchange import entries, get_json, result, results_of
@@ -17,7 +17,7 @@ from arvis.web_search.exchange import entries, get_json, result, results_of
 _ADDRESS = "https://{language}.wikipedia.org/w/api.php"
 _LANGUAGE = "{language}"
 _USUAL_LANGUAGE = "en"
-_CODE = re.compile(r"[a-z]{2,3}")
+_CODE = regex(r"[a-z]{2,3}")
 #: MediaWiki answers these errors with the status 200.
 _BUSY = frozenset({"ratelimited", "maxlag", "readonly"})
 

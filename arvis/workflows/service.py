@@ -6,7 +6,6 @@ The caller checks a document beforehand (`check_document`), outside of any trans
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
@@ -15,6 +14,7 @@ from typing import Any
 from arvis.domain.agents import LONGEST_DESCRIPTION, LONGEST_NAME, RESERVED_SLUGS, SLUG
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.regex import regex
 from arvis.domain.schedules import ScheduleKind
 from arvis.domain.text import storable
 from arvis.domain.versions import Versioned
@@ -34,7 +34,7 @@ LONGEST_NOTE = 500
 _RESERVED = RESERVED_SLUGS | {"check", "examples", "import", "kinds", "schema"}
 #: For each kind of schedule: the kind of the trigger that it starts, if the two kinds have different names.
 _TRIGGERED = {str(ScheduleKind.CRON): "schedule"}
-_NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
+_NOT_IN_SLUGS = regex(r"[^a-z0-9]+")
 _LONGEST_SLUG = 48
 #: The audited fields. The version is one of them, because the versions of a removed workflow are kept.
 _AUDITED = ("slug", "name", "description", "enabled", "version", "runnable")

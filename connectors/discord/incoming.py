@@ -10,6 +10,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Respond, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
+from arvis.domain.regex import regex
 from connectors.discord.files import source_of
 from connectors.discord.rest import made_at
 from connectors.discord.settings import DiscordConfig
@@ -19,9 +20,9 @@ Event = Mapping[str, Any]
 _REPLY = 19
 _TEXT_TYPES = frozenset({0, _REPLY})  # messages and replies; people write no other types
 _VOICE_FLAG = 1 << 13
-_MENTION = re.compile(r"<@!?(\d+)>")
-_ROLE_MENTION = re.compile(r"<@&\d+>")
-_EMOJI = re.compile(r"<a?(:\w+:)\d+>")
+_MENTION = regex(r"<@!?(\d+)>")
+_ROLE_MENTION = regex(r"<@&\d+>")
+_EMOJI = regex(r"<a?(:\w+:)\d+>")
 
 
 class Malformed(Exception):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from arvis.domain.dataclass import replace
 from arvis.domain.messages import Address, Button, ButtonStyle
 from arvis.domain.platforms import Draft, Part, Piece
+from arvis.domain.regex import regex
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Receipt, SendError
 from connectors import answers
@@ -55,7 +55,7 @@ _REFUSED_FILES = {
     TOO_LARGE: "it is larger than Discord allows here",
 }
 _NOTE_NUMBER = 999
-_MENTION = re.compile(r"<[@#][!&]?\d+>")
+_MENTION = regex(r"<[@#][!&]?\d+>")
 
 
 class Outgoing:

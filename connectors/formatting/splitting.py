@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, itemgetter
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 from connectors.formatting.units import ends_grapheme, last_end
 
 # Fenced code. Models indent fences, quote them and begin them after a list marker: all of these count as fences. So
@@ -22,9 +23,9 @@ from connectors.formatting.units import ends_grapheme, last_end
 
 _OPENING = r"(?P<lead>[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?)(?P<marks>`{3,}|~{3,})(?P<info>(?:(?!```)[^\n])*)"
 _CLOSING = r"[ \t>]*(?P<marks>`{3,}|~{3,})[ \t\r]*"
-_OPENING_LINE = re.compile(rf"^{_OPENING}$", re.MULTILINE)
-_CLOSING_LINE = re.compile(rf"^{_CLOSING}$", re.MULTILINE)
-_OPENS, _CLOSES = re.compile(_OPENING), re.compile(_CLOSING)
+_OPENING_LINE = regex(rf"^{_OPENING}$", re.MULTILINE)
+_CLOSING_LINE = regex(rf"^{_CLOSING}$", re.MULTILINE)
+_OPENS, _CLOSES = regex(_OPENING), regex(_CLOSING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +86,15 @@ def _fence(text: str, opened: re.Match[str]) -> Fence:
 Span = tuple[int, int]
 
 _INNER = r"\[[^\[\]\n]*+\](?:\([^()\s]*+\))?+"
-_LINK = re.compile(
+_LINK = regex(
     rf"!?\[(?:[^\[\]\n]++|{_INNER})*+\]"
     r"\([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+(?:[ \t]+\"[^\"\n]*+\")?[ \t]*+\)"
     r"|(?:https?|ftp|mailto|tg|slack)://[^\s<>\u3000-\u3002\uff01\uff09\uff0c\uff1f]++"
     r"|<[a-z][a-z0-9+.-]{1,20}:[^\s<>]++>",
     re.IGNORECASE,
 )
-_TICKS = re.compile(r"`+")
-_PARAGRAPH = re.compile(r"\n[ \t\r]*\n")
+_TICKS = regex(r"`+")
+_PARAGRAPH = regex(r"\n[ \t\r]*\n")
 
 
 def find_spans(text: str, outside: Sequence[Span]) -> list[Span]:
@@ -160,13 +161,13 @@ _NO_BLOCK = r"(?![ \t]*+(?:#{1,6}\s|[-*+]\s|[0-9]{1,9}[.)]\s|>|\|))"
 #: characters after an end.
 _AHEAD = 16
 
-_LINE = re.compile(r"\n")
-_SENTENCE = re.compile(r"[.!?…][\"'\u201d\u2019)\]*_]*(?=\s)" + _NO_BLOCK + "|[\u3002\uff01\uff1f]")
-_WORD = re.compile(r"(?<=\S)(?=\s)" + _NO_BLOCK)
+_LINE = regex(r"\n")
+_SENTENCE = regex(r"[.!?…][\"'\u201d\u2019)\]*_]*(?=\s)" + _NO_BLOCK + "|[\u3002\uff01\uff1f]")
+_WORD = regex(r"(?<=\S)(?=\s)" + _NO_BLOCK)
 _LEVELS = (_PARAGRAPH, _LINE, _SENTENCE, _WORD)
 _CODE_LEVELS = (_PARAGRAPH, _LINE, _WORD)
-_GAP = re.compile(r"\s*\n")
-_SPACE = re.compile(r"\s+")
+_GAP = regex(r"\s*\n")
+_SPACE = regex(r"\s+")
 
 
 def split(text: str, limit: int, measure: Callable[[str], int] = len) -> list[str]:

@@ -12,6 +12,7 @@ from slackify_markdown.slackify import SlackifyMarkdown
 
 from arvis.domain.messages import Button, ButtonStyle, Delivery
 from arvis.domain.platforms import Piece
+from arvis.domain.regex import regex
 from connectors.formatting.planning import pieces
 from connectors.formatting.splitting import split
 from connectors.formatting.units import utf16_length
@@ -27,7 +28,7 @@ _BUTTONS_LIMIT = 25
 #: Mentions in Slack's own form, and the names that notify everyone, in every spelling that Markdown allows for them.
 _LESS, _BANG = r"(?:<|&lt;|&#0*60;|&#x0*3c;)", r"\\?(?:!|&excl;|&#0*33;|&#x0*21;)\\?"
 _AT, _HASH = r"(?:@|&commat;|&#0*64;|&#x0*40;)", r"(?:\#|&num;|&#0*35;|&#x0*23;)"
-_PINGS = re.compile(
+_PINGS = regex(
     rf"{_LESS}(?={_BANG}(?:channel|here|everyone|subteam)|\\?(?:{_AT}|{_HASH})\\?[A-Z0-9])"
     rf"|(?<![\w.]){_AT}(?=(?:here|channel|everyone)\b)",
     re.IGNORECASE,

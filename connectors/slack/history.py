@@ -9,12 +9,13 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from arvis.domain.regex import regex
 from connectors import answers
 from connectors.slack.api import SlackApi, SlackResult
 from connectors.slack.incoming import Event, time_stamp
 
 _PAGE = 200
-_STAMP = re.compile(r"\d{1,15}\.\d{1,6}", re.ASCII)
+_STAMP = regex(r"\d{1,15}\.\d{1,6}", re.ASCII)
 
 
 def messages_of(page: SlackResult) -> list[Event]:

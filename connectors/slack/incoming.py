@@ -16,6 +16,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
+from arvis.domain.regex import regex
 from connectors.slack.settings import SlackConfig
 
 Event = Mapping[str, Any]
@@ -24,8 +25,8 @@ Event = Mapping[str, Any]
 _WRITTEN = frozenset({None, "", "file_share", "thread_broadcast", "me_message", "bot_message"})
 _NO_FILES = frozenset({"tombstone", "hidden_by_limit"})
 
-_MARKUP = re.compile(r"<([^<>\n]{1,3000})>")
-_MENTION = re.compile(r"<@([UW][A-Z0-9]{1,30})(?:\|[^<>]*)?>")
+_MARKUP = regex(r"<([^<>\n]{1,3000})>")
+_MENTION = regex(r"<@([UW][A-Z0-9]{1,30})(?:\|[^<>]*)?>")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import telegramify_markdown
 from telegramify_markdown.entity import MessageEntity
 
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.regex import regex
 from connectors.formatting.splitting import divide
 from connectors.formatting.units import utf16_length
 
@@ -27,23 +28,23 @@ CAPTION_LIMIT: Final = 1024
 _KEPT: Final = frozenset(
     {"bold", "italic", "strikethrough", "spoiler", "code", "pre", "blockquote", "expandable_blockquote", "text_link"}
 )
-_LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+_LINK: Final = regex(r"(?:https?://|mailto:)", re.IGNORECASE)
 #: An @ that Telegram would read as the beginning of a user name.
-_MENTION: Final = re.compile(r"(?<![A-Za-z0-9_])@(?=[A-Za-z])")
+_MENTION: Final = regex(r"(?<![A-Za-z0-9_])@(?=[A-Za-z])")
 #: An invisible character without width, which no name contains. After an @ it breaks the mention, so that Telegram does
 #: not notify the person.
 _JOINER: Final = "\u2060"
 #: Replaces `<` while Markdown is parsed, because `<` would be read as HTML and dropped. No text contains this code
 #: point: `sound` removes it.
 _LESS: Final = "\ufdd0"
-_IMAGE: Final = re.compile(r'<img src="([^"]*)"(?: alt="([^"]*)")?[^>]*>')
+_IMAGE: Final = regex(r'<img src="([^"]*)"(?: alt="([^"]*)")?[^>]*>')
 #: The beginning of a line with 20 levels of nested quotations and lists. A text with such a line is not parsed, because
 #: parsing hundreds of levels takes seconds.
-_DEEP: Final = re.compile(r"^(?:[ \t]*(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))){20}", re.MULTILINE)
-_ANCHOR: Final = re.compile(r'<a href="((?!https?:|mailto:)[^"]*)">(.*?)</a>', re.IGNORECASE | re.DOTALL)
+_DEEP: Final = regex(r"^(?:[ \t]*(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))){20}", re.MULTILINE)
+_ANCHOR: Final = regex(r'<a href="((?!https?:|mailto:)[^"]*)">(.*?)</a>', re.IGNORECASE | re.DOTALL)
 #: Addresses of links that are not shown as text, because they are useless to a reader: links to people, and anchors
 #: within a page.
-_MUTE: Final = re.compile(r"tg:|#", re.IGNORECASE)
+_MUTE: Final = regex(r"tg:|#", re.IGNORECASE)
 #: Maximum characters of an address that are shown.
 _LONGEST_ADDRESS: Final = 300
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, TextIO
 
 import click
@@ -24,6 +23,7 @@ from arvis.cli.options import (
 )
 from arvis.cli.output import Output, Row, Table, at, channel, fields, moment
 from arvis.domain.errors import Unprocessable
+from arvis.domain.regex import regex
 from arvis.domain.schedules import MadeBy, Missed, ScheduleKind
 
 _SCHEDULES = Table(
@@ -37,7 +37,7 @@ _SCHEDULES = Table(
     nothing="No schedules.",
 )
 _RUNS = Table(("due", at("dueAt")), "cause", "status", "report", nothing="This schedule has not run yet.")
-_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+_ID = regex(r"[0-9A-HJKMNP-TV-Z]{26}")
 _MOST_NAMED = 200
 
 

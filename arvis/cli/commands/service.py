@@ -19,8 +19,9 @@ from arvis.cli.service.definition import MARK, Service, state_folder
 from arvis.cli.service.manager import ServiceManager, service_manager
 from arvis.config import load, unset_variables
 from arvis.domain.errors import ConfigError
+from arvis.domain.regex import regex
 
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}", re.ASCII)
+_NAME = regex(r"[a-z][a-z0-9_-]{0,39}", re.ASCII)
 _PLACEHOLDER = "set-in-the-environment-of-the-service"
 _PRIVATE_FOLDER = 0o700
 

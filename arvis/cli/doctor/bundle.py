@@ -27,6 +27,7 @@ from arvis.cli.doctor.findings import Finding
 from arvis.cli.doctor.scene import PLACEHOLDER, Scene, log_lines
 from arvis.config import Config, written_values
 from arvis.domain.errors import ArvisError, Conflict
+from arvis.domain.regex import regex
 from arvis.process.data_folder import api_key_file
 from arvis.process.logging import Redactor
 from arvis.process.secrets import SealedBox, secrets_key_file
@@ -40,9 +41,9 @@ _LONGEST_LINE = 4_000
 
 _MASK = "[redacted]"
 #: Names of settings, environment variables and fields whose values are secrets.
-_SECRET_NAME = re.compile(r"token|secret|passw|(?:^|[_\W])key|api_?key|credential|cookie|authorization", re.IGNORECASE)
+_SECRET_NAME = regex(r"token|secret|passw|(?:^|[_\W])key|api_?key|credential|cookie|authorization", re.IGNORECASE)
 #: The characters between the words of a line of YAML.
-_WORDS = re.compile(r"[\s,\[\]{}\"']+")
+_WORDS = regex(r"[\s,\[\]{}\"']+")
 #: The shortest value of a secret that is searched in all texts. A shorter one would also be found in ordinary words; its
 #: own field is masked.
 _SHORTEST = 4

@@ -20,6 +20,7 @@ import click
 from arvis.cli.api_client import left_in
 from arvis.config.accounts import DEFAULT_MODELS, accounts_from_environment
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account
 from arvis.extensions import PROVIDERS, installed
 from arvis.process.data_folder import address_file
@@ -117,7 +118,7 @@ T = TypeVar("T")
 
 ENVIRONMENT = "environment"
 
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}", re.ASCII)
+_VARIABLE = regex(r"[A-Z_][A-Z0-9_]{0,99}", re.ASCII)
 _LONGEST = 100
 _LONGEST_PROMPT = 10_000
 _LAST_PORT = 65_535

@@ -16,6 +16,7 @@ from arvis.domain.agents import AgentStatus
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Execution
 from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.regex import regex
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
 from arvis.engine.graph import Decision, End, Goto, Next, NodeContext
@@ -44,7 +45,7 @@ _ORDERS = "(?:instruction|prompt|rule|direction)"
 #: The patterns of attempts to command the model, by code. All repetition is bounded, so that no text makes a pattern
 #: slow.
 _INJECTIONS = {
-    code: re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    code: regex(pattern, re.IGNORECASE | re.MULTILINE)
     for code, pattern in {
         "ignore_instructions": rf"\bignore\s{{1,8}}{_WHICH}{{0,4}}{_EARLIER}\s{{1,8}}(?:\w{{1,20}}\s{{1,8}})?{_ORDERS}",
         "disregard_instructions": rf"\bdisregard\s{{1,8}}(?:{_WHICH}|{_EARLIER}\s{{1,8}}){{0,4}}{_ORDERS}",
@@ -61,7 +62,7 @@ _INJECTIONS = {
 _SHORT = 20
 _FEW_WORDS = 8
 _MOSTLY = 0.7
-_REPEATED = re.compile(r"(\S)\1{15}")
+_REPEATED = regex(r"(\S)\1{15}")
 
 
 def injection(text: str) -> tuple[str, ...]:

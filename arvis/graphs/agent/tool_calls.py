@@ -16,6 +16,7 @@ import structlog
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ArvisError, ToolError
 from arvis.domain.messages import OutgoingFile, StoredMessage
+from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import EARLIER_MESSAGES, own_words, storable
 from arvis.domain.tools import Permit, Source, ToolCall, ToolOutput
@@ -32,10 +33,10 @@ from arvis.tools.registry import Offer
 
 #: The labels of a message whose text was, at least partly, not written by its sender.
 _FOREIGN = frozenset({Label.PEOPLE, Label.TOOLS, Label.AGENTS, Label.FLAGGED})
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}:[/\\]{1,9}[^\s\"'<>]{1,8000}", re.IGNORECASE)
+_ADDRESS = regex(r"[a-z][a-z0-9+.-]{0,30}:[/\\]{1,9}[^\s\"'<>]{1,8000}", re.IGNORECASE)
 #: Programs differ in how they interpret these characters in addresses. So the host of an address with such a character
 #: is not certain.
-_DOUBTFUL = re.compile(r"[\\@\x00-\x20\x7f]")
+_DOUBTFUL = regex(r"[\\@\x00-\x20\x7f]")
 
 
 def words_of(messages: Sequence[StoredMessage]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Answer
+from arvis.domain.regex import regex
 from arvis.engine.graph import Decision, Goto, Next, NodeContext, Repeat
 from arvis.engine.state import changes
 from arvis.graphs.planning import prompts
@@ -46,7 +47,7 @@ LONGEST_FEEDBACK = 2_000
 #: The feedback if the verdict cannot be read.
 UNREADABLE = "The check gave no readable verdict."
 _UNSAID = "The check found the work incomplete and did not say why."
-_NUMBER = re.compile(r"\s*(\d{1,3})\b")
+_NUMBER = regex(r"\s*(\d{1,3})\b")
 
 
 @dataclass(frozen=True, slots=True)

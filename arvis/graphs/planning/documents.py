@@ -12,6 +12,7 @@ from typing import Any
 from arvis.config.yaml_text import UnreadableText, read_texts
 from arvis.domain.dataclass import dataclass
 from arvis.domain.markup import escape
+from arvis.domain.regex import regex
 
 FINAL_PRD = "FINAL_PRD"
 BRIEF = "TECHNICAL_EXECUTION_BRIEF"
@@ -22,29 +23,29 @@ LONGEST_BRIEF = 8_000
 _LARGEST_FRONT = 4_000
 
 _LINES = ("slug", "title", "section", "category")
-_FENCE = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_FENCE = regex(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 #: A document in a code block, and the empty code block that remains after the document was removed.
-_WRAPPED = re.compile(r"\A```[\w-]*[ \t]*\r?\n(?P<inner>.*?)(?:\r?\n```)?[ \t]*\Z", re.DOTALL)
-_EMPTY_BLOCK = re.compile(r"^```[\w-]*\s*(?:^```[ \t]*$|\Z)", re.MULTILINE)
-_STEP = re.compile(
+_WRAPPED = regex(r"\A```[\w-]*[ \t]*\r?\n(?P<inner>.*?)(?:\r?\n```)?[ \t]*\Z", re.DOTALL)
+_EMPTY_BLOCK = regex(r"^```[\w-]*\s*(?:^```[ \t]*$|\Z)", re.MULTILINE)
+_STEP = regex(
     r"^(?P<lead>[ \t]*[-*] \[)[ xX](?P<rest>\][ \t]+(?P<number>\d{1,3})[.)][ \t]+(?P<text>.*))$", re.MULTILINE
 )
-_TICKED = re.compile(r"^[ \t]*[-*] \[[xX]\][ \t]+\d{1,3}[.)][ \t]+(?P<text>.*)$", re.MULTILINE)
-_HEADING = re.compile(r"^[#*_ \t]{0,8}Technical Execution Brief\b", re.IGNORECASE | re.MULTILINE)
-_OWN_TAGS = re.compile(rf"<(?=/?(?:{FINAL_PRD}|{BRIEF}))", re.IGNORECASE)
+_TICKED = regex(r"^[ \t]*[-*] \[[xX]\][ \t]+\d{1,3}[.)][ \t]+(?P<text>.*)$", re.MULTILINE)
+_HEADING = regex(r"^[#*_ \t]{0,8}Technical Execution Brief\b", re.IGNORECASE | re.MULTILINE)
+_OWN_TAGS = regex(rf"<(?=/?(?:{FINAL_PRD}|{BRIEF}))", re.IGNORECASE)
 
 
 def _blocks_of(name: str) -> re.Pattern[str]:
     """Return a pattern for the blocks between tags with this name. A block without a closing tag ends at the next
     opening tag or at the end of the reply, because a reply may be cut off."""
-    return re.compile(
+    return regex(
         rf"<{name}\b[^<>]{{0,80}}>(?P<inner>.*?)(?:</{name}[ \t]*>|(?=<{name}\b)|(?:</?[A-Z_]*)?\Z)",
         re.IGNORECASE | re.DOTALL,
     )
 
 
 _PRDS, _BRIEFS = _blocks_of(FINAL_PRD), _blocks_of(BRIEF)
-_STRAY = re.compile(rf"</?(?:{FINAL_PRD}|{BRIEF})\b[^<>]{{0,80}}>", re.IGNORECASE)
+_STRAY = regex(rf"</?(?:{FINAL_PRD}|{BRIEF})\b[^<>]{{0,80}}>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from arvis.domain.dataclass import replace
 from arvis.domain.events import Delta
+from arvis.domain.regex import regex
 from arvis.domain.runs import RunResult
 from arvis.engine.graph import Decision, End, NodeContext
 from arvis.engine.state import changes
@@ -29,7 +30,7 @@ from arvis.tags import read
 from arvis.tasks.state import WorkOutcome, WorkStatus, load_pictures, pictures_of, with_files
 
 _OPENINGS = tuple(f"<{name}".casefold() for name in (FINAL_PRD, BRIEF))
-_OPENING = re.compile("|".join(_OPENINGS), re.IGNORECASE)
+_OPENING = regex("|".join(_OPENINGS), re.IGNORECASE)
 _NO_WORDS = "The work is done; there is nothing to add."
 _NO_WORDS_STOPPED = "I could not finish this: {}."
 

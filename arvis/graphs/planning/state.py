@@ -11,6 +11,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import PERSONAL_WAITS, Execution
 from arvis.domain.messages import OutgoingFile, PastMessage, Role
+from arvis.domain.regex import regex
 from arvis.domain.taint import Taint, taint_in
 from arvis.engine.graph import Call, NodeContext
 from arvis.engine.state import changes, stored
@@ -189,7 +190,7 @@ LONGEST_TRANSCRIPT = 24_000
 
 _SEALED = "(not shown)"
 #: Matches the names of tools that examine the environment or supply credentials.
-_READIES = re.compile(
+_READIES = regex(
     r"list|search|find|get|read|fetch|look|browse|discover|describe|status|http|cred|secret|variable|token|auth|vault|login",
     re.IGNORECASE,
 )

@@ -14,6 +14,7 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.events import StatusChanged
 from arvis.domain.executions import Execution
 from arvis.domain.messages import MessageStatus
+from arvis.domain.regex import regex
 from arvis.domain.text import storable_json
 from arvis.engine.graph import Decision, Goto, Next, NodeContext, Repeat
 from arvis.engine.state import changes
@@ -52,18 +53,18 @@ _LEAST_WORD = 4
 _LONGEST = 2_000
 _MOST_SEARCHES = 8
 
-_WORD = re.compile(r"\w+")
-_COURTESY = re.compile(
+_WORD = regex(r"\w+")
+_COURTESY = regex(
     r"(?:hi|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day|night)|thanks|thank you|thx|cheers"
     r"|bye|goodbye|see you|see ya|farewell)\b",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(r"(?:what|how|when|where|why)\b|(?:can|could|will|would) you\b", re.IGNORECASE)
-_YES = re.compile(
+_QUESTION = regex(r"(?:what|how|when|where|why)\b|(?:can|could|will|would) you\b", re.IGNORECASE)
+_YES = regex(
     r"(?:ok|okay|yes|yeah|yep|no|nope|sure|got it|all ?right|fine|great|cool|perfect|understood)\b", re.IGNORECASE
 )
 #: Words that suggest work with tools: a model then estimates even a short text (docs/adr/0025).
-_ACTION = re.compile(r"\b(?:check|test|status|verif|fetch|run)\w*", re.IGNORECASE)
+_ACTION = regex(r"\b(?:check|test|status|verif|fetch|run)\w*", re.IGNORECASE)
 
 
 class Complexity(StrEnum):

@@ -12,7 +12,6 @@ import gzip
 import hashlib
 import io
 import json
-import re
 import tarfile
 import threading
 import zlib
@@ -24,6 +23,7 @@ from typing import Any, BinaryIO
 import arvis
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import BackupDamaged, NotFound
+from arvis.domain.regex import regex
 from arvis.store.backups.encryption import Summary, decrypting, encrypting, read_header
 from arvis.store.blobs import PIECE, create_private, go_on, sync_file
 
@@ -34,7 +34,7 @@ MANIFEST, DATABASE, SECRETS = "manifest.json", "arvis.db", "secrets.key"
 #: the archive would be only a fifth smaller.
 _LEVEL = 1
 _LARGEST_MANIFEST = 64 << 20
-_BLOB = re.compile(r"blobs/([0-9a-f]{2})/([0-9a-f]{62})")
+_BLOB = regex(r"blobs/([0-9a-f]{2})/([0-9a-f]{62})")
 #: The errors that the standard library raises if a file is not a valid archive.
 _UNREADABLE = (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, RecursionError)
 

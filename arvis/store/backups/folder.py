@@ -15,6 +15,7 @@ from pathlib import Path
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import BackupDamaged
+from arvis.domain.regex import regex
 from arvis.ports.backups import BackupFile
 from arvis.store.backups.archive import read_summary
 from arvis.store.backups.encryption import Summary
@@ -22,7 +23,7 @@ from arvis.store.location import Database
 from arvis.store.sql.session import SqliteDialect, load_queries
 from arvis.store.sqlite.session import read_only
 
-_FORM = re.compile(r"arvis-(\d{8}T\d{6}Z)(?:-before-(\w+)|-(uploaded))?\.tar\.gz(?:\.enc)?", re.ASCII)
+_FORM = regex(r"arvis-(\d{8}T\d{6}Z)(?:-before-(\w+)|-(uploaded))?\.tar\.gz(?:\.enc)?", re.ASCII)
 _STAMP = "%Y%m%dT%H%M%SZ"
 _SECOND_MS = 1000
 

@@ -10,6 +10,7 @@ from arvis.domain.conversations import Conversation
 from arvis.domain.erasures import Channel, Erasure, ErasureKind, ItemKind, Phase, Subject
 from arvis.domain.memory import principal_scope
 from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.regex import regex
 from arvis.store.repositories.conversations import conversation_of
 from arvis.store.repositories.executions import EXECUTION_PARTS
 from arvis.store.repositories.message_index import SqlMessageIndex
@@ -23,7 +24,7 @@ _JOBS = 500
 _USAGE = 2_000
 #: The maximum number of conversations of a person.
 _MOST = 100_000
-_HASH = re.compile(r"\b[0-9a-f]{64}\b")
+_HASH = regex(r"\b[0-9a-f]{64}\b")
 _SHORTEST_NAME = 3
 ERASED_SUMMARY = "(This summary was erased, because it included messages of a person whose data was erased.)"
 _SUMMARY_TOKENS = 20

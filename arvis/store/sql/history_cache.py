@@ -12,6 +12,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import PastMessage
+from arvis.domain.regex import regex
 
 #: The maximum number of characters of all histories together, and of one history. The history that was not used for the
 #: longest time is dropped first.
@@ -20,10 +21,10 @@ _LONGEST = 400_000
 #: The characters that a message counts in addition to those of its text.
 _MESSAGE = 500
 
-_UPDATED = re.compile(r"^\s*UPDATE\s+messages\s+SET\s(.*?)(?:\sWHERE\s|$)", re.IGNORECASE | re.DOTALL)
-_COLUMN = re.compile(r"\b(?:content|tokens|taint|principal_id|user_name|created_at|files|compaction_id|superseded)\s*=")
-_REOPENED = re.compile(r"\bturn\s*=\s*NULL", re.IGNORECASE)
-_DELETED = re.compile(r"\bDELETE\s+FROM\s+(?:messages|conversations)\b", re.IGNORECASE)
+_UPDATED = regex(r"^\s*UPDATE\s+messages\s+SET\s(.*?)(?:\sWHERE\s|$)", re.IGNORECASE | re.DOTALL)
+_COLUMN = regex(r"\b(?:content|tokens|taint|principal_id|user_name|created_at|files|compaction_id|superseded)\s*=")
+_REOPENED = regex(r"\bturn\s*=\s*NULL", re.IGNORECASE)
+_DELETED = regex(r"\bDELETE\s+FROM\s+(?:messages|conversations)\b", re.IGNORECASE)
 
 
 def rewrites_history(queries: Mapping[str, str]) -> Collection[str]:

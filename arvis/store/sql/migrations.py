@@ -19,15 +19,16 @@ from typing import Any, Protocol
 import arvis
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import MigrationFailed, SchemaTooNew, UpgradeFailed
+from arvis.domain.regex import regex
 from arvis.store.sql.session import Row, Session
 
 #: The comment before a statement that is only for one of the databases.
-_ONLY = re.compile(r"-- only: (sqlite|postgres)")
+_ONLY = regex(r"-- only: (sqlite|postgres)")
 #: The comment that names the tables whose number of rows a migration changes.
-_RECOUNTED = re.compile(r"^-- rows: (.+)$", re.MULTILINE)
+_RECOUNTED = regex(r"^-- rows: (.+)$", re.MULTILINE)
 #: The same for a migration that is older than this comment.
 _RECOUNTED_EARLIER = {"0012_standard_names": frozenset({"settings"})}
-_RENAMED = re.compile(r"\s*ALTER TABLE (\w+) RENAME TO (\w+)", re.IGNORECASE)
+_RENAMED = regex(r"\s*ALTER TABLE (\w+) RENAME TO (\w+)", re.IGNORECASE)
 _POSTGRES_WORDS = {"INTEGER": "BIGINT", "BLOB": "BYTEA", "STRICT": "", ", WITHOUT ROWID": ""}
 
 

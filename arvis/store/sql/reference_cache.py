@@ -14,6 +14,7 @@ from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 
 #: The tables whose results may be held.
 TABLES = frozenset(
@@ -43,12 +44,12 @@ MOST_ROWS = 50_000
 #: The answer of `get` if there is no valid result.
 MISSING = object()
 
-_WRITTEN = re.compile(r"\b(?:INSERT(?:\s+OR\s+\w+)?\s+INTO|UPDATE|DELETE\s+FROM)\s+(\w+)", re.IGNORECASE)
-_UPDATED = re.compile(r"UPDATE\s+\w+\s+SET\s+(.*?)(?:\sWHERE\s|$)", re.IGNORECASE | re.DOTALL)
-_ASSIGNED = re.compile(r"(\w+)\s*=")
+_WRITTEN = regex(r"\b(?:INSERT(?:\s+OR\s+\w+)?\s+INTO|UPDATE|DELETE\s+FROM)\s+(\w+)", re.IGNORECASE)
+_UPDATED = regex(r"UPDATE\s+\w+\s+SET\s+(.*?)(?:\sWHERE\s|$)", re.IGNORECASE | re.DOTALL)
+_ASSIGNED = regex(r"(\w+)\s*=")
 #: The patterns of queries that read columns of `CHANGING_COLUMNS`.
-_CHANGING = {table: re.compile(rf"\*|\b(?:{'|'.join(names)})\b") for table, names in CHANGING_COLUMNS.items()}
-_READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
+_CHANGING = {table: regex(rf"\*|\b(?:{'|'.join(names)})\b") for table, names in CHANGING_COLUMNS.items()}
+_READ = regex(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
 
 
 def written_tables(queries: Mapping[str, str]) -> Mapping[str, frozenset[str]]:

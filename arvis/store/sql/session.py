@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from arvis.domain.dataclass import dataclass
 from arvis.domain.jobs import Begun, Pool
 from arvis.domain.messages import Delivery, PastMessage
+from arvis.domain.regex import regex
 from arvis.domain.text import json_writer
 from arvis.ports.pages import Page
 from arvis.store.sql.full_text import FullText
@@ -29,10 +30,10 @@ class Row(Protocol):
     def keys(self) -> Iterable[str]: ...
 
 
-_HEADER = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
+_HEADER = regex(r"^-- name: (\w+)$", re.MULTILINE)
+_PARAMETER = regex(r"(?<![:\w]):([a-z_]\w*)")
 #: The rows of a JSON list of texts, each with the column `value`.
-_LIST = re.compile(r"json_each\((:\w+)\) AS (\w+)")
+_LIST = regex(r"json_each\((:\w+)\) AS (\w+)")
 
 
 class Dialect(Protocol):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arvis.domain.messages import PastMessage
+from arvis.domain.regex import regex
 from arvis.store.sql.full_text import SqliteFullText
 from arvis.store.sql.history_cache import HistoryCache, rewrites_history
 from arvis.store.sql.reference_cache import MISSING, TABLES, Computed, ReferenceCache, read_tables, written_tables
@@ -60,7 +61,7 @@ def close_abandoned(connection: sqlite3.Connection) -> None:
 T = TypeVar("T")
 
 #: Statements that change an execution or its messages.
-_CHANGES_WORK = re.compile(
+_CHANGES_WORK = regex(
     r"\b(?:INTO|UPDATE|DELETE\s+FROM)\s+(?:attachments|cursors|effects|executions|messages)\b", re.IGNORECASE
 )
 

@@ -13,6 +13,7 @@ from arvis.domain.conversations import Compaction
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import Unprocessable
 from arvis.domain.messages import Attachment, Delivery, MessageStatus, PastMessage, StoredMessage
+from arvis.domain.regex import regex
 from arvis.domain.search import Search, terms_of
 from arvis.ports.browsing import (
     ConversationFilter,
@@ -62,7 +63,7 @@ class SqlCompactionInsights:
         return [past_message_of(row) for row in rows]
 
 
-_CURSOR = re.compile(r"(\d{1,15})-([0-9A-Za-z]{1,64})", re.ASCII)
+_CURSOR = regex(r"(\d{1,15})-([0-9A-Za-z]{1,64})", re.ASCII)
 _NEVER = 2**53
 #: The maximum number of characters of a title or a preview.
 _LINE = 100

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
+from arvis.domain.regex import regex
 from arvis.ports.sandbox import WORKSPACE, Sandbox, Task
 
 # -- the interpreter ---------------------------------------------------------------------------------------------------
@@ -75,8 +76,8 @@ _LAST_WORDS = 600
 
 #: A package name (PEP 508) with or without a version. Options, addresses, files and extras do not match.
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?"
-_REQUIREMENT = re.compile(rf"(?P<name>{_NAME})(?:[ ]*==[ ]*(?P<version>[0-9][A-Za-z0-9.+!]{{0,40}}))?", re.ASCII)
-_SEPARATORS = re.compile(r"[-_.]+")
+_REQUIREMENT = regex(rf"(?P<name>{_NAME})(?:[ ]*==[ ]*(?P<version>[0-9][A-Za-z0-9.+!]{{0,40}}))?", re.ASCII)
+_SEPARATORS = regex(r"[-_.]+")
 
 _OPTIONS = (
     "--no-input",

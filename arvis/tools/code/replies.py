@@ -14,21 +14,22 @@ from textwrap import dedent
 from arvis.domain.dataclass import dataclass
 from arvis.domain.markup import find_tags, visible
 from arvis.domain.markup_grammar import MARKERS_OF, MESSAGE_MARK, METADATA, OPENING, name_of, opens
+from arvis.domain.regex import regex
 
 LIBRARIES, SCRIPT = "pip-dependencies-to-install", "execution-code"
 
 #: The maximum number of opening tags of metadata blocks that are examined.
 _MOST_BLOCKS = 16
 
-_OPENING = re.compile(OPENING)
+_OPENING = regex(OPENING)
 _PROBE = "<response-metadata>?</response-metadata>"
 
 _NAMES = ("attributes", LIBRARIES, SCRIPT)
-_CLOSING = {name: re.compile(rf"</{name}[ \t]*>", re.ASCII | re.IGNORECASE) for name in _NAMES}
-_ELEMENT = re.compile(rf"<(?P<name>{'|'.join(_NAMES)})[ \t]*>", re.ASCII | re.IGNORECASE)
-_CDATA = re.compile(r"\s*<!\[CDATA\[(?P<text>.*)\]\]>\s*", re.DOTALL)
-_FENCE = re.compile(r"(?:[^\S\n]*\n)*[^\S\n]*(`{3,}|~{3,})[\w+-]*[^\S\n]*\n(?P<text>.*)\n[^\S\n]*\1\s*", re.DOTALL)
-_MARK = re.compile(rf"(?m:^)[^\S\n]*{MESSAGE_MARK}")
+_CLOSING = {name: regex(rf"</{name}[ \t]*>", re.ASCII | re.IGNORECASE) for name in _NAMES}
+_ELEMENT = regex(rf"<(?P<name>{'|'.join(_NAMES)})[ \t]*>", re.ASCII | re.IGNORECASE)
+_CDATA = regex(r"\s*<!\[CDATA\[(?P<text>.*)\]\]>\s*", re.DOTALL)
+_FENCE = regex(r"(?:[^\S\n]*\n)*[^\S\n]*(`{3,}|~{3,})[\w+-]*[^\S\n]*\n(?P<text>.*)\n[^\S\n]*\1\s*", re.DOTALL)
+_MARK = regex(rf"(?m:^)[^\S\n]*{MESSAGE_MARK}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ import asyncio
 import builtins
 import json
 import keyword
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from pydantic import Field
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ToolError
 from arvis.domain.markup import escape
+from arvis.domain.regex import regex
 from arvis.domain.text import strict_json
 from arvis.domain.tools import Need, Risk, ToolDeclaration, ToolSpec
 from arvis.ports.sandbox import Finished, Sandbox, Task
@@ -103,8 +103,8 @@ def _inside() -> str:
 # -- tools as functions ------------------------------------------------------------------------------------------------
 
 
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
-_BLANKS = re.compile(r"\s+")
+_NOT_IN_NAMES = regex(r"[^A-Za-z0-9_]")
+_BLANKS = regex(r"\s+")
 
 #: The maximum length of the description of one function, in characters.
 _LONGEST = 600

@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from arvis.config.servers import McpServer
+from arvis.domain.regex import regex
 from arvis.domain.text import storable
 from arvis.domain.tools import Risk, ToolSpec
 from arvis.ports.clock import Clock
@@ -58,7 +59,7 @@ log = structlog.get_logger(__name__)
 _MAX_DESCRIPTION = 2_000
 #: The number of names that are remembered for each server, because a server may invent names for ever.
 _MOST_NAMES = 1_000
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_./-]{1,128}", re.ASCII)
+_TOOL_NAME = regex(r"[A-Za-z0-9_./-]{1,128}", re.ASCII)
 _ALL = "*"
 
 

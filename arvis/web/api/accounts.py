@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import ArvisError, NotFound
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account, Cooldown
 from arvis.llm.accounts import AccountService
 from arvis.ports.clock import Clock
@@ -26,8 +27,8 @@ from arvis.web.http.schema import STRING, Schema, one_of
 from arvis.web.http.views import holds_login, without_login
 
 #: The names that new accounts can have. Accounts in the configuration can have other names (`_ANY_NAME`).
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
-_ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
+_NAME = regex(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_ANY_NAME = regex(r"[^\x00-\x1f\x7f]{1,100}")
 NAMES: Mapping[str, Schema] = {"account": {**STRING, "minLength": 1, "maxLength": 100}}
 
 

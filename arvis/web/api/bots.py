@@ -17,6 +17,7 @@ from arvis.bots.registry import BotSpec, Source, is_secret
 from arvis.bots.service import BotChanges, BotService
 from arvis.domain.errors import NotFound
 from arvis.domain.platforms import BotState, BotStatus
+from arvis.domain.regex import regex
 from arvis.ports.connector import SetupFinding
 from arvis.web.http.endpoints import Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import OPERATE, OWN
@@ -25,10 +26,10 @@ from arvis.web.http.requests import unusable
 from arvis.web.http.schema import STRING, Schema
 from arvis.web.http.views import without_login
 
-PLATFORM = re.compile(r"[a-z0-9_-]{1,32}", re.ASCII)
+PLATFORM = regex(r"[a-z0-9_-]{1,32}", re.ASCII)
 #: The names that new bots can have. Bots in the configuration can have other names (`ANY_NAME`).
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
-ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
+_NAME = regex(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+ANY_NAME = regex(r"[^\x00-\x1f\x7f]{1,100}")
 PATH_NAMES: Mapping[str, Schema] = {
     "platform": {**STRING, "minLength": 1, "maxLength": 32},
     "name": {**STRING, "minLength": 1, "maxLength": 100},

@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, Response
 from arvis.bots.service import BotService
 from arvis.domain.errors import Conflict, Invalid, NotFound, StoreError, ToolError, Unavailable
 from arvis.domain.messages import Role
+from arvis.domain.regex import regex
 from arvis.llm.accounts import AccountService
 from arvis.ports.backups import Backups, RestoreOutcome, RestoreState
 from arvis.ports.browsing import ConversationFilter
@@ -186,7 +187,7 @@ _BACKUPS = "/api/backups"
 
 #: The longest silence in seconds between two parts of an upload.
 _UPLOAD_SILENCE = 60
-_FILE_NAME = re.compile(r"arvis-[\w-]{1,100}\.tar\.gz(\.enc)?", re.ASCII)
+_FILE_NAME = regex(r"arvis-[\w-]{1,100}\.tar\.gz(\.enc)?", re.ASCII)
 _NAMES = {"backup": {**STRING, "pattern": f"^{_FILE_NAME.pattern}$", "description": "The file name."}}
 _ARCHIVE = "application/octet-stream"
 

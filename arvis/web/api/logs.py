@@ -16,6 +16,7 @@ from starlette.responses import FileResponse, Response
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound, Unprocessable
+from arvis.domain.regex import regex
 from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.identity import OPERATE
 from arvis.web.http.models import About, AnyObject, Page, Time, View
@@ -28,8 +29,8 @@ from arvis.web.http.schema import LABEL, STRING, TIME, Schema, one_of
 #: The weight of each level. Every other level has the weight of `info`.
 LEVELS: Mapping[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
-_FILE = re.compile(r"arvis-(\d{4}-\d{2}-\d{2})\.log", re.ASCII)
-_CURSOR = re.compile(r"(\d{4}-\d{2}-\d{2})\.(\d{1,15})", re.ASCII)
+_FILE = regex(r"arvis-(\d{4}-\d{2}-\d{2})\.log", re.ASCII)
+_CURSOR = regex(r"(\d{4}-\d{2}-\d{2})\.(\d{1,15})", re.ASCII)
 _BLOCK = 65_536
 #: The maximum number of bytes that one call reads.
 _MOST_READ = 4_194_304
@@ -244,8 +245,8 @@ def _fits(line: LogLine, raw: bytes, wanted: LogFilter) -> bool:
     return not wanted.text or wanted.text.casefold() in raw.decode("utf-8", "replace").casefold()
 
 
-_WHOLE = re.compile(r"\d{1,15}", re.ASCII)
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_WHOLE = regex(r"\d{1,15}", re.ASCII)
+_DAY = regex(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DAY_SCHEMA: Schema = {**STRING, "pattern": f"^{_DAY.pattern}$", "description": "Such as 2026-07-01 (UTC)."}
 
 

@@ -6,7 +6,6 @@ may change them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
@@ -15,6 +14,7 @@ from starlette.responses import Response
 from arvis.domain.agents import Agent
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.memory import EVERYWHERE, Category, Fact, FactStatus, NewFact, State, asked_words, principal_scope
+from arvis.domain.regex import regex
 from arvis.memory import Refused, confirm, forget, remember, undo
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
@@ -27,7 +27,7 @@ from arvis.web.http.models import MEMBER, About, Body, Label, OkView, Page, Prin
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import LABEL, STRING, Schema, one_of
 
-_SCOPE = re.compile(r"agent|principal:[A-Za-z0-9_-]{1,64}|room:[^:]{1,50}:[^:]{1,200}:.{1,600}")
+_SCOPE = regex(r"agent|principal:[A-Za-z0-9_-]{1,64}|room:[^:]{1,50}:[^:]{1,200}:.{1,600}")
 
 _AGENT = "Its slug or id."
 _PLACE = "principal:ID, room:PLATFORM:CONNECTOR:CHANNEL:THREAD, or agent (everywhere)."

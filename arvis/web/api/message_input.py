@@ -20,6 +20,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge, Unprocessable
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
 from arvis.domain.platforms import Click
+from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN, Taint
 from arvis.messaging.messages import STOP, WAIT
 from arvis.ports.inbox import Inbox
@@ -28,8 +29,8 @@ from arvis.web.http.models import About, Body, Label
 from arvis.web.http.requests import SMALL, BodyLimit, unusable
 
 _MAX_FILES = 10
-_CONTENT_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}(;[ \w.=+\"-]{1,100})?", re.ASCII)
-_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
+_CONTENT_TYPE = regex(r"[\w.+-]{1,60}/[\w.+-]{1,100}(;[ \w.=+\"-]{1,100})?", re.ASCII)
+_NOT_IN_NAMES = regex(r"[\x00-\x1f\x7f-\x9f/\\]")
 #: The router's reasons for a refusal that would reveal that the named agent exists.
 _CLOSED = frozenset({"not_allowed", "not_paired", "not_bound"})
 

@@ -16,6 +16,7 @@ from arvis.domain.jobs import JobKind
 from arvis.domain.messages import Address
 from arvis.domain.money import MICROS, SpendingLimits, day_of
 from arvis.domain.platforms import BotState, BotStatus
+from arvis.domain.regex import regex
 from arvis.domain.runs import Account, Cooldown
 from arvis.llm.accounts import AccountService
 from arvis.ports.clock import Clock
@@ -27,7 +28,7 @@ from arvis.web.http.schema import one_of
 from arvis.web.http.views import JobRowView, OpenQuestionView
 from arvis.web.latency import LatencySeries, Point, Span
 
-_TOOL = re.compile(r"tool \d+: (.+)", re.DOTALL)
+_TOOL = regex(r"tool \d+: (.+)", re.DOTALL)
 _LONGEST_ACTIVITY = 200
 
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from arvis.domain.errors import Forbidden, NotFound, TooMany, Unauthorised, Unprocessable
+from arvis.domain.regex import regex
 from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, SHORTEST_PASSWORD
 from arvis.ports.clock import Clock
 from arvis.ports.people import LoginSession
@@ -27,8 +28,8 @@ from arvis.web.http.schema import LABEL
 
 #: The number of hexadecimal digits of a login's hash that are used as the id of the login.
 _SHOWN = 16
-_ID = re.compile(rf"[0-9a-f]{{{_SHOWN}}}", re.ASCII)
-_CURSOR = re.compile(r"(\d{1,15})-([0-9a-f]{64})", re.ASCII)
+_ID = regex(rf"[0-9a-f]{{{_SHOWN}}}", re.ASCII)
+_CURSOR = regex(r"(\d{1,15})-([0-9a-f]{64})", re.ASCII)
 #: The position before the newest login. Its time and its hash are greater than those of all logins.
 _FIRST = (10**15, "g")
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from arvis.domain.accounts import Variable
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import NotFound
+from arvis.domain.regex import regex
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.secrets import SecretBox
@@ -24,7 +25,7 @@ from arvis.web.http.schema import STRING, Schema
 
 _ALL, _ONE = "/api/variables", "/api/variables/{key}"
 #: A key must not consist only of dots, because HTTP clients remove such a path segment.
-_KEY = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}", re.ASCII)
+_KEY = regex(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _NAMES: Mapping[str, Schema] = {"key": {**STRING, "pattern": f"^{_KEY.pattern}$"}}
 
 #: Shown in place of every secret value, independent of its length.

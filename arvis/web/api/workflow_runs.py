@@ -13,6 +13,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.events import RunAdvanced
 from arvis.domain.executions import Execution, WaitKind
+from arvis.domain.regex import regex
 from arvis.domain.workflows import RunStatus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
@@ -55,7 +56,7 @@ _AFTER = {
 _INPUT = BodyLimit(size=1_000_000, marks=250_000)
 #: The maximum number of log lines in the response for a run.
 _LOGS = 100
-_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+_NUMBER = regex(r"\d{1,9}", re.ASCII)
 #: The maximum number of concurrent streams: in total, and per key.
 _MOST, _MOST_OF_ONE = 256, 64
 _DECIDED = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW})

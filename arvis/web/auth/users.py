@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, NotFound, Unauthorised, Unprocessable
 from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.regex import regex
 from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, SHORTEST_PASSWORD, User, UserRole
 from arvis.ports.store import Transaction
 from arvis.web.http.identity import PLATFORM, PRINCIPAL_ROLES, Role
 
 #: The form of user ids. Hyphens are not allowed, because `web-ann-notes` is a channel of `ann` and must not be the
 #: default channel of a user `ann-notes`.
-USER_ID = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
+USER_ID = regex(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 
 #: User ids that are not allowed. The users of API keys are named `key-…`, so a user `key` would own their channels.
 _TAKEN = {"key"}

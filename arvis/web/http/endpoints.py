@@ -21,6 +21,7 @@ from arvis.domain.changes import ChangeTopic
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.domain.events import Changed
+from arvis.domain.regex import regex
 from arvis.domain.text import storable
 from arvis.web.http.errors import Failure
 from arvis.web.http.identity import Access, Identity
@@ -80,7 +81,7 @@ B = TypeVar("B", bound=Body)
 R = TypeVar("R")
 
 _DECLARED = "declared_route"
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_ID = regex(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _MAX_QUERY = 200
 _MAX_PAGE = 200
 

@@ -21,6 +21,7 @@ from starlette.types import Message
 
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, SecretLost, Unprocessable
+from arvis.domain.regex import regex
 from arvis.ports.api_requests import KEYS_KEPT_MS, KeyedRequest
 from arvis.ports.clock import Clock
 from arvis.ports.secrets import SecretBox
@@ -32,7 +33,7 @@ from arvis.web.http.requests import read_body
 
 REPLAYED = "Idempotency-Replayed"
 
-_KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
+_KEY = regex(r"[\x21-\x7e]{1,200}", re.ASCII)
 _REPEATABLE = frozenset({"PUT", "DELETE"})
 #: The headers that are stored with a response.
 _KEPT_HEADERS = ("content-type", "etag", "location")

@@ -22,6 +22,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 
 # Stored files. A browser displays, plays or saves them, but never runs them.
 
@@ -83,7 +84,7 @@ line work without it.
 """
 _INDEX = "/index.html"
 #: Matches `gzip` in a header, but not `gzip;q=0`, which refuses gzip.
-_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
+_GZIP = regex(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
 
 #: The names of these files contain a hash of their content, so they never change.
 _LASTING = "/assets/"

@@ -7,7 +7,6 @@ The schemas are in `http/schema.py` and the modules of `api/`. A view only conve
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any, Self, TypeVar
@@ -20,6 +19,7 @@ from arvis.domain.jobs import Job, JobKind, JobStatus
 from arvis.domain.messages import ButtonStyle, Delivery, MessageStatus
 from arvis.domain.money import MICROS
 from arvis.domain.platforms import Part
+from arvis.domain.regex import regex
 from arvis.domain.runs import ModelCall
 from arvis.ports.backups import BackupFile
 from arvis.ports.browsing import JobStory
@@ -294,7 +294,7 @@ class BackupView(View):
 
 T = TypeVar("T")
 
-_LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
+_LOGIN = regex(r"(?<=://)[^/?#\s]*@")
 
 
 def holds_login(address: str) -> bool:

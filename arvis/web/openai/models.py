@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
 from arvis.domain.explanation import CUT
+from arvis.domain.regex import regex
 from arvis.ports.insights import MessageTimeline
 from arvis.web.http.errors import Failure
 from arvis.web.http.schema import (
@@ -85,7 +85,7 @@ ERROR = object_schema(
     {"error": object_schema({"message": STRING, "type": STRING, "code": optional(STRING), "param": optional(STRING)})}
 )
 
-_PARAMETER = re.compile(r"`([\w.\[\]]+)`")
+_PARAMETER = regex(r"`([\w.\[\]]+)`")
 _TYPES = {
     401: "authentication_error",
     403: "permission_error",

@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any
 
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.regex import regex
 from arvis.domain.taint import Label, Taint
 from arvis.domain.text import CURRENT_MESSAGE, EARLIER_MESSAGES
 from arvis.web.http.requests import Fields, unusable
@@ -207,7 +208,7 @@ def _stops(fields: Fields) -> tuple[str, ...]:
 
 # The request.
 
-_DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,(?P<data>.*)", re.DOTALL)
+_DATA_URL = regex(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,(?P<data>.*)", re.DOTALL)
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": "audio/flac"}
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER = "user"

@@ -8,7 +8,6 @@ is still written to the conversation.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -21,6 +20,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ArvisError, NotFound
 from arvis.domain.messages import Address, PrincipalRole
+from arvis.domain.regex import regex
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
@@ -49,7 +49,7 @@ _MOST_BEFORE = 65_536
 #: The number of brackets and commas by which a request may exceed the limit of a single message, because a request
 #: contains the whole conversation.
 _MARKS = 262_144
-_SLUG = re.compile(r"[\w.-]{1,200}")
+_SLUG = regex(r"[\w.-]{1,200}")
 
 FORM = ErrorForm(schema=ERROR, response=refusal)
 

@@ -5,10 +5,10 @@ All nodes of a playbook have the type `workflow`. `data.subtype` contains their 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from arvis.domain.regex import regex
 from arvis.workflows.document.kinds import JOIN, KINDS, LOOP_BACK, SUBAGENT
 
 #: For each kind of node: the names of its fields in playbooks, each with the name in Arvis. A field that is not listed
@@ -64,8 +64,8 @@ _TRIGGERS: Mapping[str, str] = {"sulla-desktop": "dashboard"}
 _TRIGGER_KINDS = frozenset({"sulla-desktop", *KINDS["trigger"].fields[0].choices})
 #: The kinds of nodes that have their own rule for joining branches.
 _OWN_JOIN = frozenset({"merge", "loop"})
-_DIGITS = re.compile("[0-9]{1,6}")
-_HUMP = re.compile("([a-z])([A-Z])")
+_DIGITS = regex("[0-9]{1,6}")
+_HUMP = regex("([a-z])([A-Z])")
 #: Numbers between these limits are written in the same way everywhere.
 _SMALLEST, _LARGEST = 1e-4, 1e15
 

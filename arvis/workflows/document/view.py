@@ -6,15 +6,15 @@ No search is recursive, because documents are untrusted.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 from arvis.workflows.document.kinds import ID, KINDS, SUBAGENT, Kind
 
-_ID = re.compile(ID)
+_ID = regex(ID)
 #: The output of a loop that leads into its body.
 BODY = "loop-start"
 

@@ -8,7 +8,6 @@ subagents, too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Answer, Execution
+from arvis.domain.regex import regex
 from arvis.domain.taint import Taint, taint_in
 from arvis.domain.tools import wire_name
 from arvis.domain.workflows import OUTPUT, LogType, as_text
@@ -279,7 +279,7 @@ DEFAULT_PROMPT = "You do one step of a workflow. Answer only with the result of 
 _KEPT = ("instructions", "tools", "model", "rounds", "subagents", "plain")
 _LONGEST_PROMPT = 280
 _MOST_NAMED = 4
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9_]")
+_NOT_IN_NAMES = regex(r"[^a-z0-9_]")
 #: The text in place of the task in the description of a subagent, because the task is not known yet.
 _TASK = "(the task)"
 

@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from arvis.domain.regex import regex
 from arvis.domain.taint import Label
 from arvis.domain.workflows import LogType, as_text
 from arvis.engine.graph import Decision, Node, NodeContext
@@ -155,7 +155,7 @@ _NO_LABEL = (
     "The agent named none of the routes, even when asked again, so the run takes the first one, “{label}”. Describe "
     "the routes more clearly, or put a route for everything else first."
 )
-_ENDS = re.compile(r"^[\W_]+|[\W_]+$")
+_ENDS = regex(r"^[\W_]+|[\W_]+$")
 
 
 def make_router(spec: NodeSpec, parts: NodeParts) -> Node:

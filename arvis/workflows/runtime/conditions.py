@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 from arvis.domain.workflows import as_text
 from arvis.workflows.runtime.templates import MISSING, at_path, data_of
 
@@ -17,9 +18,9 @@ YES = frozenset({"true", "yes"})
 _NO = frozenset({"false", "no"})
 #: The match must begin at the first of several white space characters, so that thousands of blanks do not cost
 #: quadratic time.
-_CONTAINS = re.compile(r"^(?P<text>.*?)(?<!\s)\s+contains\s+(?P<part>.*)$", re.IGNORECASE | re.DOTALL)
+_CONTAINS = regex(r"^(?P<text>.*?)(?<!\s)\s+contains\s+(?P<part>.*)$", re.IGNORECASE | re.DOTALL)
 #: A field that is a single template. The value of the template is compared, and not interpreted as a path.
-_TEMPLATE = re.compile(r"\{\{[^{}]{1,300}\}\}")
+_TEMPLATE = regex(r"\{\{[^{}]{1,300}\}\}")
 _ORDERED = frozenset({"greater", "less", "at_least", "at_most"})
 #: The maximum characters of a rule's pattern, and of the text to which the pattern is applied, so that no document can
 #: cause an endless search.

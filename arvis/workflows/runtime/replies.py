@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 from arvis.messaging import notices
 
 #: Added to the instructions of an agent whose node demands a summary.
@@ -35,13 +36,13 @@ _LONGEST_SUMMARY = 500
 _LONGEST_ERROR = 1_000
 
 #: The search examines each line at most once, because the text may come from an attacker.
-_MARKER = re.compile(r"^[ \t#*_`]*HAND_BACK[ \t\r*_`:]*$", re.MULTILINE)
-_FIELD = re.compile(
+_MARKER = regex(r"^[ \t#*_`]*HAND_BACK[ \t\r*_`:]*$", re.MULTILINE)
+_FIELD = regex(
     r"[ \t*_\-]*(?P<name>Summary|Artifact|Needs user input|Suggested next action)[ \t*_]*:[ \t*_]*(?P<text>.*)",
     re.IGNORECASE,
 )
 #: The beginnings of texts that vendors and their programs return instead of an answer.
-_ERRORS = re.compile(
+_ERRORS = regex(
     r"""\s*(?:
         (?:API|LLM|Provider|Anthropic|OpenAI|Gemini|OpenRouter)\s+error\b
       | error\s*(?:code)?:?\s*[45]\d\d\b
@@ -54,7 +55,7 @@ _ERRORS = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-_VERDICT = re.compile(r"^[ \t*_`\"]*(?P<word>APPROVED|RETRY)\b[\s*_`:–-]*(?P<why>.*)", re.MULTILINE | re.IGNORECASE)
+_VERDICT = regex(r"^[ \t*_`\"]*(?P<word>APPROVED|RETRY)\b[\s*_`:–-]*(?P<why>.*)", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

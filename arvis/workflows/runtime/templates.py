@@ -7,18 +7,18 @@ A template with an unknown name stays unchanged. Inserted text is not searched f
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from arvis.domain.markup import escape
+from arvis.domain.regex import regex
 from arvis.domain.workflows import OUTPUT, STATE, as_text
 from arvis.workflows.runtime.token import CUT, MOST_FILLED, Token
 
 #: A function that returns the value of a template's name; None for an unknown name.
 Known = Callable[[str], str | None]
 
-_PLACE = re.compile(r"\{\{([^{}]{1,300})\}\}")
+_PLACE = regex(r"\{\{([^{}]{1,300})\}\}")
 PREVIOUS, TRIGGER = "PREVIOUS_OUTPUT", "trigger"
 _RESULT = "result"
 #: The result for a path without a value; null is a value.

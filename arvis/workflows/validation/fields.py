@@ -4,11 +4,11 @@ whether agents have the web search tool.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 from arvis.workflows.document.kinds import LARGEST, Field, Form
 from arvis.workflows.document.view import Drawing, Node
 from arvis.workflows.validation.rules import Problem, problem
@@ -16,7 +16,7 @@ from arvis.workflows.validation.rules import Problem, problem
 # -- names in the templates of nodes -----------------------------------------------------------------------------------
 
 
-_PLACE = re.compile(r"\{\{([^{}]{1,300})\}\}")
+_PLACE = regex(r"\{\{([^{}]{1,300})\}\}")
 #: Names that every run has (`templates.py`).
 _ALWAYS = frozenset({"PREVIOUS_OUTPUT", "trigger"})
 _SPACE = " \t\r\n"

@@ -5,15 +5,15 @@ The other modules of this package find problems; this module describes them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
 
-_PLACE = re.compile(r"\{([a-z]+)\}")
+_PLACE = regex(r"\{([a-z]+)\}")
 #: The maximum characters, in a message, of a value from a document, and of a list of values (`_LISTS`).
 _LONGEST, _LONGEST_LIST = 60, 400
 _LISTS = frozenset({"choices", "names", "path"})
