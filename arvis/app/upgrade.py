@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from arvis.app.backups import BackupReports
 from arvis.app.bots import open_bots
 from arvis.app.build import build_flow, build_inbox
 from arvis.app.foundation import Base
@@ -38,9 +39,10 @@ from arvis.process.clock import IdMaker, RandomBits, SystemClock
 from arvis.process.data_folder import DataFolder
 from arvis.process.disk import DiskWatch, ReservedSpace, disk_space
 from arvis.process.secrets import SealedBox
+from arvis.process.subprocesses import GuardedPrograms
 from arvis.settings import SettingsService
 from arvis.skills.registry import SkillRegistry
-from arvis.store.backups.making import BackupService
+from arvis.store.backups.service import BackupService
 from arvis.store.health import read_records, unreadable_rows
 from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date, rehearse_upgrade
@@ -154,7 +156,13 @@ async def _parts(store: Store, folder: Path) -> AsyncIterator[tuple[Base, InboxS
         store=store,
         insights=SqlInsights(SqliteSnapshots(nowhere.file)),
         bridge=None,
-        backups=BackupService(database=nowhere, every=config.backup.every, clock=clock),
+        backups=BackupService(
+            database=nowhere,
+            every=config.backup.every,
+            clock=clock,
+            watch=BackupReports(settings=config.backup, store=store, clock=clock, programs=GuardedPrograms()),
+            restart=lambda: None,
+        ),
         disk=DiskWatch(space=partial(disk_space, folder), ballast=ReservedSpace(folder / "ballast"), clock=clock),
         secrets=box,
         accounts=AccountRegistry(configured=(), store=store, secrets=box),

@@ -58,9 +58,9 @@ def open_conversation(tx: Transaction, source: str, record: Record, agent_id: st
             return each.id
     others = [each for each in tx.conversations.in_place(address) if each.agent_id == agent_id]
     turns = max((each.turn for each in _numbered(record.messages)), default=0)
-    conversation = Conversation(derived, agent_id, address, turns, record.created_at, direct=record.direct)
+    conversation = Conversation(derived, agent_id, address, record.created_at, direct=record.direct)
     last = max((message.created_at for message in record.messages), default=record.created_at)
-    tx.interchange.add_conversation(conversation, active=not others, last_message_at=min(last, now))
+    tx.interchange.add_conversation(conversation, turns=turns, active=not others, last_message_at=min(last, now))
     return derived
 
 

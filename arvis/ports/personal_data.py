@@ -165,7 +165,7 @@ class Interchange(Protocol):
 
     def summaries(self, conversation_id: str) -> Sequence[Compaction]: ...
 
-    def add_conversation(self, conversation: Conversation, *, active: bool, last_message_at: int) -> None:
+    def add_conversation(self, conversation: Conversation, *, turns: int, active: bool, last_message_at: int) -> None:
         """Add a conversation with its number of turns."""
         ...
 

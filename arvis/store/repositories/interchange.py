@@ -47,14 +47,14 @@ class SqlInterchange:
         rows = self._session.rows("summaries_to_export", conversation_id=conversation_id)
         return [compaction_of(row) for row in rows]
 
-    def add_conversation(self, conversation: Conversation, *, active: bool, last_message_at: int) -> None:
+    def add_conversation(self, conversation: Conversation, *, turns: int, active: bool, last_message_at: int) -> None:
         self._session.execute(
             "import_conversation",
             id=conversation.id,
             agent_id=conversation.agent_id,
             **place(conversation.address),
             status="active" if active else "closed",
-            turns=conversation.turns,
+            turns=turns,
             created_at=conversation.created_at,
             last_message_at=last_message_at,
             direct=int(conversation.direct),
