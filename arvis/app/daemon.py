@@ -47,9 +47,8 @@ async def run(
     watch: LoopWatch | None = None,
 ) -> bool:
     """Run the daemon until SIGTERM or SIGINT; a second signal ends it immediately. Return True if the caller must start
-    it again in a new process, because an owner requested a restore. `say` prints a line for people. The default
-    `clock` is the system clock. `watch` measures stalls of the event loop; without it, the daemon creates a
-    watch."""
+    it again in a new process, because an owner requested a restore. `say` prints a line for people. The default `clock`
+    is the system clock. `watch` measures stalls of the event loop; without it, the daemon creates a watch."""
     stopping, restarting = _stop_on_signals(), asyncio.Event()
 
     def restart() -> None:
@@ -66,11 +65,7 @@ async def run(
             logging_to(stream=sys.stderr, folder=folder.logs, keep_days=None, redact=redact, clock=clock)
         )
         disk = await stack.enter_async_context(watch_disk(config, folder, clock))
-        box = SealedBox(
-            file=secrets_key_file(folder.path),
-            given=None if config.encryption_key is None else config.encryption_key.get_secret_value(),
-            tell=redact.learn,
-        )
+        box = _box(config, folder, redact)
         reaching = Reaching(config=config, say=say, stopping=stopping)
         base = await stack.enter_async_context(
             open_base(
@@ -105,6 +100,11 @@ async def run(
             notify(STOPPING)
         log.info("stopping", restart=restarting.is_set())
     return restarting.is_set()
+
+
+def _box(config: Config, folder: DataFolder, redact: Redactor) -> SealedBox:
+    given = None if config.encryption_key is None else config.encryption_key.get_secret_value()
+    return SealedBox(file=secrets_key_file(folder.path), given=given, tell=redact.learn)
 
 
 async def _announce(

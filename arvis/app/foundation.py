@@ -89,29 +89,13 @@ async def open_base(
 ) -> AsyncIterator[Base]:
     """Open the base. `upgrade` updates the database of an older version."""
     database = database_of(config)
-    if (outcome := await asyncio.to_thread(carry_out_request, database, clock.now())) is not None:
-        what, why, fix = outcome.error
-        if outcome.state is RestoreState.DONE:
-            log.warning("backup_restored", backup=outcome.name, messages=outcome.messages, aside=outcome.aside)
-        else:
-            log.error("restore_failed", backup=outcome.name, error=what, why=why, fix=fix)
-    if (finding := await asyncio.to_thread(make_sound, database, clock.now())) is not None:
-        getattr(log, finding.level)(finding.event, what=finding.what, report=finding.report and str(finding.report))
-    applied = await reaching.until_done(lambda: asyncio.to_thread(upgrade, database, clock.now()))
+    start = await _prepare(database, reaching, upgrade, clock)
     bus = EventBus()
     emergency = Emergency(make_room=disk.make_room, lost=_end_at_once)
     async with (
         open_store(database, boot=folder.boot_id, new_id=new_id, emergency=emergency) as (store, insights),
         open_relay(database, boot=folder.boot_id) as relay,
     ):
-        if applied:
-            log.info("migrated", migrations=applied)
-        start = StartReport(
-            level=finding.level if finding is not None else "info",
-            what=finding.what if finding is not None else "",
-            report=str(finding.report) if finding is not None and finding.report is not None else None,
-            migrations=applied,
-        )
         await reaching.until_done(partial(store.write, _begin, config, start, clock.now()))
         settings = SettingsService(given=config, store=store, bus=bus, clock=clock, environ=lambda: os.environ)
         config = await reaching.until_done(settings.begin)
@@ -120,13 +104,8 @@ async def open_base(
         bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
         with nullcontext() if bridge is None else bridge.passing_on():
             reports = BackupReports(settings=config.backup, store=store, clock=clock, programs=GuardedPrograms())
-            backups = BackupService(
-                database=database_of(config),
-                every=config.backup.every,
-                clock=clock,
-                watch=reports,
-                restart=restart,
-            )
+            every = config.backup.every
+            backups = BackupService(database=database, every=every, clock=clock, watch=reports, restart=restart)
             skills = SkillRegistry(store=store, clock=clock, folder=folder.path / "skills")
             yield Base(
                 config,
@@ -144,6 +123,27 @@ async def open_base(
                 skills,
                 settings,
             )
+
+
+async def _prepare(
+    database: Database, reaching: Reaching, upgrade: Callable[[Database, int], Sequence[str]], clock: SystemClock
+) -> StartReport:
+    """Carry out a requested restore, repair and upgrade the database, and return what happened."""
+    if (outcome := await asyncio.to_thread(carry_out_request, database, clock.now())) is not None:
+        what, why, fix = outcome.error
+        if outcome.state is RestoreState.DONE:
+            log.warning("backup_restored", backup=outcome.name, messages=outcome.messages, aside=outcome.aside)
+        else:
+            log.error("restore_failed", backup=outcome.name, error=what, why=why, fix=fix)
+    finding = await asyncio.to_thread(make_sound, database, clock.now())
+    report = str(finding.report) if finding is not None and finding.report is not None else None
+    if finding is not None:
+        getattr(log, finding.level)(finding.event, what=finding.what, report=report)
+    applied = await reaching.until_done(lambda: asyncio.to_thread(upgrade, database, clock.now()))
+    if applied:
+        log.info("migrated", migrations=applied)
+    level, what_happened = ("info", "") if finding is None else (finding.level, finding.what)
+    return StartReport(level=level, what=what_happened, report=report, migrations=applied)
 
 
 def _topics(config: Config) -> list[Topic]:
