@@ -48,7 +48,7 @@ from arvis.ports.inbox import Clicked, Received
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.platforms import SeenEvent
 from arvis.ports.store import Store, Transaction
-from arvis.routing import Refused, Router
+from arvis.routing import WEB, Refused, Router
 from arvis.services import allowances
 from arvis.services.allowances import Allowed
 from arvis.turns import cancellation
@@ -409,12 +409,14 @@ def store_position(tx: Transaction, source: EventSource) -> None:
 
 
 def _use_bytes(tx: Transaction, message: IncomingMessage, role: PrincipalRole, allowed: Allowed, now: int) -> None:
-    """Count the bytes of the uploads, and raise `TooMany` if the sender exceeds the limit. A repeated event is not
-    counted again."""
+    """Count the bytes of the uploads, and raise `TooMany` if the sender exceeds the limit, or may not write another
+    message now: the files of a refused message would only take space. A repeated event is not counted again."""
     if tx.messages.by_event(message.address, message.event_id) is not None:
         return
     sender, size = message.sender, sum(len(file.data) for file in message.uploads)
     person = tx.principals.seen(message.address.platform, sender.user_id, sender.name, role, now)
+    if message.address.platform == WEB and (reached := allowances.limit_of_messages(tx, person, role, allowed, now)):
+        raise allowances.too_many_messages(reached)
     used = allowances.use_bytes(tx, person, role, allowed, now, size=size)
     if used is not None:
         raise allowances.too_many_bytes(used)

@@ -51,6 +51,17 @@ def count_message(
     return _use(tx, person, MESSAGES, now, size=1, most=_NO_LIMIT if most is None else most, window=MINUTE_MS)
 
 
+def limit_of_messages(
+    tx: Transaction, person: Principal, role: PrincipalRole, allowed: Allowed, now: int
+) -> UsedUp | None:
+    """Return the limit if the person has reached it, so that `count_message` would refuse a message now."""
+    most = None if role is PrincipalRole.OWNER else _most(allowed.messages_per_minute, role)
+    known = tx.allowances.get(person.id, MESSAGES)
+    if most is None or known is None or known.used < most or not 0 <= now - known.since < MINUTE_MS:
+        return None
+    return UsedUp(most, _seconds_left(known, now, MINUTE_MS), tell=False)
+
+
 def use_bytes(
     tx: Transaction, person: Principal | None, role: PrincipalRole, allowed: Allowed, now: int, *, size: int
 ) -> UsedUp | None:
@@ -107,7 +118,11 @@ def _use(tx: Transaction, person: Principal, kind: str, now: int, *, size: int, 
     tell = known.notified_at is None
     if tell:
         tx.allowances.put(person.id, kind, replace(known, notified_at=now))
-    return UsedUp(most, math.ceil((known.since + window - now) / 1000), tell)
+    return UsedUp(most, _seconds_left(known, now, window), tell)
+
+
+def _seconds_left(known: Allowance, now: int, window: int) -> int:
+    return math.ceil((known.since + window - now) / 1000)
 
 
 def _in_words(seconds: int) -> str:

@@ -80,7 +80,7 @@ class Assembly:
             new_token=deps.new_token,
             life=SessionLifetime(idle=deps.config.session_idle_timeout, whole=deps.config.session_max_age),
         )
-        self.parser = MessageParser(inbox=deps.inbox, limits=deps.limits, new_token=deps.new_token)
+        self.parser = MessageParser(inbox=deps.inbox, limits=deps.limits, new_token=deps.new_token, clock=deps.clock)
         self._failures = FailedLogins(clock=deps.clock, store=deps.store)
         self._gate = Authorizer(
             keys=ApiKeyCache(daemon_key=deps.daemon_key, keys=deps.config.api_keys, store=deps.store, clock=deps.clock),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -80,6 +81,18 @@ async def test_files_of_a_day_are_bounded_and_an_upload_that_is_refused_leaves_n
     assert (await upload(1, 60)).duplicate
     app.clock.put_forward(86_400)
     await upload(3, 100)
+
+
+async def test_the_files_of_a_message_beyond_the_limit_are_not_stored(app: AppHarness) -> None:
+    for number in range(4):
+        await app.inbox.receive(message(number, platform="web"))
+    data = b"never stored"
+    with pytest.raises(TooMany, match="messages per minute"):
+        await app.inbox.receive(message(4, platform="web", uploads=(Upload("a.txt", "text/plain", data),)))
+    assert await app.store.get_blob(hashlib.sha256(data).hexdigest()) is None
+    app.clock.put_forward(60)
+    await app.inbox.receive(message(4, platform="web", uploads=(Upload("a.txt", "text/plain", data),)))
+    assert await app.store.get_blob(hashlib.sha256(data).hexdigest()) == data
 
 
 async def test_the_count_is_kept_in_the_database(app: AppHarness) -> None:

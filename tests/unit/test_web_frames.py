@@ -13,6 +13,7 @@ from arvis.config.sections import Limits
 from arvis.domain.errors import ArvisError
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender
 from arvis.ports.inbox import Received
+from arvis.process.clock import SystemClock
 from arvis.web.api.message_input import Draft, MessageParser, NewMessage
 from arvis.web.http.requests import parse_fields
 from tests.platforms.recording_inbox import RecordingInbox
@@ -42,7 +43,7 @@ class NoInbox(RecordingInbox):
 
 
 async def draft_of(text: str | bytes) -> Draft:
-    intake = MessageParser(inbox=NoInbox(), limits=LIMITS, new_token=lambda: "fresh")
+    intake = MessageParser(inbox=NoInbox(), limits=LIMITS, new_token=lambda: "fresh", clock=SystemClock())
     fields = await parse_fields(text, intake.body_limit)
     draft = await intake.draft(NewMessage.read(fields.values, lenient=True))
     await intake.send(draft, Address("web", "web", "room", "thread"), Sender("u", "U"))

@@ -17,18 +17,23 @@ from pydantic import BeforeValidator
 
 from arvis.config.sections import Limits
 from arvis.domain.dataclass import dataclass
-from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge, Unprocessable
+from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge, TooMany, Unprocessable
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
 from arvis.domain.platforms import Click
 from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN, Taint
 from arvis.messaging.messages import STOP, WAIT
+from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
 from arvis.web.http.identity import AGENT_CHANNEL
 from arvis.web.http.models import About, Body, Label
 from arvis.web.http.requests import SMALL, BodyLimit, unusable
 
 _MAX_FILES = 10
+#: The number of characters of base64 that are decoded at once, a multiple of four.
+_PIECE = 262_144
+#: The seconds after which a message beyond the limits of its sender is refused.
+_REFUSAL_SECONDS = 0.5
 _CONTENT_TYPE = regex(r"[\w.+-]{1,60}/[\w.+-]{1,100}(;[ \w.=+\"-]{1,100})?", re.ASCII)
 _NOT_IN_NAMES = regex(r"[\x00-\x1f\x7f-\x9f/\\]")
 #: The router's reasons for a refusal that would reveal that the named agent exists.
@@ -98,10 +103,12 @@ class MessageParser:
     """The parser of messages, which passes them to the inbox. `new_token` creates an id for each message that the
     client sent without an id."""
 
-    def __init__(self, *, inbox: Inbox, limits: Limits, new_token: Callable[[], str]) -> None:
+    def __init__(self, *, inbox: Inbox, limits: Limits, new_token: Callable[[], str], clock: Clock) -> None:
         self._inbox = inbox
         self._limits = limits
         self._new_token = new_token
+        self._clock = clock
+        self._turn = asyncio.Lock()
 
     @property
     def body_limit(self) -> BodyLimit:
@@ -109,7 +116,7 @@ class MessageParser:
         long, and base64 adds a third. The number of marks (`BodyLimit.marks`) may be as large as the size of the text,
         because a text can consist only of commas."""
         text, files = self._limits.message_bytes, 2 * self._limits.attachment_bytes
-        return BodyLimit(size=6 * text + files + SMALL.size, marks=text + SMALL.marks)
+        return BodyLimit(size=6 * text + files + SMALL.size, marks=text + SMALL.marks, turn=self._turn)
 
     async def draft(self, message: NewMessage) -> Draft:
         content = message.content or ""
@@ -152,7 +159,12 @@ class MessageParser:
             wishes=draft.wishes,
             assigned_agent=draft.agent,
         )
-        received = await self._inbox.receive(message)
+        try:
+            received = await self._inbox.receive(message)
+        except TooMany:
+            # A client that goes on without a pause would otherwise take the time of all other people.
+            await self._clock.sleep(_REFUSAL_SECONDS)
+            raise
         if received.duplicate and received.differs:
             raise Unprocessable(
                 f"The id of this message was already used for another message ({received.message_id}).",
@@ -185,7 +197,8 @@ class MessageParser:
         most = self._limits.attachment_bytes
         if len(file.data) // 4 * 3 > most + 2:
             raise _file_too_large(most)
-        data = await asyncio.to_thread(_decoded, file.data)
+        async with self._turn:
+            data = await asyncio.to_thread(_decoded, file.data)
         if len(data) > most:
             raise _file_too_large(most)
         return Upload(name, kind, data, voice=bool(file.voice))
@@ -203,10 +216,16 @@ def _inbox_id(event_id: str, address: Address) -> str:
 
 
 def _decoded(text: str) -> bytes:
+    """Decode base64 in pieces, so that other threads can work between them. Padding ends the whole text, so no piece
+    except the last may contain it."""
+    pieces = [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
     try:
-        return base64.b64decode(text, validate=True)
+        decoded = b"".join(base64.b64decode(piece, validate=True) for piece in pieces)
     except (binascii.Error, ValueError):
         raise unusable("data", "must be base64") from None
+    if any("=" in piece for piece in pieces[:-1]):
+        raise unusable("data", "must be base64")
+    return decoded
 
 
 def _file_too_large(most: int) -> TooLarge:

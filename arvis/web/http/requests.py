@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -32,6 +33,9 @@ class BodyLimit:
     #: The maximum number of opening brackets and commas together. This number limits the memory: a parsed `[{},{},…]`
     #: takes 24 times the memory of its text.
     marks: int
+    #: Held while a large body is parsed. Several threads that parse at once would delay all other work of the process
+    #: by seconds, because each of them holds Python's interpreter lock for long. None: no body can be large.
+    turn: asyncio.Lock | None = None
 
     def holds(self, text: str) -> bool:
         return len(text) <= self.size and sum(text.count(mark) for mark in "[{,") <= self.marks
@@ -84,7 +88,11 @@ async def parse_fields(text: str | bytes, limit: BodyLimit) -> Fields:
 
 
 async def _parse_object(text: str | bytes, limit: BodyLimit) -> dict[str, Any]:
-    value = _parse(text, limit) if len(text) <= _THREAD_BYTES else await asyncio.to_thread(_parse, text, limit)
+    if len(text) <= _THREAD_BYTES:
+        value = _parse(text, limit)
+    else:
+        async with limit.turn or nullcontext():
+            value = await asyncio.to_thread(_parse, text, limit)
     if not isinstance(value, dict):
         raise Invalid("The body is not a JSON object.", fix="GET /openapi.json shows its fields.")
     return value

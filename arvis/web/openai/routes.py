@@ -33,7 +33,7 @@ from arvis.web.http.endpoints import Call, Endpoint, ErrorForm, answer
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
 from arvis.web.http.rate_limits import ConcurrencyLimit
-from arvis.web.http.requests import BodyLimit, read_json
+from arvis.web.http.requests import read_json
 from arvis.web.http.schema import LABEL
 from arvis.web.http.streams import EventStream, Timeouts
 from arvis.web.openai.conversation import PlacedRequest, place, request_identity
@@ -77,7 +77,7 @@ class CompletionRoutes:
             store=deps.store, insights=deps.insights, clock=deps.clock, timeouts=deps.timeouts
         )
         limit = deps.parser.body_limit
-        self._limit = BodyLimit(size=limit.size, marks=limit.marks + _MARKS)
+        self._limit = replace(limit, marks=limit.marks + _MARKS)
         self._slots = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
