@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tarfile
 import threading
 from pathlib import Path
@@ -92,18 +93,55 @@ def test_each_backup_has_another_key_and_stream(database: Database) -> None:
     assert one.read_bytes()[-100:] != other.read_bytes()[-100:]
 
 
-def test_every_changed_byte_and_every_cut_is_noticed(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The pieces are small here, so that there are many, and the key is cheap, so that the test is fast."""
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Make the pieces small, so that there are many, and the key cheap, so that a test is fast. Return the size of a
+    piece."""
     monkeypatch.setattr(encryption, "PIECE", 2000)
     monkeypatch.setattr(encryption, "_MEMORY", 8192)
     monkeypatch.setattr(encryption, "_PASSES", 1)
+    return 2000
+
+
+def encrypted(content: bytes) -> bytes:
+    out = io.BytesIO()
+    with encryption.encrypting(out, encryption.Summary(NOW, None, 0, 0), PASSPHRASE) as stream:
+        stream.write(content)
+    return out.getvalue()
+
+
+def decrypted(data: bytes) -> bytes:
+    with encryption.decrypting(Path("backup"), io.BytesIO(data), PASSPHRASE) as stream:
+        return stream.read()
+
+
+@pytest.mark.parametrize("size", [0, 1, 1999, 2000, 2001, 6000, 6100])
+def test_the_stream_returns_its_content(small: int, size: int) -> None:
+    content = bytes(number % 251 for number in range(size))
+    assert decrypted(encrypted(content)) == content
+
+
+def test_the_stream_notices_every_change_by_itself(small: int) -> None:
+    """The archive inside has checksums of its own, but anyone could compute them again."""
+    good = encrypted(bytes(3 * small + 10))
+    start, sealed = good.index(b"}\n") + 2 + 24, small + 17
+    pieces = [good[at : at + sealed] for at in range(start, len(good), sealed)]
+    assert len(pieces) == 4
+    one, two, three, last = pieces
+    for order in ([two, one, three, last], [one, two, last], [one, two, three], [one, one, two, three, last], [last]):
+        with pytest.raises(ValueError, match=r"changed|ends"):
+            decrypted(good[:start] + b"".join(order))
+    for data in (good + b"x", good[:-1], good[: start + 5], good[:-1] + bytes([good[-1] ^ 1]), good[: start - 1]):
+        with pytest.raises(ValueError, match=r"changed|end"):
+            decrypted(data)
+
+
+def test_every_changed_byte_and_every_cut_is_noticed(database: Database, tmp_path: Path, small: int) -> None:
     path = make_backup(database, NOW).path
     good, bad = path.read_bytes(), tmp_path / "bad"
     assert verify_archive(path, NEVER, PASSPHRASE).messages == MESSAGES
     start = good.index(b"}\n") + 2
-    sealed = 2000 + 17
+    sealed = small + 17
     pieces = [good[at : at + sealed] for at in range(start + 24, len(good), sealed)]
     head = good[: start + 24]
     changed = [

@@ -156,7 +156,7 @@ def test_the_order_of_the_server_does_not_matter(
     with psycopg.connect(postgres.url("postgres"), autocommit=True) as connection:
         connection.execute("DROP DATABASE IF EXISTS in_words")
         connection.execute("CREATE DATABASE in_words TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' ")
-    for name in ("a", "B", "c", "_", "Z", "é", "10", "9"):
+    for name in ("a", "B", "c", "_", "Z", "é"):
         change(database, f"{MANY} INSERT INTO settings SELECT ? || n, '', 0 FROM counted", name)
     before = rows_of(database)
     server = Database(database.file, postgres.url("in_words"), tmp_path)

@@ -187,6 +187,7 @@ class PostgresCopy:
         with contextlib.closing(
             psycopg.connect(with_options(self._inside), autocommit=True, row_factory=psycopg.rows.dict_row)
         ) as connection:
+            connection.execute("ANALYZE messages")
             # `new_id` is not called: the index adds no row with an id of its own.
             session = PostgresSession(connection=connection, queries=Queries(), new_id=str, name=_CURSOR)
             index_all(session, connection.transaction)

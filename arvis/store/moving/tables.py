@@ -195,10 +195,14 @@ def content(batches: Iterable[Sequence[Row]]) -> Content:
 
 def index_all(session: Session, transaction: Callable[[], AbstractContextManager[object]]) -> None:
     """Add all messages to the search index, in transactions of limited size. An interrupted index is continued."""
-    index, more = SqlMessageIndex(session), True
+    index = SqlMessageIndex(session)
     with transaction():
         if index.is_outdated():
             index.clear()
-    while more:
+    # Each batch begins behind the last one. On PostgreSQL it would otherwise look again at the messages of a minute.
+    since: str | None = ""
+    while since is not None:
         with transaction():
-            more = all(index.advance({}) is not None for _ in range(_BATCHES))
+            for _ in range(_BATCHES):
+                if since is not None:
+                    since = index.advance({}, since)

@@ -79,7 +79,7 @@ function Note({ backup }: { backup: Backup }) {
   const notes = [
     backup.migration === null ? null : texts.before(backup.migration),
     backup.encrypted ? texts.encrypted : null,
-    backup.uploaded ? texts.madeElsewhere : null,
+    backup.uploaded ? texts.fromElsewhere : null,
   ];
   return notes.filter((note) => note !== null).join(", ") || texts.none;
 }

@@ -17,7 +17,7 @@ export const texts = words({
     missing: "Lost attachments",
     before: (migration: string) => `Before the change ${migration}`,
     encrypted: "Encrypted",
-    madeElsewhere: "Uploaded",
+    fromElsewhere: "Uploaded",
     unreadable: "Cannot be read",
     none: "–",
     empty: "No backups yet",
