@@ -166,6 +166,27 @@ async def test_a_backup_that_is_gone_at_the_restart_changes_nothing(tmp_path: Pa
         assert asked(place.daemon) == ["one", "two"]
 
 
+async def test_an_encrypted_backup_brings_the_secrets_to_another_machine(tmp_path: Path) -> None:
+    secret = {"ARVIS__BACKUP__PASSPHRASE": "env:PASSPHRASE", "PASSPHRASE": "correct horse battery staple"}
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    async with opened(tmp_path / "here", secret) as place:
+        await place.call("PUT", "/api/variables/TOKEN", json={"value": "hush", "secret": True})
+        _, made = await place.call("POST", "/api/backups")
+        assert (made["encrypted"], made["name"].endswith(".tar.gz.enc")) == (True, True)
+    there, data = tmp_path / "there", ("--data", "data")
+    unknown = complaint(arvis("restore", made["path"], *data, cwd=there), 1)
+    assert "no passphrase is configured" in unknown
+    wrong = arvis("restore", made["path"], *data, cwd=there, environ={**secret, "PASSPHRASE": "something else"})
+    assert "the passphrase is wrong" in complaint(wrong, 1)
+    short = arvis("restore", made["path"], *data, cwd=there, environ={**secret, "PASSPHRASE": "short"})
+    assert "must have at least 12 characters" in complaint(short, 2)
+    assert list((there / "data").glob("arvis.db*")) == []
+    printed(arvis("restore", made["path"], *data, cwd=there, environ=secret))
+    key = (tmp_path / "here" / "data" / "secrets.key").read_bytes()
+    assert (there / "data" / "secrets.key").read_bytes() == key
+
+
 async def test_a_backup_under_load_continues_elsewhere(tmp_path: Path) -> None:
     """The whole form is `python -m tests.acceptance.restoring`."""
     report = await restoring.main(tmp_path, rounds=1)
