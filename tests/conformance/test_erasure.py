@@ -348,12 +348,15 @@ async def test_a_blocked_person_stays_blocked_without_a_name(scene: Scene) -> No
 
 async def test_a_channel_loses_the_messages_of_all_people(scene: Scene) -> None:
     channel = Channel(PLACE.platform, PLACE.connector, PLACE.channel)
+    counter = f"bot_turns_in:{PLACE.lane}"
+    await scene.store.write(lambda tx: tx.kv.put(counter, "1:1", scene.clock.now()))
     erasure = await scene.store.write(begin_erasure, [], channel, "owner", scene.clock.now())
     await scene.eraser().erase(erasure, scene.holding)
     left = await scene.store.read(left_of, scene)
     assert left["history"] == []
     assert left["overheard"] == []
     assert left["people"] == [True, True]
+    assert await scene.store.read(lambda tx: tx.kv.get(counter)) is None
     assert await scene.store.read(lambda tx: tx.conversations.get(scene.hall)) is None
     direct = await scene.store.read(lambda tx: tx.messages.history(scene.direct, 99))
     assert len(direct) == 2

@@ -122,7 +122,7 @@ class Site:
     ) -> Answer:
         sent = {**({"Authorization": f"Bearer {key}"} if key is not None else {}), **(headers or {})}
         async with self.http.request(method, self.url + path, headers=sent, **more) as response:
-            text = await response.text()
+            text = await response.text(errors="replace")
             lowered = {name.lower(): value for name, value in response.headers.items()}
             answer = Answer(response.status, lowered, text)
         self._check_shape(method, path, answer)

@@ -226,6 +226,12 @@ WHERE platform = :platform AND connector = :connector AND channel = :channel
 -- name: erase_channel_status
 DELETE FROM channel_status WHERE platform = :platform AND connector = :connector AND channel = :channel;
 
+-- name: erase_channel_counters
+-- The names of these values contain the channel.
+DELETE FROM kv
+WHERE substr(key, 1, length(CAST(:in_channel AS TEXT))) = CAST(:in_channel AS TEXT)
+    OR substr(key, 1, length(CAST(:in_thread AS TEXT))) = CAST(:in_thread AS TEXT);
+
 -- name: conversations_in_channel
 SELECT id FROM conversations WHERE platform = :platform AND connector = :connector AND channel = :channel
 ORDER BY id LIMIT 1;

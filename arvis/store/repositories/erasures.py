@@ -244,6 +244,10 @@ class SqlErasures:
         if self._session.one("conversations_in_channel", **_address(channel)) is None:
             self._session.execute("erase_idle_channel", **_address(channel))
             self._session.execute("erase_channel_status", **_address(channel))
+            lane = f"to:{channel.platform}:{channel.connector}:{channel.channel}:"
+            self._session.execute(
+                "erase_channel_counters", in_channel=f"bot_turns_in:{lane}", in_thread=f"bot_turns:{lane}"
+            )
 
     def erase_overheard(self, subject: Subject, limit: int) -> int:
         if subject.channel is not None:
