@@ -45,7 +45,7 @@ class WebFileReader:
         kind = await asyncio.to_thread(_kind_of, answer)
         if kind in PICTURES:
             problem = await asyncio.to_thread(picture_problem, answer.body)
-            return WebText(kind, problem=_too_large(answer) or problem, image=_ENDINGS[kind])
+            return WebText(kind, problem=problem, image=_ENDINGS[kind])
         if kind in KINDS:
             return await self._document(answer, kind)
         if kind in _HTML:

@@ -29,7 +29,7 @@ _MAX_BYTES = 2_000_000
 #: The maximum length of a part of a result, in characters.
 _LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 200, 500, 1000
 
-_USER_AGENT = "Arvis (self-hosted assistant; web search for one person)"
+_USER_AGENT = "Arvis (self-hosted assistant)"
 _TAG = regex(r"<[^<>]{0,200}>")
 _HEADER_NUMBER = regex(r"\d{1,9}(?:\.\d{1,9})?")
 #: The longest wait in seconds that is believed. A longer wait is a mistake of the service or the end of a quota.

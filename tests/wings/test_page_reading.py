@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arvis.media import child
 from arvis.media.page import read_page
 from arvis.media.reading import DocumentReader
 from arvis.process.sandbox import Bubblewrap
@@ -112,3 +117,19 @@ async def test_pages_are_read_in_the_sandbox() -> None:
     reader = DocumentReader(programs=GuardedPrograms(), sandbox=sandbox)
     found = await reader.read_page("<title>T</title><a href=/x>é", BASE)
     assert (found.title, found.text, found.whole) == ("T", "[é](https://example.com/x)", True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "memory"),
+    [("html", child.PAGE_SECONDS, child.PAGE_MEMORY), ("pdf", child.SECONDS, child.MEMORY)],
+)
+def test_the_system_limits_the_child_program_before_it_reads(kind: str, seconds: int, memory: int) -> None:
+    command = [sys.executable, "-I", "-B", child.__file__, kind]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        try:
+            while resource.prlimit(process.pid, resource.RLIMIT_FSIZE) != (0, 0):  # the last limit that it sets
+                assert process.poll() is None
+            assert resource.prlimit(process.pid, resource.RLIMIT_CPU) == (seconds, seconds + 1)
+            assert resource.prlimit(process.pid, resource.RLIMIT_DATA) == (memory, memory)
+        finally:
+            process.kill()
