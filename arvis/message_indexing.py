@@ -16,6 +16,7 @@ import structlog
 from arvis.domain.errors import StoreError
 from arvis.domain.search import message_words
 from arvis.ports.clock import Clock
+from arvis.ports.repositories import Key
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 
@@ -33,9 +34,10 @@ PURGE_SECONDS = 86_400.0
 class MessageIndexer:
     """The task that keeps the search index of messages up to date. One process does it for all processes."""
 
-    def __init__(self, *, store: Store, clock: Clock) -> None:
+    def __init__(self, *, store: Store, clock: Clock, rest: float = REST_SECONDS) -> None:
         self._store = store
         self._clock = clock
+        self._rest = rest
         self._purge_at = 0.0
 
     async def run(self, holding: Holding) -> None:
@@ -59,10 +61,11 @@ class MessageIndexer:
             if not texts:
                 return
             words = await asyncio.to_thread(split, texts)
+            keys = await self._store.read(new_keys, words)
             begun = time.perf_counter()
-            last = await self._store.write(advance, holding, words, since)
+            last = await self._store.write(advance, holding, words, keys, since)
             since = since if since is None else last or since
-            await self._clock.sleep(max(REST_SECONDS, time.perf_counter() - begun))
+            await self._clock.sleep(max(self._rest, time.perf_counter() - begun) if self._rest else 0)
 
     async def purge(self, holding: Holding) -> None:
         """Remove the words of deleted texts from the files of the index, unless this was done a short time ago."""
@@ -74,7 +77,11 @@ class MessageIndexer:
         begin = True
         while await self._store.write(purge, holding, begin=begin):
             begin = False
-            await self._clock.sleep(REST_SECONDS)
+            await self._clock.sleep(self._rest)
+        word: str | None = ""
+        while word is not None:
+            word = await self._store.write(drop_words, holding, word)
+            await self._clock.sleep(self._rest)
         await self._store.write(purged, holding, erasures)
         self._purge_at = self._clock.monotonic() + PURGE_SECONDS
 
@@ -95,10 +102,16 @@ def unindexed(tx: Transaction, since: str | None = None) -> Sequence[str]:
     return tx.message_index.unindexed(since)
 
 
-def advance(tx: Transaction, holding: Holding, words: Mapping[str, Sequence[str]], since: str | None) -> str | None:
+def new_keys(tx: Transaction, words: Mapping[str, Sequence[str]]) -> Sequence[Key]:
+    return tx.message_index.new_keys({word for of_text in words.values() for word in of_text})
+
+
+def advance(
+    tx: Transaction, holding: Holding, words: Mapping[str, Sequence[str]], keys: Sequence[Key], since: str | None
+) -> str | None:
     """Add one batch of messages to the index. Return the id of the last one."""
     holding.check(tx)
-    return tx.message_index.advance(words, since)
+    return tx.message_index.advance(words, since, keys=keys)
 
 
 def unpurged(tx: Transaction) -> int | None:
@@ -109,6 +122,12 @@ def purge(tx: Transaction, holding: Holding, *, begin: bool) -> bool:
     """Remove the words of deleted texts from one part of the index. Return True if other parts may contain some."""
     holding.check(tx)
     return tx.message_index.purge(begin=begin)
+
+
+def drop_words(tx: Transaction, holding: Holding, after: str) -> str | None:
+    """Remove the words after this one that are in no message any more from the vocabulary. Return the last checked one."""
+    holding.check(tx)
+    return tx.message_index.drop_words(after)
 
 
 def purged(tx: Transaction, holding: Holding, erasures: int) -> None:

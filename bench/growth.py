@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from arvis.message_indexing import split
+from arvis.domain.search import RULES
+from arvis.message_indexing import new_keys, split
 from arvis.ports.store import Transaction
 from arvis.process.clock import IdMaker, SystemClock
 from arvis.store.open import Database, bring_up_to_date, open_store
@@ -52,8 +53,8 @@ SELECT printf('0%025d', n), printf('c%025d', n / 10), CASE n % 2 WHEN 1 THEN 'us
 FROM counted JOIN agents ON agents.slug = 'helper'
 """
 #: The cost of storing a message does not depend on the content of the search index, so the index counts as complete.
-_INDEXED = """
-UPDATE message_index_state SET rules = 1, position = (SELECT max(rowid) FROM messages),
+_INDEXED = f"""
+UPDATE message_index_state SET rules = {RULES}, position = (SELECT max(rowid) FROM messages),
     message_id = (SELECT id FROM messages ORDER BY rowid DESC LIMIT 1)
 """
 _FACTS = """
@@ -190,4 +191,5 @@ def _unindexed(tx: Transaction) -> Sequence[str]:
 
 
 def _advance(tx: Transaction, texts: Sequence[str]) -> None:
-    tx.message_index.advance(split(texts))
+    words = split(texts)
+    tx.message_index.advance(words, keys=new_keys(tx, words))

@@ -324,9 +324,9 @@ class Insights(
     ) -> Page[StoredMessage]: ...
 
     async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
-        """Return messages of conversations that contain all words of this text; if there are none, those with one of the
-        words. The best match is first, and the newest of equal ones. Messages that are newer than the search index come
-        before all others. With `principal_id`, return only this person's messages and the replies to them."""
+        """Return the messages of conversations that fit a question best: those with the most and rarest of its words, and
+        for a sentence also those next to them. The best match is first, and the newest of equal ones. With
+        `principal_id`, return only this person's messages and the replies to them."""
         ...
 
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:

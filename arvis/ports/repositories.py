@@ -5,8 +5,8 @@ All times are integer milliseconds. All ids are texts that sort by creation time
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.agents import Agent, AgentVersion, Binding
@@ -91,6 +91,10 @@ class Messages(Protocol):
         ...
 
 
+#: A key of the vocabulary of the search index, and the word that it finds.
+Key: TypeAlias = tuple[str, str]
+
+
 class MessageIndex(Protocol):
     """The search index, which follows the table of messages. Changed texts are changed in the index by the repositories
     that change them."""
@@ -101,9 +105,17 @@ class MessageIndex(Protocol):
         processes use, a message may be committed after messages with higher ids were added."""
         ...
 
-    def advance(self, words: Mapping[str, Sequence[str]], since: str | None = None) -> str | None:
+    def new_keys(self, words: Collection[str]) -> Sequence[Key]:
+        """Return the keys of those of these words that are not in the vocabulary. It takes long for new words, so it
+        should not be called by a transaction that writes."""
+        ...
+
+    def advance(
+        self, words: Mapping[str, Sequence[str]], since: str | None = None, *, keys: Sequence[Key] = ()
+    ) -> str | None:
         """Add the next messages, and return the id of the last one (None if the index is complete). `words` are the words
-        of some texts (`domain.search.message_words`); those of other texts are computed."""
+        of some texts (`domain.search.message_words`); those of other texts are computed. `keys` are added to the
+        vocabulary."""
         ...
 
     def is_outdated(self) -> bool:
@@ -122,6 +134,11 @@ class MessageIndex(Protocol):
     def purge(self, *, begin: bool) -> bool:
         """Rewrite a part of the index without removed words. The first call of a pass has `begin`. Return whether
         another call is necessary."""
+        ...
+
+    def drop_words(self, after: str) -> str | None:
+        """Remove words that no message has any more from the vocabulary. Each call checks some of the words that follow
+        `after`, and returns the last one; None if there are no others."""
         ...
 
     def purged(self, erasures: int) -> None:

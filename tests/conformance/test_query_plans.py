@@ -66,6 +66,7 @@ COLD = {
     "list_conversations": "a page of the dashboard, on the reading side",
     "list_messages": "a page of the dashboard, on the reading side",
     "clear_message_index": "when the rules change by which texts are split into words",
+    "clear_vocabulary": "the same for its vocabulary",
     "count_messages": "once a backup",
     "size_of_blobs": "once a backup",
     "blobs_in_use": "once a backup",
@@ -159,7 +160,7 @@ SMALL_SORTS = {
     "weakest_facts": "the facts of one scope, which are bounded",
     "recent_messages": "the newest 60 messages of one conversation",
     "find_messages": "at most 5,000 ids that the index has found",
-    "rank_messages": "the newest 250 messages that the index has found",
+    "words_in_range": "the words with a common beginning",
     "conversations_of_messages": "the conversations of at most 5,000 messages that the index has found",
     "search_facts": "the facts of a few scopes that hold one of the words",
     "work_now": "running jobs, at most one for each slot, with their positions and effects",
@@ -173,7 +174,7 @@ SMALL_SORTS = {
 SMALL_INDEXES = "jobs_due|jobs_leases|drafts_open|projects_active|schedule_runs_running|executions_open_runs_newest"
 
 SCAN = re.compile(
-    r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|newest|tree)"
+    r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|counted|near|newest|tree)"
     rf"(?!\w+ USING INDEX ({SMALL_INDEXES})$)"
     # SQLite's plan calls a lookup of words or of a row in FTS5 a scan. Without a number at the end, it reads
     # everything.
@@ -329,7 +330,8 @@ def test_what_each_database_says_in_its_own_words_is_a_short_list() -> None:
     }
     index = {
         "unindexed_messages", "newest_unindexed", "indexed_message", "indexed_messages_of_summary", "add_message_words",
-        "clear_message_index", "common_words", "find_messages", "rank_messages",
+        "clear_message_index", "common_words", "find_messages", "postings", "newest_postings", "count_postings",
+        "count_indexed", "ranked_messages",
     }  # fmt: skip
     merging = {
         "merge_fact_index",

@@ -1,14 +1,16 @@
-"""The search index of messages, over SQL. SQLite's index holds no texts, so the words of a row are computed again when
-the row is removed; PostgreSQL replaces the row."""
+"""The search index of messages and its vocabulary, over SQL. SQLite's index holds no texts, so the words of a row are
+computed again when the row is removed; PostgreSQL replaces the row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from arvis.domain.ids import first_id_at, time_of
-from arvis.domain.search import NAME, RULES, message_words
+from arvis.domain.search import RULES, Search, Term, message_words, name_words
+from arvis.ports.repositories import Key
 from arvis.store.sql.full_text import conversation_key, person_key
 from arvis.store.sql.session import Row, Session, dump
+from arvis.store.sql.vocabulary import has_keys, keys_of
 
 #: The maximum number of messages, and of characters before the last one, that one transaction adds.
 _MESSAGES = 50
@@ -16,6 +18,8 @@ _CHARACTERS = 50_000
 #: The maximum number of pages of the index that one transaction merges: after new messages, and to remove words.
 _PAGES = 40
 _PURGED_PAGES = 200
+#: The number of words of the vocabulary that one transaction checks.
+_DROPPED = 200
 #: SQLite's own mark of a merge that has nothing to do: it changes fewer rows.
 _NOTHING = 2
 #: On a database that several processes use, messages that are this much (ms) older than the newest indexed one are
@@ -32,12 +36,21 @@ class SqlMessageIndex:
     def unindexed(self, since: str | None = None) -> Sequence[str]:
         return [row["content"] for row in self._next(self._state(), since)]
 
-    def advance(self, words: Mapping[str, Sequence[str]], since: str | None = None) -> str | None:
+    def new_keys(self, words: Collection[str]) -> Sequence[Key]:
+        spelled = sorted(word for word in words if has_keys(word))
+        known = {row["word"] for row in self._session.rows("known_words", words=dump(spelled))} if spelled else set()
+        return [(key, word) for word in spelled if word not in known for key in keys_of(word)]
+
+    def advance(
+        self, words: Mapping[str, Sequence[str]], since: str | None = None, *, keys: Sequence[Key] = ()
+    ) -> str | None:
         state = self._state()
         rows = self._next(state, since)
-        for row in rows:
-            self._session.execute("add_message_words", **self._document(row, words.get(row["content"])))
+        if keys:
+            self._session.execute_many("add_key", [{"key": key, "word": word} for key, word in keys])
         if rows:
+            documents = [self._document(row, words.get(row["content"])) for row in rows]
+            self._session.execute_many("add_message_words", documents)
             last = max(state["message_id"], rows[-1]["id"]) if self._session.locks_rows else rows[-1]["id"]
             self._move(max(state["position"], rows[-1]["number"]), last)
             if not self._session.locks_rows:
@@ -56,6 +69,7 @@ class SqlMessageIndex:
 
     def clear(self) -> None:
         self._session.execute("clear_message_index")
+        self._session.execute("clear_vocabulary")
         self._move(0, "")
 
     def erasures(self) -> int | None:
@@ -63,9 +77,24 @@ class SqlMessageIndex:
         return int(state["erasures"]) if state["erasures"] > state["purged"] else None
 
     def purge(self, *, begin: bool) -> bool:
+        if self._session.locks_rows:
+            return False  # a vacuum removes the words
         before = self._changes()
         self._session.execute("merge_message_index", pages=-_PURGED_PAGES if begin else _PURGED_PAGES)
         return self._changes() - before >= _NOTHING
+
+    def drop_words(self, after: str) -> str | None:
+        rows = self._session.rows("next_words", after=after, limit=_DROPPED)
+        unused = [row["word"] for row in rows if self._is_unused(row["word"])]
+        self._session.execute_many(
+            "remove_key", [{"key": key, "word": word} for word in unused for key in keys_of(word)]
+        )
+        return rows[-1]["word"] if len(rows) == _DROPPED else None
+
+    def _is_unused(self, word: str) -> bool:
+        words = self._session.full_text.query(Search((Term((word,), begins=False),)))
+        row = self._session.one("count_postings", words=words, most=1)
+        return row is None or row["number"] == 0
 
     def purged(self, erasures: int) -> None:
         self._session.execute("note_purged_words", erasures=erasures)
@@ -107,6 +136,9 @@ class SqlMessageIndex:
         elif rows:
             self._session.execute_many("remove_message_words", [self._document(row) for row in rows])
             self._session.execute_many("add_message_words", [self._document(row, words) for row in rows])
+        if rows:
+            keys = self.new_keys({*words})
+            self._session.execute_many("add_key", [{"key": key, "word": word} for key, word in keys])
             self._session.execute("note_erased_words")
 
     def _state(self) -> Row:
@@ -128,7 +160,7 @@ class SqlMessageIndex:
 
     def _document(self, row: Row, words: Sequence[str] | None = None) -> dict[str, object]:
         """Return the parameters for a row of the index. Without `words`, those of the stored text are computed."""
-        named = [NAME + word for name in (row["user_name"], row["channel"]) for word in message_words(name)]
+        named = name_words((row["user_name"], row["channel"]))
         people = {row["principal_id"], row["asked_by"]} - {None}
         keys = [person_key(each) for each in sorted(people)]
         if row["conversation_id"] is not None:

@@ -38,7 +38,8 @@ class SqliteFullText:
     def query(self, search: Search) -> str:
         terms = [" OR ".join(map(self._phrase, _forms(term, search))) for term in search.terms]
         found = (" OR " if search.any_term else " AND ").join(f"({term})" for term in terms)
-        return " AND ".join([*map(letters_of, _keys_of(search)), f"({found})"])
+        phrases = (f"({self._phrase(phrase)})" for phrase in search.phrases)
+        return " AND ".join([*map(letters_of, _keys_of(search)), *phrases, *([f"({found})"] if terms else [])])
 
     def _phrase(self, term: Term) -> str:
         return " + ".join(map(letters_of, term.words)) + (" *" if term.begins else "")
@@ -54,7 +55,8 @@ class PostgresFullText:
     def query(self, search: Search) -> str:
         terms = [" | ".join(map(self._phrase, _forms(term, search))) for term in search.terms]
         found = (" | " if search.any_term else " & ").join(f"({term})" for term in terms)
-        return " & ".join([*map(_quoted, _keys_of(search)), f"({found})"])
+        phrases = map(self._phrase, search.phrases)
+        return " & ".join([*map(_quoted, _keys_of(search)), *phrases, *([f"({found})"] if terms else [])])
 
     def _phrase(self, term: Term) -> str:
         return "(" + " <-> ".join(map(_quoted, term.words)) + (":*)" if term.begins else ")")

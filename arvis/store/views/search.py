@@ -9,17 +9,14 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import StoredMessage
 from arvis.domain.search import Search, terms_of
-from arvis.store.repositories.message_index import indexed_before
 from arvis.store.repositories.messages import message_of
 from arvis.store.sql.session import Row, Snapshot, Snapshots
+from arvis.store.views.ranked_search import best_messages
+from arvis.store.views.unindexed import unindexed_messages
 
 #: On SQLite, a word that more messages contain finds only itself, not longer words: the index would have to join the lists
 #: of all words that it begins before the first message is found.
 _COMMON = 5_000
-#: The maximum number of messages that are newer than the index and are searched without it.
-MOST_UNINDEXED = 2_000
-#: The number of matching messages among which the best are chosen. A common word has more; the newest ones count.
-_CANDIDATES = 250
 #: The numbers of matching messages that a list examines one after the other until its page is full.
 _STEPS = (200, 800, 4_000)
 #: The number of matching messages whose conversations are found.
@@ -43,27 +40,9 @@ class SqlMessageSearch:
         self._snapshots = snapshots
 
     async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
-        search = Search(terms_of(text), principal_id=principal_id)
-        if not search.terms:
-            return []
         async with self._snapshots.snapshot() as snapshot:
-            search = await _without_common_beginnings(snapshot, search)
-            found = await _best(snapshot, search, limit)
-            if not found and len(search.terms) > 1:
-                found = await _best(snapshot, replace(search, any_term=True), limit)
+            found = await best_messages(snapshot, text, principal_id, limit)
         return [message_of(row) for row in found]
-
-
-async def _best(snapshot: Snapshot, search: Search, limit: int) -> Sequence[Row]:
-    """Return the messages that fit best. Those that are newer than the index are first."""
-    whose = {"principal_id": search.principal_id}
-    unindexed = [row["id"] for row in await _unindexed(snapshot, search, None)]
-    ranked = await snapshot.rows(
-        "rank_messages", words=snapshot.full_text.query(search), candidates=_CANDIDATES, limit=limit, **whose
-    )
-    ids = [*unindexed, *(row["id"] for row in ranked)]
-    rows = {row["id"]: row for row in await snapshot.rows("readable_messages", ids=json.dumps(ids), **whose)}
-    return [rows[each] for each in ids if each in rows][:limit]
 
 
 async def matching_messages(
@@ -130,13 +109,7 @@ def _parted(rows: Sequence[Row], last: Row) -> tuple[Sequence[Row], Sequence[Row
 
 async def _unindexed(snapshot: Snapshot, search: Search, before: str | None) -> Sequence[Row]:
     """Return the matching messages that are newer than the index, newest first."""
-    state = (await snapshot.rows("message_index_state"))[0]
-    after = indexed_before(state["message_id"])
-    rows = await snapshot.rows("newest_unindexed", after=after, before=before, limit=MOST_UNINDEXED)
-    return [
-        row
-        for row in rows
-        if (search.principal_id is None or search.principal_id in {row["principal_id"], row["asked_by"]})
-        and (search.conversation_id is None or search.conversation_id == row["conversation_id"])
-        and search.fits(row["content"], (row["user_name"], row["channel"]))
-    ]
+    rows = await unindexed_messages(
+        snapshot, principal_id=search.principal_id, conversation_id=search.conversation_id, before=before
+    )
+    return [row for row in rows if search.fits(row["content"], (row["user_name"], row["channel"]))]

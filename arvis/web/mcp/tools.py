@@ -86,7 +86,7 @@ _SEND = ToolDescription(
 _AGENTS = ToolDescription("list_agents", "Lists the agents that accept messages.", _parameters({}), ANYONE, reads=True)
 _SEARCH = ToolDescription(
     "search_conversations",
-    "Finds messages that contain all words of a text, or one of them if no message has all, best match first, with the ids"
+    "Finds the messages that answer a question or contain its words, best match first, with the ids"
     " of their conversations. A text in double quotes is found as it is.",
     _parameters({"query": LABEL, "limit": _whole(_DEFAULT_HITS, _MOST_HITS)}, "query"),
     ANYONE,

@@ -90,38 +90,44 @@ ORDER BY messages.id DESC;
 -- The newest rows are searched first here, and contain enough messages with a common beginning.
 SELECT 1 AS common WHERE FALSE;
 
--- name: rank_messages
-SELECT messages.id FROM (
-    (
-        SELECT newest.message_id, newest.words FROM (
-            SELECT message_index.message_id, message_index.words FROM message_index
-            ORDER BY message_index.message_id DESC LIMIT 10000
-        ) AS newest
-        WHERE newest.words @@ CAST(:words AS tsquery)
-        LIMIT :candidates
-    )
-    UNION ALL
-    (
-        WITH matching AS MATERIALIZED (
-            SELECT message_index.message_id FROM message_index
-            WHERE message_index.words @@ CAST(:words AS tsquery)
-        ), older AS MATERIALIZED (
-        SELECT matching.message_id FROM matching
-        WHERE matching.message_id < (
-            SELECT COALESCE(min(first.message_id), '') FROM (
-                SELECT message_index.message_id FROM message_index ORDER BY message_index.message_id DESC LIMIT 10000
-            ) AS first
-        )
-        ORDER BY matching.message_id DESC LIMIT :candidates
-        )
-        SELECT older.message_id, message_index.words FROM older
-        JOIN message_index ON message_index.message_id = older.message_id
-    )
-    LIMIT :candidates
-) AS picked
-JOIN messages ON messages.id = picked.message_id
-LEFT JOIN messages AS asked ON asked.id = messages.reply_to
-WHERE messages.conversation_id IS NOT NULL AND messages.superseded = 0
-    AND (CAST(:principal_id AS TEXT) IS NULL OR messages.principal_id = :principal_id
-        OR asked.principal_id = :principal_id)
-ORDER BY ts_rank_cd(picked.words, CAST(:words AS tsquery), 1) DESC, messages.id DESC LIMIT :limit;
+-- name: postings
+-- Without an order, so that PostgreSQL stops at the limit: it would read all messages with a common word to sort them.
+SELECT CAST(json_agg(picked.message_id) AS TEXT) AS numbers FROM (
+    SELECT message_index.message_id FROM message_index WHERE message_index.words @@ CAST(:words AS tsquery) LIMIT :most
+) AS picked;
+
+-- name: newest_postings
+-- Those of the newest messages that have the words of each query. `place` is the place of the query in the list, from 0 on.
+SELECT CAST(queries.number AS BIGINT) - 1 AS place, CAST(json_agg(newest.message_id) AS TEXT) AS numbers FROM (
+    SELECT message_index.message_id, message_index.words FROM message_index
+    ORDER BY message_index.message_id DESC LIMIT :most
+) AS newest
+JOIN json_array_elements_text(CAST(:queries AS json)) WITH ORDINALITY AS queries (words, number)
+    ON newest.words @@ CAST(queries.words AS tsquery)
+GROUP BY queries.number;
+
+-- name: count_postings
+SELECT CAST(count(*) AS BIGINT) AS number FROM (
+    SELECT 1 FROM message_index WHERE message_index.words @@ CAST(:words AS tsquery) LIMIT :most
+) AS counted;
+
+-- name: count_indexed
+-- An estimate, because PostgreSQL would read the whole index to count its rows.
+SELECT CAST(reltuples AS BIGINT) AS number FROM pg_class WHERE oid = CAST('message_index' AS regclass);
+
+-- name: ranked_messages
+-- The messages with these ids, and the two messages before and after each of them in its conversation, nearest first.
+SELECT messages.id,
+    (SELECT CAST(json_agg(near.id) AS TEXT) FROM (
+        SELECT other.id FROM messages AS other
+        WHERE other.conversation_id = messages.conversation_id AND other.id < messages.id AND other.superseded = 0
+        ORDER BY other.id DESC LIMIT 2
+    ) AS near) AS before,
+    (SELECT CAST(json_agg(near.id) AS TEXT) FROM (
+        SELECT other.id FROM messages AS other
+        WHERE other.conversation_id = messages.conversation_id AND other.id > messages.id AND other.superseded = 0
+        ORDER BY other.id LIMIT 2
+    ) AS near) AS after
+FROM json_each(:numbers) AS listed
+JOIN messages ON messages.id = listed.value
+LIMIT 3000;

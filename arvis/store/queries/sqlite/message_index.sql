@@ -83,20 +83,40 @@ ORDER BY picked.rowid DESC;
 -- A row if more messages than `most` have these words.
 SELECT 1 AS common FROM message_index WHERE message_index MATCH :words LIMIT 1 OFFSET :most;
 
--- name: rank_messages
--- Of the newest messages with these words, those that fit best are first. `candidates` limits the time for common words.
-SELECT messages.id FROM (
-    SELECT message_index.rowid, bm25(message_index) AS score FROM message_index
-    WHERE message_index MATCH :words
-    ORDER BY message_index.rowid DESC LIMIT :candidates
-) AS picked
-JOIN messages ON messages.rowid = picked.rowid
-LEFT JOIN messages AS asked ON asked.id = messages.reply_to
-WHERE messages.conversation_id IS NOT NULL AND messages.superseded = 0
-    AND (CAST(:principal_id AS TEXT) IS NULL OR messages.principal_id = :principal_id
-        OR asked.principal_id = :principal_id)
-ORDER BY picked.score, picked.rowid DESC LIMIT :limit;
-
 -- name: merge_fact_index
 -- Does the same as `merge_message_index` for the index of facts.
 INSERT INTO fact_index (fact_index, rank) VALUES ('merge', :pages);
+
+-- name: postings
+-- The newest messages with these words, as one value, because a common word has thousands.
+SELECT json_group_array(picked.number) AS numbers FROM (
+    SELECT message_index.rowid AS number FROM message_index WHERE message_index MATCH :words
+    ORDER BY message_index.rowid DESC LIMIT :most
+) AS picked;
+
+-- name: count_postings
+SELECT count(*) AS number FROM (SELECT 1 FROM message_index WHERE message_index MATCH :words LIMIT :most) AS counted;
+
+-- name: count_indexed
+SELECT position AS number FROM message_index_state WHERE id = 1;
+
+-- name: newest_postings
+-- The postings of a common word are already those of the newest messages.
+SELECT 0 AS place, '[]' AS numbers WHERE :most < 0 AND :queries = '';
+
+-- name: ranked_messages
+-- The messages with these numbers, and the two messages before and after each of them in its conversation, nearest first.
+SELECT messages.id,
+    (SELECT json_group_array(near.id) FROM (
+        SELECT other.id FROM messages AS other
+        WHERE other.conversation_id = messages.conversation_id AND other.id < messages.id AND other.superseded = 0
+        ORDER BY other.id DESC LIMIT 2
+    ) AS near) AS before,
+    (SELECT json_group_array(near.id) FROM (
+        SELECT other.id FROM messages AS other
+        WHERE other.conversation_id = messages.conversation_id AND other.id > messages.id AND other.superseded = 0
+        ORDER BY other.id LIMIT 2
+    ) AS near) AS after
+FROM json_each(:numbers) AS listed
+JOIN messages ON messages.rowid = listed.value
+LIMIT 3000;

@@ -1,0 +1,86 @@
+"""The order of texts in a ranked search. The databases only find candidates. This module decides which of them fit best, so
+both databases return the same order (docs/adr/0062).
+
+A text scores for each word of the question that it has (BM25): more for a word that few texts have, less for repetitions
+and in a long text. In a conversation, a text also gets a part of the scores of the texts around it, because an answer
+often does not repeat the words of the question before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from statistics import mean
+
+from arvis.domain.dataclass import dataclass
+
+#: The constants of BM25: how much repetitions count, and how much the length of a text does. They are measured with
+#: `python -m bench.recall`.
+_REPETITION, _LENGTH = 1.2, 0.4
+#: The parts of the scores of its neighbours that a text gets, by their distance: those of the next texts on both sides,
+#: and of the texts behind them.
+NEIGHBOURS = (0.45, 0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A word of the question: a text has it if it has one of `words`, its spellings, or a word that begins with
+    `beginning`. `matching` is the number of all texts that have it."""
+
+    words: frozenset[str]
+    matching: int
+    beginning: str | None = None
+
+    def count_in(self, counts: Mapping[str, int]) -> int:
+        """Return how often a text with these words has this one."""
+        count = sum(counts[word] for word in self.words if word in counts)
+        if self.beginning is not None:
+            count += sum(number for word, number in counts.items() if word.startswith(self.beginning))
+        return count
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text that may answer the question. `near` contains the ids of its neighbours in the conversation, with their
+    distances from 1 on."""
+
+    id: str
+    words: Sequence[str]
+    near: Mapping[str, int]
+
+
+def rarity(matching: int, total: int) -> float:
+    """Return the weight of a word that `matching` of `total` texts have. It is above 0."""
+    return math.log(1 + (max(total, matching) - matching + 0.5) / (matching + 0.5))
+
+
+def ranked(texts: Sequence[Text], question: Collection[Wanted], total: int, *, alone: bool = True) -> list[str]:
+    """Return the ids of the texts that have a word of the question, best first; among equals, the last text first. If not
+    `alone`, neighbours count, too, so texts are also returned if only their neighbours have a word. `total` is the number
+    of all texts that were searched."""
+    scores = _scores(texts, question, total)
+    if not alone:
+        scores = {text.id: scores[text.id] + _of_neighbours(text, scores) for text in texts}
+    last_first = [text.id for text in reversed(texts) if scores[text.id] > 0]
+    return sorted(last_first, key=lambda each: -scores[each])
+
+
+def _of_neighbours(text: Text, scores: Mapping[str, float]) -> float:
+    return sum(NEIGHBOURS[distance - 1] * scores.get(each, 0.0) for each, distance in text.near.items())
+
+
+def _scores(texts: Sequence[Text], question: Collection[Wanted], total: int) -> dict[str, float]:
+    usual = mean(len(text.words) for text in texts) if texts else 0
+    weights = [(wanted, rarity(wanted.matching, total)) for wanted in question]
+    return {text.id: _score(text, weights, usual) for text in texts}
+
+
+def _score(text: Text, weights: Sequence[tuple[Wanted, float]], usual: float) -> float:
+    counts = Counter(text.words)
+    slowness = _REPETITION * (1 - _LENGTH + _LENGTH * len(text.words) / usual) if usual else _REPETITION
+    score = 0.0
+    for wanted, weight in weights:
+        count = wanted.count_in(counts)
+        score += weight * count * (_REPETITION + 1) / (count + slowness)
+    return score

@@ -1,0 +1,73 @@
+"""The different words of the search index, by keys with which similar words are found: the word itself, its stems, and
+the word backwards. Numbers and words of scripts without spaces have no keys, because they have no stems and no typing
+errors that a comparison of letters would find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from arvis.domain.dataclass import dataclass
+from arvis.store.sql.stems import stems_of
+
+#: The first character of a key that contains the word backwards. No word begins with it.
+_BACKWARDS = "<"
+#: Shorter words are not corrected, because most of them are similar to other words. Words with at least `_LONG` letters
+#: may contain two errors.
+_CORRECTED, _LONG = 5, 8
+_AFTER_ALL = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The keys from `first` up to `last`, which is not included."""
+
+    first: str
+    last: str
+
+
+def has_keys(word: str) -> bool:
+    return bool(stems_of(word))
+
+
+def keys_of(word: str) -> Sequence[str]:
+    """Return the keys of a word for which `has_keys` is true, each once."""
+    return [*dict.fromkeys((word, *stems_of(word), _BACKWARDS + word[::-1]))]
+
+
+def beginning_with(word: str) -> Range:
+    return Range(word, word + _AFTER_ALL)
+
+
+def near_ranges(word: str) -> Sequence[Range]:
+    """Return the keys of all words that begin or end as this word does; none if the word is too short. A word with one
+    typing error is correct before or after its middle."""
+    if len(word) < _CORRECTED:
+        return ()
+    half = (len(word) - 1) // 2
+    return [beginning_with(word[:half]), beginning_with(_BACKWARDS + word[-half:][::-1])]
+
+
+def nearest(word: str, others: Iterable[str]) -> list[str]:
+    """Return those of the other words that differ from this word in the fewest letters, if these are few enough for a
+    typing error."""
+    most = 2 if len(word) >= _LONG else 1
+    by_errors = dict[int, list[str]]()
+    for other in dict.fromkeys(others):
+        if abs(len(other) - len(word)) <= most and (errors := _errors(word, other)) <= most:
+            by_errors.setdefault(errors, []).append(other)
+    return by_errors[min(by_errors)] if by_errors else []
+
+
+def _errors(one: str, other: str) -> int:
+    """Return the number of letters to insert, remove, replace or exchange with their neighbour."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, start=1):
+        current = [row]
+        for column, against in enumerate(other, start=1):
+            cost = min(last[column] + 1, current[-1] + 1, last[column - 1] + (letter != against))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == against:
+                cost = min(cost, before[column - 2] + 1)
+            current.append(cost)
+        before, last = last, current
+    return last[-1]

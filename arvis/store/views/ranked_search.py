@@ -1,0 +1,153 @@
+"""The ranked search of messages for a question (docs/adr/0062). The index finds candidates for each word of the question;
+their texts and those of their neighbours are then read and ranked by `domain.ranking`. Each step is limited, so a search
+of a million messages takes little longer than one of some thousands."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from typing import TypeAlias
+
+from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.ranking import Text, Wanted, ranked, rarity
+from arvis.domain.search import NAME, Question, Search, Term, message_words, name_words, question_of
+from arvis.store.sql.session import Row, Snapshot
+from arvis.store.views.spelling import spellings_of
+from arvis.store.views.unindexed import unindexed_messages
+
+#: The maximum number of messages that are found for each word. A word that is in more of them is common.
+_FOUND = 2_000
+#: On PostgreSQL, the number of the newest messages that are searched for common words.
+_NEWEST = 2_000
+#: A person's messages are counted up to this number.
+_COUNTED = 20_000
+#: The maximum number of messages whose texts are ranked, without their neighbours.
+_CANDIDATES = 40
+#: Only this many characters of a text are ranked.
+_RANKED_TEXT = 4_000
+
+#: The number of a message in the index: its rowid on SQLite, and its id on PostgreSQL.
+_Number: TypeAlias = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A word of the question, and the numbers of messages that have it."""
+
+    wanted: Wanted
+    numbers: Sequence[_Number]
+
+    @property
+    def is_common(self) -> bool:
+        return len(self.numbers) >= _FOUND
+
+
+async def best_messages(snapshot: Snapshot, text: str, principal_id: str | None, limit: int) -> Sequence[Row]:
+    """Return the messages that fit a question best, best first. With `principal_id`, only those of this person and the
+    replies to them are searched."""
+    question = question_of(text)
+    if not question.words and not question.beginnings:
+        return []
+    newest = await unindexed_messages(snapshot, principal_id=principal_id)
+    new_words = [_words(row) for row in newest]
+    total = await _total(snapshot, principal_id)
+    wanted = await _wanted(snapshot, question, {word for words in new_words for word in words if word[0] != NAME})
+    search = Search((), question.phrases, any_term=True, principal_id=principal_id)
+    found = await _estimated(snapshot, [await _find(snapshot, each, search) for each in wanted], search, total)
+    numbers = _candidates(found, total)
+    numbers += [row["number"] or row["id"] for row, words in zip(newest, new_words, strict=True) if _has(words, wanted)]
+    near = _near(await snapshot.rows("ranked_messages", numbers=json.dumps(numbers)), alone=not question.is_sentence)
+    listed = await snapshot.rows("readable_messages", ids=json.dumps(sorted(near)), principal_id=principal_id)
+    rows = {row["id"]: row for row in sorted(listed, key=lambda row: str(row["id"]))}
+    texts = [Text(each, _words(row), near[each]) for each, row in rows.items()]
+    best = ranked(texts, [each.wanted for each in found], total + len(newest), alone=not question.is_sentence)
+    return [rows[each] for each in best if _has_phrases(rows[each], question.phrases)][:limit]
+
+
+async def _wanted(snapshot: Snapshot, question: Question, more: Collection[str]) -> list[Wanted]:
+    spellings = await spellings_of(snapshot, question, more)
+    words = [Wanted(_with_names(each), 0) for each in spellings]
+    return [*words, *(Wanted(_with_names([each]), 0, each) for each in question.beginnings)]
+
+
+def _with_names(words: Collection[str]) -> frozenset[str]:
+    """Return the words as they are in texts, and as they are in the name of the writer or the channel."""
+    return frozenset(form for word in words for form in (word, NAME + word))
+
+
+async def _total(snapshot: Snapshot, principal_id: str | None) -> int:
+    if principal_id is None:
+        return int((await snapshot.rows("count_indexed"))[0]["number"])
+    words = snapshot.full_text.query(Search((), principal_id=principal_id))
+    return int((await snapshot.rows("count_postings", words=words, most=_COUNTED))[0]["number"])
+
+
+async def _find(snapshot: Snapshot, wanted: Wanted, search: Search) -> _Found:
+    words = snapshot.full_text.query(replace(search, terms=_terms_of(wanted)))
+    numbers = json.loads((await snapshot.rows("postings", words=words, most=_FOUND))[0]["numbers"] or "[]")
+    return _Found(replace(wanted, matching=len(numbers)), numbers)
+
+
+def _terms_of(wanted: Wanted) -> tuple[Term, ...]:
+    if wanted.beginning is not None:
+        return (Term((wanted.beginning,), begins=True),)
+    return tuple(Term((word,), begins=False) for word in sorted(wanted.words))
+
+
+async def _estimated(snapshot: Snapshot, found: Sequence[_Found], search: Search, total: int) -> list[_Found]:
+    """Return what was found, with estimates of the numbers of messages with common words. On PostgreSQL, which finds any
+    messages with a common word, add those of the newest messages that have it."""
+    common = [each for each in found if each.is_common]
+    queries = [snapshot.full_text.query(replace(search, terms=_terms_of(each.wanted))) for each in common]
+    rows = await snapshot.rows("newest_postings", queries=json.dumps(queries), most=_NEWEST) if common else []
+    newest = {common[row["place"]].wanted.words: json.loads(row["numbers"]) for row in rows}
+    return [_with_newest(each, newest.get(each.wanted.words, ()), total) if each.is_common else each for each in found]
+
+
+def _with_newest(found: _Found, newest: Sequence[_Number], total: int) -> _Found:
+    first, last = found.numbers[0], found.numbers[-1]
+    if isinstance(first, int) and isinstance(last, int):
+        # The numbers are those of the newest messages, without gaps between the messages of all people.
+        matching = total * len(found.numbers) // max(1, first - last)
+    else:
+        matching = total * len(newest) // _NEWEST
+    wanted = replace(found.wanted, matching=max(len(found.numbers), min(matching, total)))
+    return _Found(wanted, [*dict.fromkeys((*newest, *found.numbers))])
+
+
+def _candidates(found: Sequence[_Found], total: int) -> list[_Number]:
+    """Return the numbers of the messages that have the most and the rarest words; the newest ones among equals."""
+    scores = defaultdict[_Number, float](float)
+    for each in found:
+        weight = rarity(each.wanted.matching, total)
+        for number in each.numbers:
+            scores[number] += weight
+    return heapq.nlargest(_CANDIDATES, scores, key=lambda number: (scores[number], number))
+
+
+def _near(rows: Sequence[Row], *, alone: bool) -> dict[str, dict[str, int]]:
+    """Return the neighbours of each candidate and of each of their neighbours, with their distances; only the candidates if
+    `alone`."""
+    near = defaultdict[str, dict[str, int]](dict)
+    for row in rows:
+        near[row["id"]].update()
+        for side in () if alone else ("before", "after"):
+            for distance, other in enumerate(json.loads(row[side] or "[]"), start=1):
+                near[row["id"]][other] = near[other][row["id"]] = distance
+    return near
+
+
+def _words(row: Row) -> list[str]:
+    return [*name_words((row["user_name"], row["channel"])), *message_words(row["content"][:_RANKED_TEXT])]
+
+
+def _has(words: Collection[str], wanted: Collection[Wanted]) -> bool:
+    counts = Counter(words)
+    return any(each.count_in(counts) for each in wanted)
+
+
+def _has_phrases(row: Row, phrases: Collection[Term]) -> bool:
+    words = message_words(row["content"]) if phrases else ()
+    return all(phrase.is_in(words) for phrase in phrases)
