@@ -123,8 +123,9 @@ def terms_of(query: str) -> tuple[Term, ...]:
     return tuple(dict.fromkeys(term for term in parts if term is not None))[:_MOST_TERMS]
 
 
-def question_of(text: str) -> Question:
-    """Return the words of a question without its stop words, and the texts in quotes, which are found exactly."""
+def question_of(text: str, most: int = _MOST_TERMS) -> Question:
+    """Return the first `most` words of a question without its stop words, and the texts in quotes, which are found
+    exactly."""
     runs = [*_RUN.finditer(_folded(text[:MOST_TEXT]))]
     # The last character of a run is a word of a message, and part of the last pair of a question.
     dense = [run["dense"] for run in runs if run["dense"]]
@@ -133,7 +134,7 @@ def question_of(text: str) -> Question:
     words = without_stop_words(whole, languages)
     quoted = (_term(quoted, exact=True) for quoted, _ in _QUOTED_OR_PLAIN.findall(text) if quoted)
     return Question(
-        words=tuple(words[:_MOST_TERMS]),
+        words=tuple(words[:most]),
         beginnings=tuple(dict.fromkeys(run for run in dense if len(run) == 1))[:_MOST_TERMS],
         phrases=tuple(dict.fromkeys(term for term in quoted if term is not None))[:_MOST_TERMS],
         languages=tuple(languages),

@@ -10,17 +10,14 @@ from arvis.domain.ids import first_id_at
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State, words_of
 from arvis.domain.taint import taint_of, taint_text
 from arvis.ports.memory import FactChange
+from arvis.store.sql.fact_search import AS_LETTERS, RANKED, FactQuery, token
 from arvis.store.sql.session import Row, Session, each
 
 #: The confidence of a new fact, in thousandths.
 _SURE = 1000
 
-#: In a search, the operator between words of which at least one must be found.
+#: In a search, the operator between scopes.
 _OR = " OR "
-
-#: The search index contains each word as the hexadecimal form of its bytes, with letters for the digits. So both
-#: databases treat each word as one word, even if it contains punctuation.
-_AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 def _threes(scopes: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -84,9 +81,9 @@ class SqlFacts:
     def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
         if not words or not scopes:
             return []
-        scope_keys = _OR.join(_scope_key(agent_id, scope) for scope in scopes)
-        rows = self._session.rows("search_facts", scope_keys=scope_keys, words=either(words), limit=limit)
-        return [fact_of(row) for row in rows]
+        query, scope_keys = FactQuery.of(words), _OR.join(_scope_key(agent_id, scope) for scope in scopes)
+        found = self._session.rows("search_facts", scope_keys=scope_keys, words=query.text, limit=max(limit, RANKED))
+        return query.best([fact_of(row) for row in found], limit)
 
     def same(self, agent_id: str, scope: str, content: str) -> list[Fact]:
         rows = self._session.rows("same_facts", agent_id=agent_id, scope=scope, content=content)
@@ -184,7 +181,7 @@ class SqlFacts:
         self._session.execute("move_fact_changes", old=old, new=new)
 
     def _index(self, fact: Fact) -> None:
-        words = " ".join(map(_token, words_of(fact.content)))
+        words = " ".join(map(token, words_of(fact.content)))
         self._session.execute(
             "add_fact_words", number=fact.number, scope_key=_scope_key(fact.agent_id, fact.scope), words=words
         )
@@ -242,19 +239,9 @@ def state_of(row: Row) -> State:
     return State(**{**columns, "taint": taint_of(row["taint"])})
 
 
-def either(words: Sequence[str]) -> str:
-    """Return a search that finds any of these words. The search contains only letters and OR, so neither database
-    interprets anything else as an operator."""
-    return _OR.join(map(_token, words))
-
-
-def _token(word: str) -> str:
-    return word.encode().hex().translate(_AS_LETTERS)
-
-
 def _scope_key(agent_id: str, scope: str) -> str:
     digest = hashlib.blake2s(f"{agent_id} {scope}".encode(), digest_size=16)
-    return digest.hexdigest().translate(_AS_LETTERS)
+    return digest.hexdigest().translate(AS_LETTERS)
 
 
 _FACTS, _STATES = each(fact_of), each(state_of)

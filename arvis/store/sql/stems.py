@@ -28,6 +28,8 @@ _ALGORITHMS = _LATIN | _CYRILLIC
 SHORTEST, LONGEST = 3, 24
 #: Most words of a conversation are repeated, and a stem takes about 50 µs.
 _HELD = 50_000
+#: Words with the same stem have this many letters in common at their beginning.
+COMMON = 3
 #: The folding of `domain.search` has replaced `й` with `и`, which matters in endings.
 _SHORT_I = re.compile("(?<=[аеиоуыэюя])и$")
 
@@ -48,6 +50,11 @@ def stems_of(word: str, languages: Collection[str] = _ALGORITHMS.keys()) -> Sequ
 def share_stem(one: str, other: str, languages: Collection[str]) -> bool:
     """Return whether both words have the same stem in one of these languages."""
     return any(a == b for a, b in zip(stems_of(one, languages), stems_of(other, languages), strict=False))
+
+
+def is_spelling(word: str, other: str, languages: Collection[str]) -> bool:
+    """Return whether the other word means the same as the first one in a search."""
+    return word == other or (word[:COMMON] == other[:COMMON] and share_stem(word, other, languages))
 
 
 @lru_cache(_HELD)

@@ -4,7 +4,7 @@ errors that a comparison of letters would find."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from arvis.domain.dataclass import dataclass
 from arvis.store.sql.stems import stems_of
@@ -14,6 +14,8 @@ _BACKWARDS = "<"
 #: Shorter words are not corrected, because most of them are similar to other words. Words with at least `_LONG` letters
 #: may contain two errors.
 _CORRECTED, _LONG = 5, 8
+#: Fewer letters begin words with other meanings.
+_DISTINCT = 4
 _AFTER_ALL = "\U0010ffff"
 
 
@@ -32,6 +34,21 @@ def has_keys(word: str) -> bool:
 def keys_of(word: str) -> Sequence[str]:
     """Return the keys of a word for which `has_keys` is true, each once."""
     return [*dict.fromkeys((word, *stems_of(word), _BACKWARDS + word[::-1]))]
+
+
+def common_beginning(word: str, languages: Collection[str]) -> str | None:
+    """Return the letters with which most words begin that have the same stem as this word: the fewest that the word and one
+    of its stems have in common. Return None if these are too few, or if the word has no stem."""
+    common = (_common(word, stem) for stem in stems_of(word, languages))
+    # Some languages remove the beginning of a word.
+    return min((letters for letters in common if len(letters) >= _DISTINCT), key=len, default=None)
+
+
+def _common(one: str, other: str) -> str:
+    """Return the letters with which both words begin."""
+    return one[
+        : next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(other))
+    ]
 
 
 def beginning_with(word: str) -> Range:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from arvis.domain.memory import Category, Fact, FactStatus, State
 from arvis.ports.memory import FactChange
 from arvis.ports.pages import Page
-from arvis.store.repositories.memory import change_of, either, fact_of, state_of
+from arvis.store.repositories.memory import change_of, fact_of, state_of
+from arvis.store.sql.fact_search import RANKED, FactQuery
 from arvis.store.sql.session import LAST, Snapshot, Snapshots, page
 
 #: The maximum number of changes shown for one fact.
@@ -41,8 +42,11 @@ class SqlMemoryInsights:
         async with self._snapshots.snapshot() as snapshot:
             agent_id = await _agent_id(snapshot, agent)
             if words:
-                found = await snapshot.rows("find_facts", agent_id=agent_id, words=either(words), limit=limit, **wanted)
-                return Page([fact_of(row) for row in found], None)
+                query = FactQuery.of(words)
+                found = await snapshot.rows(
+                    "find_facts", agent_id=agent_id, words=query.text, limit=max(limit, RANKED), **wanted
+                )
+                return Page(query.best([fact_of(row) for row in found], limit), None)
             rows = await snapshot.rows(
                 "list_facts", agent_id=agent_id, before=cursor or LAST, limit=limit + 1, **wanted
             )

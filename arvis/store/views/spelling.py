@@ -7,15 +7,13 @@ from collections.abc import Collection
 
 from arvis.domain.search import SHORTEST_BEGINNING, Question
 from arvis.store.sql.session import Snapshot
-from arvis.store.sql.stems import LONGEST, share_stem, stems_of
+from arvis.store.sql.stems import LONGEST, is_spelling, stems_of
 from arvis.store.sql.vocabulary import Range, beginning_with, has_keys, near_ranges, nearest
 
 #: The maximum number of spellings of a word.
 _SPELLINGS = 24
 #: The maximum number of words of messages with which a word is compared that no message contains.
 _COMPARED = 1_000
-#: Words with the same stem have this many letters in common at their beginning.
-_COMMON = 3
 
 
 async def spellings_of(snapshot: Snapshot, question: Question, more: Collection[str]) -> list[frozenset[str]]:
@@ -31,7 +29,7 @@ async def spellings_of(snapshot: Snapshot, question: Question, more: Collection[
 async def _spellings(
     snapshot: Snapshot, word: str, known: Collection[str], more: Collection[str], languages: Collection[str]
 ) -> frozenset[str]:
-    same = {other for other in known if _same(word, other, languages)}
+    same = {other for other in known if is_spelling(word, other, languages)}
     if same or not has_keys(word):
         return _nearest_in_length(word, same)
     longer = await _words_in(snapshot, beginning_with(word), len(word), LONGEST)
@@ -43,10 +41,6 @@ async def _spellings(
     for keys in ranges:
         near |= await _words_in(snapshot, keys, len(word) - 2, len(word) + 2)
     return _nearest_in_length(word, nearest(word, near))
-
-
-def _same(word: str, other: str, languages: Collection[str]) -> bool:
-    return word == other or (word[:_COMMON] == other[:_COMMON] and share_stem(word, other, languages))
 
 
 def _nearest_in_length(word: str, others: Collection[str]) -> frozenset[str]:

@@ -17,7 +17,9 @@ ANN, BOB = "principal:ann", "principal:bob"
 
 #: Stored text -> a query that finds it.
 LANGUAGES = {
-    "writes C": ("writes",),
+    "writes C": ("writes", "writing", "who is writing this?"),
+    "painted the harbour": ("paintings", "harbours", "Did she paint the harbour?"),
+    "hat zwei Häuser gekauft": ("häuser", "kaufte er ein gekauftes Haus?"),
     "a gift 🎁": ("gift",),
     "likes C++ and Python 3.12": ("c++", "3.12", "PYTHON"),
     "keeps notes in /srv/notes/todo-list.md": ("todo-list.md", "notes", "/srv/notes/todo-list.md"),
