@@ -8,12 +8,15 @@ position. The same role removes the words of deleted texts from the index, about
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 
 import structlog
 
+from arvis.bus import EventBus
 from arvis.domain.errors import StoreError
+from arvis.domain.events import DeliveryAdded, GraphCompleted, MessageReceived
 from arvis.domain.search import message_words
 from arvis.ports.clock import Clock
 from arvis.ports.repositories import Key
@@ -22,8 +25,13 @@ from arvis.process.leases import Holding
 
 log = structlog.get_logger(__name__)
 
-#: The seconds between two looks for new messages.
+#: The seconds between two looks for new messages, so that a look adds several messages.
 LOOK_SECONDS = 10.0
+#: If only this process uses the database, no look is made while nothing happens that adds messages, up to this many
+#: seconds.
+IDLE_SECONDS = 3_600.0
+#: The events of messages, replies and posts.
+_NEWS = (MessageReceived, GraphCompleted, DeliveryAdded)
 #: The shortest pause between two batches. A batch that took longer than the pause is followed by a pause of its length,
 #: so that the index takes at most half of the writer's time.
 REST_SECONDS = 0.05
@@ -34,17 +42,28 @@ PURGE_SECONDS = 86_400.0
 class MessageIndexer:
     """The task that keeps the search index of messages up to date. One process does it for all processes."""
 
-    def __init__(self, *, store: Store, clock: Clock, rest: float = REST_SECONDS) -> None:
+    def __init__(self, *, store: Store, bus: EventBus, clock: Clock, rest: float = REST_SECONDS) -> None:
         self._store = store
+        self._bus = bus
         self._clock = clock
         self._rest = rest
         self._purge_at = 0.0
 
     async def run(self, holding: Holding) -> None:
         """Index new messages until cancelled."""
+        news = asyncio.Event()
+        forget = [self._bus.subscribe(kind, lambda _: news.set()) for kind in _NEWS]
+        try:
+            await self._follow(holding, news)
+        finally:
+            for each in forget:
+                each()
+
+    async def _follow(self, holding: Holding, news: asyncio.Event) -> None:
         # Only processes that share a database can commit a message after messages with higher ids.
         since, checked = "" if self._store.shared else None, False
         while True:
+            news.clear()
             try:
                 checked = checked or await self._store.write(start_again, holding)
                 await self.catch_up(holding, since)
@@ -52,7 +71,11 @@ class MessageIndexer:
                 await self.purge(holding)
             except StoreError as error:
                 log.warning("indexing_failed", error=error.what, why=error.why)
+                news.set()
             await self._clock.sleep(LOOK_SECONDS)
+            if not self._store.shared:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), IDLE_SECONDS)
 
     async def catch_up(self, holding: Holding, since: str | None = None) -> None:
         """Add all messages that are not in the index, in batches. With `since`, look at all messages with higher ids."""

@@ -1,4 +1,4 @@
--- The different words of the search index (docs/adr/0062), by keys with which a search finds words that are spelled
+-- The different words of the search index (docs/adr/0066), by keys with which a search finds words that are spelled
 -- differently: the word itself, its stems, and `<` with the word backwards. The source of truth is `messages`: the role that
 -- indexes messages adds new words, and removes those that are in no message any more. An index without it is made again.
 -- only: sqlite

@@ -193,7 +193,7 @@ async def _run_scheduler(base: Base, up: Up) -> None:
         back_up=None if base.store.shared else base.backups.run_due,
     )
 
-    indexer = MessageIndexer(store=base.store, clock=base.clock)
+    indexer = MessageIndexer(store=base.store, bus=base.bus, clock=base.clock)
     eraser = Eraser(
         store=base.store,
         bus=base.bus,

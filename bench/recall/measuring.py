@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, quantiles
 
+from arvis.bus import EventBus
 from arvis.domain.memory import Category, NewFact, asked_words, principal_scope
 from arvis.message_indexing import MessageIndexer
 from arvis.ports.insights import Insights
@@ -51,7 +52,9 @@ async def store_talks(store: Store, talks: Sequence[Talk]) -> None:
 async def index(store: Store) -> None:
     clock = SystemClock()
     holding = Holding(clock=clock, lease=None, until=float("inf"))
-    await MessageIndexer(store=store, clock=clock, rest=0.0).catch_up(holding, "" if store.shared else None)
+    await MessageIndexer(store=store, bus=EventBus(), clock=clock, rest=0.0).catch_up(
+        holding, "" if store.shared else None
+    )
 
 
 def _add_agent(tx: Transaction) -> None:

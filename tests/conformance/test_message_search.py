@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import pytest
 
+from arvis.bus import EventBus
+from arvis.domain.events import DeliveryAdded, Event, MessageReceived
 from arvis.domain.messages import Role
-from arvis.message_indexing import MessageIndexer, unindexed
+from arvis.message_indexing import LOOK_SECONDS, MessageIndexer, unindexed
 from arvis.ports.browsing import ConversationFilter, MessageFilter, Person
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
@@ -35,6 +37,8 @@ class Place(NamedTuple):
     indexer: MessageIndexer
     holding: Holding
     database: Database
+    bus: EventBus
+    clock: SteppedClock
 
     async def build(self) -> None:
         await self.indexer.catch_up(self.holding, "" if self.store.shared else None)
@@ -59,10 +63,11 @@ class Place(NamedTuple):
 
 @contextlib.asynccontextmanager
 async def place_of(database: Database) -> AsyncIterator[Place]:
-    clock = SteppedClock()
+    clock, bus = SteppedClock(), EventBus()
     async with open_store(database, boot="boot-1", new_id=id_maker()) as (store, insights):
         holding = Holding(clock=clock, lease=None, until=float("inf"))
-        yield Place(store, insights, MessageIndexer(store=store, clock=clock), holding, database)
+        indexer = MessageIndexer(store=store, bus=bus, clock=clock)
+        yield Place(store, insights, indexer, holding, database, bus, clock)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -356,6 +361,29 @@ async def test_the_words_of_deleted_texts_leave_the_files(tmp_path: Path) -> Non
         assert await place.store.read(lambda tx: tx.message_index.erasures()) is None
         assert len(await place.listed("xanthan")) == 1000
     assert traces(folder) == []
+
+
+@pytest.mark.parametrize("event", [MessageReceived("b", PLACE), DeliveryAdded(PLACE)])
+async def test_an_idle_daemon_does_not_look_until_something_happens(tmp_path: Path, event: Event) -> None:
+    database = Database(tmp_path / "arvis.db", None, tmp_path)
+    migrated(database)
+    async with place_of(database) as place:
+        await place.store.write(write, {"a": "crane"})
+        working = asyncio.create_task(place.indexer.run(place.holding))
+        try:
+            while LOOK_SECONDS not in place.clock.slept:
+                await place.store.read(unindexed)
+            await place.store.write(write, {"b": "harbour"})
+            for _ in range(20):
+                assert await place.store.read(unindexed) == ["harbour"]
+            assert place.clock.slept.count(LOOK_SECONDS) == 1
+            place.bus.publish(event)
+            while await place.store.read(unindexed):
+                assert not working.done()
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+        place.bus.publish(event)
 
 
 async def test_an_index_for_other_numbers_of_rows_is_made_again(tmp_path: Path) -> None:
