@@ -30,6 +30,8 @@ _PROBES = 4
 _OLD_MS = 7 * DAY_MS
 #: A backup is missing if none was made for the configured time, multiplied by this factor.
 _LATE = 1.5
+#: The seconds between two looks at the backups, because each look opens all of them.
+_BACKUPS_SECONDS = 600.0
 
 _DISK, _BACKUP_AGE, _BUDGET, _ACCOUNT = "disk", "backup_age", "budget:day", "account:"
 
@@ -68,11 +70,17 @@ class Observations:
         self._limits = limits
         #: A daemon that has just started after a long pause makes its backup first.
         self._started_at = clock.now()
+        self._clock = clock
+        #: The time of the newest backup, and the seconds of the clock from which it is read again.
+        self._backup_at, self._read_again_at = 0, clock.monotonic()
 
     async def read(self) -> Facts:
         since = None
         if self._newest_backup is not None:
-            since = max(self._started_at, await self._newest_backup() or 0)
+            if self._clock.monotonic() >= self._read_again_at:
+                self._read_again_at = self._clock.monotonic() + _BACKUPS_SECONDS
+                self._backup_at = await self._newest_backup() or 0
+            since = max(self._started_at, self._backup_at)
         return Facts(
             disk_low=self._disk_low(),
             without_backup_since=since,

@@ -13,10 +13,12 @@ from arvis.bots.service import _remove, _update
 from arvis.bus import EventBus
 from arvis.config.sections import Backup
 from arvis.domain.errors import StoreError
-from arvis.domain.notifications import Notification, NotificationState
+from arvis.domain.money import SpendingLimits
+from arvis.domain.notifications import DAY_MS, Notification, NotificationState
 from arvis.domain.platforms import BotState, StoredBot
 from arvis.domain.schedules import OccurrenceStatus
 from arvis.messaging.owner_alerts import alert_bot_problem
+from arvis.notifications import Observations
 from arvis.ports.backups import BackupFile
 from arvis.ports.connector import BotUp
 from arvis.ports.store import Store
@@ -101,6 +103,26 @@ async def test_a_failed_backup_is_reported_until_one_is_made(store: Store, tmp_p
     assert "The disk is full (no space is left)" in found.problem.text
     await reports.made(BackupFile(path=tmp_path / "arvis.tar.gz", bytes=1, created_at=NOW, before=None, messages=0))
     assert await state(store, "backup") is RESOLVED
+
+
+async def test_backups_are_looked_at_every_ten_minutes_and_count_from_the_start_of_the_daemon() -> None:
+    clock, looks, newest = SteppedClock(), [0], 0
+
+    async def newest_backup() -> int | None:
+        looks[0] += 1
+        return newest or None
+
+    observations = Observations(
+        disk_low=lambda: False, newest_backup=newest_backup, backup_every=DAY_MS, accounts=list, limits=SpendingLimits,
+        clock=clock,
+    )  # fmt: skip
+    started_at = clock.now()
+    assert (await observations.read()).without_backup_since == started_at
+    newest = clock.now() + 5
+    assert (await observations.read()).without_backup_since == started_at
+    await clock.sleep(600)
+    assert (await observations.read()).without_backup_since == newest
+    assert looks == [2]
 
 
 @pytest.fixture
