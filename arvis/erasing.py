@@ -180,6 +180,10 @@ class Eraser:
         while erasures is not None and await self._store.write(_purge_messages, holding, begin=begin):
             begin = False
             await self._clock.sleep(REST_SECONDS)
+        word: str | None = ""
+        while word is not None:
+            word = await self._store.write(_drop_words, holding, word)
+            await self._clock.sleep(REST_SECONDS)
         if erasures is not None:
             await self._store.write(_purged, holding, erasures)
         begin = True
@@ -221,6 +225,11 @@ def _unpurged(tx: Transaction) -> int | None:
 def _purge_messages(tx: Transaction, holding: Holding, *, begin: bool) -> bool:
     holding.check(tx)
     return tx.message_index.purge(begin=begin)
+
+
+def _drop_words(tx: Transaction, holding: Holding, after: str) -> str | None:
+    holding.check(tx)
+    return tx.message_index.drop_words(after)
 
 
 def _purged(tx: Transaction, holding: Holding, erasures: int) -> None:

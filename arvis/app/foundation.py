@@ -142,8 +142,9 @@ async def _prepare(
     applied = await reaching.until_done(lambda: asyncio.to_thread(upgrade, database, clock.now()))
     if applied:
         log.info("migrated", migrations=applied)
-    level, what_happened = ("info", "") if finding is None else (finding.level, finding.what)
-    return StartReport(level=level, what=what_happened, report=report, migrations=applied)
+    if finding is None:
+        return StartReport(migrations=applied)
+    return StartReport(level=finding.level, what=finding.what, report=report, migrations=applied)
 
 
 def _topics(config: Config) -> list[Topic]:

@@ -177,7 +177,7 @@ class Scene:
     async def prepare(self) -> None:
         self.file, self.shared_file = [await self.store.put_blob(text) for text in (b"hers", b"theirs")]
         await self.store.write(self._write)
-        await MessageIndexer(store=self.store, clock=self.clock).catch_up(self.holding)
+        await MessageIndexer(store=self.store, bus=self.bus, clock=self.clock).catch_up(self.holding)
         for conversation, content in ((self.direct, b"hers"), (self.hall, b"hers"), (self.hall, b"theirs")):
             file = self.folder / conversation / "workspace" / content.decode()
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -322,7 +322,7 @@ async def test_messages_after_the_erasure_are_indexed_and_found(scene: Scene) ->
     await scene.store.write(write)
     unindexed = await scene.store.read(lambda tx: list(tx.message_index.unindexed()))
     assert unindexed[-2:] == ["heron", "osprey"]
-    await MessageIndexer(store=scene.store, clock=scene.clock).catch_up(scene.holding)
+    await MessageIndexer(store=scene.store, bus=scene.bus, clock=scene.clock).catch_up(scene.holding)
     assert await scene.store.read(lambda tx: tx.message_index.unindexed()) == []
 
 
