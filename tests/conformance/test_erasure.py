@@ -312,12 +312,13 @@ async def test_the_report_counts_rows_and_names_facts_of_others(scene: Scene) ->
 
 
 async def test_messages_after_the_erasure_are_indexed_and_found(scene: Scene) -> None:
-    """SQLite gives new messages the row numbers of erased ones."""
-    await scene.eraser().erase(await scene.begin(), scene.holding)
+    """SQLite gives new messages the row numbers of erased ones, and the messages of Ben are the newest."""
+    erasure = await scene.store.write(begin_erasure, [scene.ben], None, "owner", scene.clock.now())
+    await scene.eraser().erase(erasure, scene.holding)
 
     def write(tx: Transaction) -> None:
         for text in ("heron", "osprey"):
-            tx.messages.add(replace(said(tx.new_id(), conversation=scene.hall), content=text, principal_id=scene.ben))
+            tx.messages.add(replace(said(tx.new_id(), conversation=scene.hall), content=text, principal_id=scene.ann))
 
     await scene.store.write(write)
     unindexed = await scene.store.read(lambda tx: list(tx.message_index.unindexed()))
