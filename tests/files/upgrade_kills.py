@@ -1,9 +1,9 @@
 """Kill an upgrade at every statement, commit and file operation, from every earlier state of the database.
 
-`python -m tests.files.upgrade_kills` plays all points on SQLite and PostgreSQL, which takes hours; `--every 40` plays every
-40th, and those at commits. After each kill the data must be that of before or after the upgrade, and the next upgrade must complete it. The child
-is forked from this process, which has one thread. It stops at a point before the statement or operation is carried out, so
-two neighbouring points are before and after each commit.
+`python -m tests.files.upgrade_kills` plays all points on SQLite and PostgreSQL, which takes hours; `--every 60` plays every
+60th, and those at commits. After each kill the data must be that of before or after the upgrade, and the next upgrade must
+complete it. The child is forked from this process, which has one thread. It is killed before the statement or operation of
+the point is carried out, so two neighbouring points are before and after each commit.
 """
 
 from __future__ import annotations
