@@ -22,8 +22,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 from arvis.store.open import Database, open_store
 from arvis.store.repositories.message_index import SqlMessageIndex
-from arvis.store.sql.full_text import letters_of
-from arvis.store.views import ranked_search
+from arvis.store.sql.full_text import PostgresFullText, SqliteFullText, letters_of
 from arvis.store.views import search as search_view
 from arvis.testing.clock import SteppedClock
 from tests.conformance.databases import id_maker, migrated
@@ -297,7 +296,8 @@ async def test_neighbours_are_found_only_by_people_who_may_read_them(place: Plac
 async def test_a_common_word_finds_the_newest_messages_and_a_rare_one_all(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranked_search, "_FOUND", 5)
+    for database in (SqliteFullText, PostgresFullText):
+        monkeypatch.setattr(database, "most_found", 5)
     await place.store.write(write, {f"m{number:03}": "common" for number in range(60)} | {"m0205": "common pearl"})
     await place.build()
     assert (await place.found("common pearl"))[0] == "m0205"

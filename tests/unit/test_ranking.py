@@ -16,7 +16,7 @@ def wanted(*words: str, matching: int = 1) -> Wanted:
 def test_a_rare_word_counts_more_than_a_common_one() -> None:
     assert rarity(1, 1_000) > 2 * rarity(100, 1_000) > rarity(1_000, 1_000) > 0
     assert rarity(50, 10) > 0, "an estimate may be too low"
-    texts = [text("common", "sea tide"), text("rare", "crane tide")]
+    texts = [text("rare", "crane tide"), text("common", "sea tide")]
     assert ranked(texts, [wanted("sea", matching=80), wanted("crane")], 100) == ["rare", "common"]
 
 

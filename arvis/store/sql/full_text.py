@@ -20,7 +20,13 @@ _LAST_POSITION = 16_383
 
 
 class FullText(Protocol):
-    """The syntax of one database."""
+    """The syntax of one database, and its limit for a ranked search."""
+
+    @property
+    def most_found(self) -> int:
+        """The maximum number of messages that a ranked search finds for each word. PostgreSQL reads a page of the table for
+        almost each of them."""
+        ...
 
     def document(self, words: Sequence[str]) -> str:
         """Return the value under which the words of a message are stored in the index."""
@@ -32,6 +38,8 @@ class FullText(Protocol):
 
 
 class SqliteFullText:
+    most_found = 2_000
+
     def document(self, words: Sequence[str]) -> str:
         return " ".join(map(letters_of, words))
 
@@ -46,6 +54,8 @@ class SqliteFullText:
 
 
 class PostgresFullText:
+    most_found = 1_000
+
     def document(self, words: Sequence[str]) -> str:
         places: dict[str, list[str]] = defaultdict(list)
         for place, word in enumerate(words, start=1):

@@ -17,8 +17,6 @@ from arvis.store.sql.session import Row, Snapshot
 from arvis.store.views.spelling import spellings_of
 from arvis.store.views.unindexed import unindexed_messages
 
-#: The maximum number of messages that are found for each word. A word that is in more of them is common.
-_FOUND = 2_000
 #: On PostgreSQL, the number of the newest messages that are searched for common words.
 _NEWEST = 2_000
 #: A person's messages are counted up to this number.
@@ -38,10 +36,8 @@ class _Found:
 
     wanted: Wanted
     numbers: Sequence[_Number]
-
-    @property
-    def is_common(self) -> bool:
-        return len(self.numbers) >= _FOUND
+    #: True if there may be more messages.
+    is_common: bool
 
 
 async def best_messages(snapshot: Snapshot, text: str, principal_id: str | None, limit: int) -> Sequence[Row]:
@@ -86,8 +82,9 @@ async def _total(snapshot: Snapshot, principal_id: str | None) -> int:
 
 async def _find(snapshot: Snapshot, wanted: Wanted, search: Search) -> _Found:
     words = snapshot.full_text.query(replace(search, terms=_terms_of(wanted)))
-    numbers = json.loads((await snapshot.rows("postings", words=words, most=_FOUND))[0]["numbers"] or "[]")
-    return _Found(replace(wanted, matching=len(numbers)), numbers)
+    most = snapshot.full_text.most_found
+    numbers = json.loads((await snapshot.rows("postings", words=words, most=most))[0]["numbers"] or "[]")
+    return _Found(replace(wanted, matching=len(numbers)), numbers, is_common=len(numbers) >= most)
 
 
 def _terms_of(wanted: Wanted) -> tuple[Term, ...]:
@@ -114,7 +111,7 @@ def _with_newest(found: _Found, newest: Sequence[_Number], total: int) -> _Found
     else:
         matching = total * len(newest) // _NEWEST
     wanted = replace(found.wanted, matching=max(len(found.numbers), min(matching, total)))
-    return _Found(wanted, [*dict.fromkeys((*newest, *found.numbers))])
+    return _Found(wanted, [*dict.fromkeys((*newest, *found.numbers))], is_common=True)
 
 
 def _candidates(found: Sequence[_Found], total: int) -> list[_Number]:
