@@ -1,5 +1,5 @@
 """The order of texts in a ranked search. The databases only find candidates. This module decides which of them fit best, so
-both databases return the same order (docs/adr/0062).
+both databases return the same order (docs/adr/0066).
 
 A text scores for each word of the question that it has (BM25): more for a word that few texts have, less for repetitions
 and in a long text. In a conversation, a text also gets a part of the scores of the texts around it, because an answer

@@ -1,5 +1,5 @@
 """The ranked search of facts. The index finds facts with the words of a question, and with words that begin like them;
-`domain.ranking` ranks those whose words have the same stem (docs/adr/0062)."""
+`domain.ranking` ranks those whose words have the same stem (docs/adr/0066)."""
 
 from __future__ import annotations
 

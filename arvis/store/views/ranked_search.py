@@ -1,4 +1,4 @@
-"""The ranked search of messages for a question (docs/adr/0062). The index finds candidates for each word of the question;
+"""The ranked search of messages for a question (docs/adr/0066). The index finds candidates for each word of the question;
 their texts and those of their neighbours are then read and ranked by `domain.ranking`. Each step is limited, so a search
 of a million messages takes little longer than one of some thousands."""
 
