@@ -82,9 +82,8 @@ async def run(
         providers.require(wanted)
         tools = await stack.enter_async_context(open_tools(base, providers))
         bots = await stack.enter_async_context(open_bots(base))
-        speech = await stack.enter_async_context(
-            open_speech(config.speech, http=providers.http, accounts=base.accounts.current, clock=clock)
-        )
+        speaking = open_speech(config.speech, http=providers.http, accounts=base.accounts.current, clock=clock)
+        speech = await stack.enter_async_context(speaking)
         supervisor = await stack.enter_async_context(Supervisor(clock=clock))
         watch = watch or LoopWatch()
         web = await start_roles(base, Outside(providers, tools, bots, speech, watch), supervisor)

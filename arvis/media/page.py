@@ -15,8 +15,6 @@ from urllib.parse import urldefrag, urljoin
 from justhtml import JustHTML
 from justhtml.dom import Element, Text
 
-from arvis.domain.regex import regex
-
 #: Elements whose content is not shown, or is of no use in a text.
 _UNSEEN = frozenset(
     [
@@ -46,7 +44,7 @@ _AROUND = frozenset(["nav", "aside", "footer"])
 _ROLES_AROUND = frozenset(["navigation", "search", "banner", "contentinfo", "complementary", "dialog", "alertdialog"])
 #: Words in classes and ids of elements that surround the content. They are hints only, so an element with a large part of
 #: the text stays.
-_WORDS_AROUND = regex(
+_WORDS_AROUND = re.compile(
     r"(?:^|[\s_-])(?:cookies?|consent|gdpr|sidebar|navbar|navigation|menu|breadcrumbs?|footer|share|social|newsletter|"
     r"related|advert|ads?|promo|skip|sr-only|visually-hidden|toc)(?:[\s_-]|$)",
     re.IGNORECASE,
@@ -69,7 +67,7 @@ _IN_LAYOUTS = frozenset(
 _LONGEST_LINK, _LONGEST_ALT, _LONGEST_TITLE = 300, 200, 300
 #: The text between two cells of a row.
 _BAR = " | "
-_BLANKS = regex(r"\s+")
+_BLANKS = re.compile(r"\s+")
 
 
 def read_page(html: str, url: str) -> Iterator[str]:

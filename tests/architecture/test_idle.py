@@ -12,6 +12,8 @@ EXPRESSIONS = """
 import gc, importlib, pkgutil, re, sys
 
 compiled, compile_ = [], re._compiler.compile
+# `regex` itself, expressions of a generic class, and a file that a child program loads without modules of Arvis.
+EXCEPTIONS = ("arvis.domain.regex", "arvis.engine.graph", "arvis.media.page")
 
 def noting(pattern, flags=0):
     frame = sys._getframe(1)
@@ -19,7 +21,7 @@ def noting(pattern, flags=0):
         frame = frame.f_back
     name = frame.f_globals["__name__"]
     # An expression that is used during the import is compiled by `arvis.domain.regex`.
-    if name.split(".")[0] in ("arvis", "connectors") and name not in ("arvis.domain.regex", "arvis.engine.graph"):
+    if name.split(".")[0] in ("arvis", "connectors") and name not in EXCEPTIONS:
         compiled.append(f"{name}: {pattern}")
     return compile_(pattern, flags)
 

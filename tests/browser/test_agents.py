@@ -35,7 +35,7 @@ async def test_an_agent_is_made_with_prompt_model_and_tools(dashboard: Page, dae
     await dashboard.get_by_label("Model name").fill("demo/demo")
     harmless = "calculate, get_time, http_fetch, and web_search"
     await expect(dashboard.get_by_text(f"tools other than {harmless}, only owners")).to_be_visible()
-    await dashboard.get_by_label("Find a tool").fill("look something up")
+    await dashboard.get_by_label("Find a tool").fill("search the web")
     await expect(dashboard.get_by_role("checkbox")).to_have_count(1)
     await dashboard.get_by_role("checkbox", name="web_search").check()
     await expect(dashboard.get_by_text("Sends data out")).to_be_visible()

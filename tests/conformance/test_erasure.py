@@ -48,6 +48,7 @@ ERASED = {
     "executions": "delete_old_execution", "fact_changes": "erase_fact_changes", "fact_index": "drop_fact_words",
     "facts": "erase_fact", "handover_threads": "erase_threads", "idempotency_keys": "erase_idempotency_keys",
     "inbox_events": "erase_events", "jobs": "erase_job", "lanes": "erase_idle_lane", "messages": "erase_messages",
+    "notifications": "erase_notifications",
     "overheard_messages": "overheard_of_person", "pairings": "erase_pairings", "plugin_additions": "erase_additions",
     "principals": "erase_person", "projects": "erase_projects", "schedule_runs": "erase_schedule_runs",
     "schedules": "erase_schedule", "sessions": "erase_sessions", "spending": "erase_spending",
@@ -84,6 +85,7 @@ KEPT = {
     "login_codes": (_LOGIN, "code_hash user_id"),
     "message_index": ("its rows are removed with the messages (`remove_message_words`)", ""),
     "message_index_state": ("one row with numbers", "message_id"),
+    "message_vocabulary": ("its words are removed when no message has them any more (`drop_words`)", "key word"),
     "migrations": ("names of migrations", "name checksum"),
     "open_calls": (
         "calls that are running; the person is removed from them (`anonymise_open_calls`)",

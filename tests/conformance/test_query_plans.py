@@ -121,6 +121,7 @@ COLD |= {
     for name in re.findall(r"^-- name: (\w+)$", (QUERIES / f"{purpose}.sql").read_text("utf-8"), re.MULTILINE)
 }
 COLD |= dict.fromkeys(["indexed_messages_of", "newest_at_position"], "an erasure")
+COLD |= dict.fromkeys(["present_positions", "forget_positions"], "a restore")
 
 #: Name of a query that sorts a few rows found by an index -> these rows.
 SMALL_SORTS = {

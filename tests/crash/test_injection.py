@@ -31,8 +31,8 @@ SUMS = Fault.parse("EIO:once:upgrade:openat:arvis.db-sums:2")
 #: A build whose start does not explain errors of the file system.
 UNEXPLAINED = Edit(
     "arvis/store/open.py",
-    old='        disk_trouble(f"The database {database.file} cannot be opened"),\n        sealed',
-    new="        sealed",
+    old='disk_trouble(f"The database {database.file} cannot be opened"):\n        yield',
+    new="contextlib.nullcontext():\n        yield",
 )
 
 

@@ -268,7 +268,9 @@ def test_the_audit_is_only_ever_added_to() -> None:
     texts = {file: file.read_text("utf-8") for file in (ROOT / "arvis" / "store" / "queries").rglob("*.sql")}
     assert any("INSERT INTO audit" in text for text in texts.values())
     statements = [part for text in texts.values() for part in text.split("-- name: ") if changing.search(part)]
-    assert [part.split()[0] for part in statements] == ["prune_audit"], "old entries only, by their retention"
+    names = sorted(part.split()[0] for part in statements)
+    erasing = ["erase_audit_of_execution", "erase_audit_of_person"]
+    assert names == [*erasing, "prune_audit"], "only old entries, by their retention, and those of an erased person"
     assert changing.search("DELETE FROM audit WHERE id = :id;")
 
 

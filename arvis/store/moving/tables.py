@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.search import message_words
 from arvis.ports.backups import MOVED_TO
 from arvis.store.repositories.message_index import SqlMessageIndex
 from arvis.store.sql.migrations import available, migrate
@@ -31,7 +32,17 @@ UNFINISHED = "moving_from"
 
 #: Tables that a move does not copy as rows: the target has its own migrations; leases and marks belong to processes and
 #: connections that have ended; the search index is built again; blobs are files on SQLite.
-NOT_COPIED = frozenset({"migrations", "role_leases", "commit_marks", "message_index", "message_index_state", "blobs"})
+NOT_COPIED = frozenset(
+    {
+        "migrations",
+        "role_leases",
+        "commit_marks",
+        "message_index",
+        "message_index_state",
+        "message_vocabulary",
+        "blobs",
+    }
+)
 #: The number of batches of the search index that one transaction adds.
 _BATCHES = 40
 _TOTAL = 1 << 128
@@ -204,5 +215,8 @@ def index_all(session: Session, transaction: Callable[[], AbstractContextManager
     while since is not None:
         with transaction():
             for _ in range(_BATCHES):
-                if since is not None:
-                    since = index.advance({}, since)
+                if since is None:
+                    break
+                words = {text: message_words(text) for text in index.unindexed(since)}
+                keys = index.new_keys({word for of_text in words.values() for word in of_text})
+                since = index.advance(words, since, keys=keys)

@@ -204,6 +204,7 @@ class SqlErasures:
 
     def erase_jobs(self, jobs: Sequence[tuple[str, str]]) -> int:
         gone = sum(self._session.execute("erase_job", id=job_id) for job_id, _ in jobs)
+        self._session.execute("erase_notifications", ids=dump([job_id for job_id, _ in jobs]))
         for lane in sorted({lane for _, lane in jobs}):
             self._session.execute("erase_idle_lane", lane=lane)
         return gone

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Protocol
 
 import snowballstemmer
+
+from arvis.domain.regex import regex
 
 #: The algorithms by the code of the language, as in `domain.stop_words`.
 _LATIN = {
@@ -31,7 +32,7 @@ _HELD = 50_000
 #: Words with the same stem have this many letters in common at their beginning.
 COMMON = 3
 #: The folding of `domain.search` has replaced `й` with `и`, which matters in endings.
-_SHORT_I = re.compile("(?<=[аеиоуыэюя])и$")
+_SHORT_I = regex("(?<=[аеиоуыэюя])и$")
 
 
 class _Stemmer(Protocol):

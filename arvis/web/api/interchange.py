@@ -7,10 +7,11 @@ import asyncio
 import base64
 import binascii
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Annotated
 
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from arvis import __version__
 from arvis.domain.errors import Unprocessable
@@ -86,7 +87,7 @@ class InterchangeRoutes(Routes):
             raise
         name = "arvis-person.zip" if person else "arvis-export.zip"
         headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "private, no-store"}
-        return StreamingResponse(_pieces(target), media_type=_TYPE, headers=headers)
+        return _Download(target, headers)
 
     @route("POST", "/api/import", "Import the file of an export", OWN, {200: ImportView}, body=NewImport, keyed=False)
     async def _import(self, call: Call) -> Response:
@@ -113,7 +114,18 @@ class InterchangeRoutes(Routes):
         )
 
 
+class _Download(StreamingResponse):
+    """The content of an open file. The response closes the file, also if the client does not read it."""
+
+    def __init__(self, file: IO[bytes], headers: Mapping[str, str]) -> None:
+        super().__init__(_pieces(file), media_type=_TYPE, headers=headers)
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._file:
+            await super().__call__(scope, receive, send)
+
+
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while piece := file.read(_PIECE):
-            yield piece
+    while piece := file.read(_PIECE):
+        yield piece
