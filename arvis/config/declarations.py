@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, get_args
+from typing import Any, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
@@ -20,7 +20,16 @@ T = TypeVar("T")
 class Section(BaseModel):
     """A part of the configuration. It is frozen, and unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=())
+    # The checks of a section are built at their first use: those of the whole file contain them, and the start needs no
+    # others.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=(), defer_build=True
+    )
+
+    @classmethod
+    def defaults(cls) -> Self:
+        """Return a section with only default values, without a check."""
+        return cls.model_construct()
 
 
 def setting(

@@ -6,7 +6,6 @@ The caller passes the environment variables; this module does not read the envir
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -14,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from arvis.config.accounts import (
     account,
@@ -23,6 +20,7 @@ from arvis.config.accounts import (
     accounts_from_environment,
     bots_from_environment,
 )
+from arvis.config.environment import DELIMITER, PREFIX, names_of_variables, values_in
 from arvis.config.problems import KeyPath, Problem, complaint, did_you_mean, dotted, from_validation
 from arvis.config.renames import MIGRATE, old_keys, old_variables
 from arvis.config.schema import ALERT_CHANNEL, ALL_ROLES, SQLITE, BotEntry, Common, Config, ConfigFile, alert_address
@@ -44,48 +42,18 @@ from arvis.domain.agents import flaws, flaws_of_binding
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError
 
-# Environment variables that override the file, such as `ARVIS__WEB__PORT=6000`.
-
-PREFIX = "ARVIS__"
-DELIMITER = "__"
-
-
-class _Overrides(ConfigFile, BaseSettings):
-    """The keys of the file in the form that pydantic-settings needs. No code creates an object of this class."""
-
-    model_config = SettingsConfigDict(extra="forbid", defer_build=True)
-
-
-class _Source(EnvSettingsSource):
-    """A source of environment variables. It reads the variables that the caller passes, not the environment of the
-    process. Lists and mappings are JSON. A value that is not JSON stays text; the check of its key then reports the
-    value."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        super().__init__(_Overrides, env_prefix=PREFIX, env_nested_delimiter=DELIMITER)
-        self.env_vars = {name.lower(): value for name, value in environ.items()}
-
-    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ARG002 - its signature
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-
 
 class Overrides:
     """The values that environment variables set, and the variable that set each key."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        ours = {name: value for name, value in environ.items() if name.upper().startswith(PREFIX)}
-        self._variables: dict[KeyPath, str] = {
-            tuple(name[len(PREFIX) :].lower().split(DELIMITER)): name for name in ours
-        }
+        self._variables = names_of_variables(environ)
         self.problems = [
             Problem(path, "is not a known key", did_you_mean(path[:1], list(ConfigFile.model_fields)))
             for path in self._variables
             if path[0] not in ConfigFile.model_fields
         ]
-        self.values: dict[str, Any] = _Source(ours)() if ours else {}
+        self.values = values_in(environ, ConfigFile)
 
     def variable_of(self, path: KeyPath) -> str | None:
         """Return the variable that sets this key or a section that contains the key; None if there is no such
@@ -232,7 +200,8 @@ class _Loader:
             "bots": bots,
             "search": with_environment(parsed.search, self._environ),
         }
-        return Config(**values)
+        # Each value is checked already.
+        return Config.model_construct(**values)
 
     def _parse(self) -> ConfigFile:
         self._refuse_old_keys()

@@ -107,10 +107,6 @@ _DATA = "It is the location of all other data."
 class Common(Section):
     """The keys that both `ConfigFile` and `Config` have, in the order of the file."""
 
-    # Only objects of the subclasses are created. Building the checks of this class too would cost a few milliseconds at
-    # the start.
-    model_config = ConfigDict(defer_build=True)
-
     #: Each subclass defines its own types for `data_dir`, `accounts` and `bots`.
     data_dir: Any
     database: Annotated[SecretText, AfterValidator(_database)] = setting(
@@ -128,7 +124,7 @@ class Common(Section):
         "with SQLite all four, in one process",
         file_only="It selects the parts that this process runs.",
     )
-    web: Web = setting(Web(), file_only="A wrong value would shut you out of this page.")
+    web: Web = setting(Web.defaults(), file_only="A wrong value would shut you out of this page.")
     owners: dict[Name, IdList] = setting(
         {},
         "user ids with full rights; the first dashboard user is an owner, too",
@@ -143,9 +139,9 @@ class Common(Section):
             ),
         },
     )
-    routing: Routing = setting(Routing(), at_once=True)
-    queue: Queue = setting(Queue())
-    model: Model = setting(Model())
+    routing: Routing = setting(Routing.defaults(), at_once=True)
+    queue: Queue = setting(Queue.defaults())
+    model: Model = setting(Model.defaults())
     accounts: Any
     agents: tuple[AgentEntry, ...] = setting(
         (AgentEntry(slug="helper", name="Helper"),),
@@ -154,26 +150,28 @@ class Common(Section):
         own_page=True,
     )
     bots: Any
-    scheduler: Scheduler = setting(Scheduler())
-    speech: Speech = setting(Speech(), "docs/how-to/files-and-voice.md")
-    limits: Limits = setting(Limits())
-    delivery: Delivery = setting(Delivery())
-    approvals: Approvals = setting(Approvals())
-    tools: Tools = setting(Tools(), file_only="It decides what agents may reach on this machine and network.")
-    search: Search = setting(Search(), "web search: docs/how-to/web-search.md")
-    retention: Retention = setting(Retention())
-    backup: Backup = setting(Backup())
+    scheduler: Scheduler = setting(Scheduler.defaults())
+    speech: Speech = setting(Speech.defaults(), "docs/how-to/files-and-voice.md")
+    limits: Limits = setting(Limits.defaults())
+    delivery: Delivery = setting(Delivery.defaults())
+    approvals: Approvals = setting(Approvals.defaults())
+    tools: Tools = setting(Tools.defaults(), file_only="It decides what agents may reach on this machine and network.")
+    search: Search = setting(Search.defaults(), "web search: docs/how-to/web-search.md")
+    retention: Retention = setting(Retention.defaults())
+    backup: Backup = setting(Backup.defaults())
     budgets: Budgets = setting(
-        Budgets(), "null: no limit; for a model without a price, only unpaired_daily_turns applies", at_once=True
+        Budgets.defaults(),
+        "null: no limit; for a model without a price, only unpaired_daily_turns applies",
+        at_once=True,
     )
-    mcp: Mcp = setting(Mcp(), "servers of the Model Context Protocol: docs/how-to/mcp.md", own_page=True)
+    mcp: Mcp = setting(Mcp.defaults(), "servers of the Model Context Protocol: docs/how-to/mcp.md", own_page=True)
     telemetry: Telemetry = setting(
-        Telemetry(),
+        Telemetry.defaults(),
         "traces for OpenTelemetry, with the extra `otel`: docs/how-to/telemetry.md",
         file_only="It says where traces of all activity are sent.",
     )
     email: Email = setting(
-        Email(),
+        Email.defaults(),
         "e-mails about notifications: docs/how-to/notifications.md",
         file_only="It says where reports about this installation are sent.",
     )
@@ -214,8 +212,6 @@ class Common(Section):
 
 class ConfigFile(Common):
     """The content of `config.yaml`, key by key."""
-
-    model_config = ConfigDict(defer_build=False)
 
     data_dir: Name = setting("data", "relative to this file; --data and ARVIS_DATA_DIR override it", file_only=_DATA)
     accounts: tuple[AccountEntry, ...] = setting(
@@ -273,7 +269,7 @@ class Config(Common):
     """The configuration in use. `config_file` is None if there is no file. If `accounts` is empty and no stored account
     exists, the demo provider answers."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=False)
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     config_file: Path | None
     data_dir: Path

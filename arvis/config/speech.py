@@ -88,8 +88,8 @@ class TextToSpeech(Section):
 class Speech(Section):
     """The speech engines. The engine `openai-api` uses `base_url` and `api_key` for both directions."""
 
-    stt: SpeechToText = setting(SpeechToText(), "speech to text")
-    tts: TextToSpeech = setting(TextToSpeech(), "text to speech")
+    stt: SpeechToText = setting(SpeechToText.defaults(), "speech to text")
+    tts: TextToSpeech = setting(TextToSpeech.defaults(), "text to speech")
     base_url: Url | None = setting(
         None,
         "for openai-api; null: the address of the first openai account, else OpenAI's",
@@ -103,5 +103,5 @@ class Speech(Section):
     minutes: Positive = setting(10, "the longest voice message, in minutes", le=600)
     memory_mb: Whole = setting(4096, "memory limit of an engine or command on this machine, in MB", ge=256, le=262_144)
     buffer: SpeechBuffer = setting(
-        SpeechBuffer(), "turns speech that arrives over the socket, chunk by chunk, into messages"
+        SpeechBuffer.defaults(), "turns speech that arrives over the socket, chunk by chunk, into messages"
     )

@@ -11,7 +11,7 @@ import click
 from arvis.cli.options import PlacedCommand
 from arvis.cli.output import FAILED
 from arvis.config import DEFAULT_FILE
-from arvis.config.loading import DELIMITER, PREFIX
+from arvis.config.environment import DELIMITER, PREFIX
 from arvis.config.renames import MIGRATE, Renamed, migrated, old_keys, old_variables
 from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
 from arvis.domain.dataclass import dataclass

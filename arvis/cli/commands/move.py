@@ -13,7 +13,7 @@ from arvis.app.database import database_of
 from arvis.cli.options import PrintingCommand
 from arvis.cli.output import Output, tell
 from arvis.config import load
-from arvis.config.loading import PREFIX
+from arvis.config.environment import PREFIX
 from arvis.process.clock import SystemClock
 from arvis.process.data_folder import lock_data_folder
 from arvis.store.integrity.repair import make_sound
