@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from statistics import mean
 
 from arvis.domain.dataclass import dataclass
 
@@ -71,7 +70,7 @@ def _of_neighbours(text: Text, scores: Mapping[str, float]) -> float:
 
 
 def _scores(texts: Sequence[Text], question: Collection[Wanted], total: int) -> dict[str, float]:
-    usual = mean(len(text.words) for text in texts) if texts else 0
+    usual = sum(len(text.words) for text in texts) / max(len(texts), 1)
     weights = [(wanted, rarity(wanted.matching, total)) for wanted in question]
     return {text.id: _score(text, weights, usual) for text in texts}
 

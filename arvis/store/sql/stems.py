@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Protocol
 
-import snowballstemmer
+from arvis.domain.regex import regex
 
 from arvis.domain.regex import regex
 
@@ -72,6 +72,9 @@ class _Stemmers(threading.local):
 
     def of(self, language: str) -> _Stemmer:
         if language not in self._made:
+            # An idle daemon does not need the library, whose languages take 18 ms and 3 MB.
+            import snowballstemmer  # noqa: PLC0415
+
             self._made[language] = snowballstemmer.stemmer(_ALGORITHMS[language])
         return self._made[language]
 
