@@ -1,5 +1,5 @@
 """Skills: their format (Markdown with YAML front matter), and the choice of the skills whose triggers match a
-message."""
+message. The engine of their patterns is imported when the first pattern is compiled, because it takes 2 MB."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
-
-import re2  # type: ignore[import-untyped]  # it ships no types
 
 from arvis.config.yaml_text import UnreadableText, read_texts
 from arvis.domain.dataclass import dataclass
@@ -52,6 +50,8 @@ def compile_any(patterns: Sequence[str]) -> Matches:
 
 
 def _compile(pattern: str) -> Matches:
+    import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - see the module's docstring; it ships no types
+
     options = re2.Options()
     options.case_sensitive = False
     options.never_capture = True

@@ -3,12 +3,10 @@ anyone."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
-
-from slackify_markdown.slackify import SlackifyMarkdown
 
 from arvis.domain.messages import Button, ButtonStyle, Delivery
 from arvis.domain.platforms import Piece
@@ -34,26 +32,13 @@ _PINGS = regex(
     re.IGNORECASE,
 )
 _WORD_JOINER = "\u2060"
-#: Slack formats only whole words. If a mark of formatting is inside a word, this character is inserted between the mark
-#: and the unformatted letters next to it.
-_ZERO_WIDTH_SPACE = "\u200b"
-
-_OPENING, _CLOSING = ({f"{name}_{side}" for name in ("em", "strong", "s")} for side in ("open", "close"))
-
 _STYLES = {ButtonStyle.PRIMARY: "primary", ButtonStyle.SUCCESS: "primary", ButtonStyle.DANGER: "danger"}
 
 
-class _Mrkdwn(SlackifyMarkdown):  # type: ignore[misc]  # it ships no types
-    """A renderer of Markdown in Slack's form, with emphasis inside words."""
-
-    def render(self, tokens: Any, options: Any, env: Any) -> str:
-        for token in tokens:
-            for before, after in pairwise(token.children or ()):
-                if after.type in _OPENING and before.type == "text" and before.content[-1:].isalnum():
-                    before.content += _ZERO_WIDTH_SPACE
-                if before.type in _CLOSING and after.type == "text" and after.content[:1].isalnum():
-                    after.content = _ZERO_WIDTH_SPACE + after.content
-        return str(super().render(tokens, options, env))
+def _mrkdwn(text: str) -> str:
+    # The library takes 1 MB, so it is imported for the first message.
+    converted: str = importlib.import_module("connectors.slack.mrkdwn").converted(text)
+    return converted
 
 
 def silent(text: str) -> str:
@@ -79,7 +64,7 @@ def message_of(content: str, buttons: Sequence[Button], *, plain: bool = False) 
     accept them."""
     quiet = silent(content)
     # Mentions are broken a second time, because in mrkdwn a link to `!channel` is a mention.
-    simple = silent(_Mrkdwn(quiet).slackify().strip("\n")) if quiet else ""
+    simple = silent(_mrkdwn(quiet)) if quiet else ""
     blocks: list[dict[str, Any]] = []
     if quiet and plain:
         blocks = [

@@ -7,14 +7,13 @@ broken, so that they do not notify.
 from __future__ import annotations
 
 import html
+import importlib
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import telegram
-import telegramify_markdown
-from telegramify_markdown.entity import MessageEntity
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.regex import regex
@@ -24,6 +23,9 @@ from connectors.formatting.units import utf16_length
 #: The maximum UTF-16 units of a message and of the caption of a file. The marks of the formatting do not count.
 TEXT_LIMIT: Final = 4096
 CAPTION_LIMIT: Final = 1024
+
+#: A `telegramify_markdown.entity.MessageEntity`.
+Entity = Any
 
 _KEPT: Final = frozenset(
     {"bold", "italic", "strikethrough", "spoiler", "code", "pre", "blockquote", "expandable_blockquote", "text_link"}
@@ -60,7 +62,7 @@ def formatted(markdown: str) -> Formatted:
     clean = sound(markdown)
     if _DEEP.search(clean):
         return Formatted(_without_mentions(clean.strip(), ()).text)
-    text, entities = telegramify_markdown.convert(clean.replace("<", _LESS), config=_symbols())
+    text, entities = _library().convert(clean.replace("<", _LESS), config=_symbols())
     text = text.replace(_LESS, "<").rstrip()
     if not text:
         return Formatted(_without_mentions(clean.strip(), ()).text)
@@ -83,7 +85,7 @@ def parts(markdown: str) -> Iterator[str]:
 def rich(markdown: str) -> dict[str, Any]:
     """Return an `InputRichMessage`, which can contain headings, lists and tables. External pictures become links, so
     that Telegram fetches nothing. Mentions do not notify."""
-    message = telegramify_markdown.richify(sound(markdown).replace("<", _LESS), skip_entity_detection=True)
+    message = _library().richify(sound(markdown).replace("<", _LESS), skip_entity_detection=True)
     text = (message.html or "").replace(_LESS, "&lt;")
     text = _IMAGE.sub(lambda found: f'<a href="{found[1]}">{found[2] or html.escape("[image]")}</a>', text)
     return {"html": _ANCHOR.sub(_address_shown, text), "skip_entity_detection": True}
@@ -101,7 +103,7 @@ def plain(shown: Formatted) -> str:
     return _without_mentions(shown.text, ()).text
 
 
-def _with_addresses(text: str, entities: Sequence[MessageEntity]) -> tuple[str, list[MessageEntity]]:
+def _with_addresses(text: str, entities: Sequence[Entity]) -> tuple[str, list[Entity]]:
     """Insert the address after the text of each link that Telegram does not accept, and move the entities
     accordingly."""
     units = text.encode("utf-16-le")
@@ -118,7 +120,7 @@ def _with_addresses(text: str, entities: Sequence[MessageEntity]) -> tuple[str, 
     return units.decode("utf-16-le", "replace"), kept
 
 
-def _behind(entity: MessageEntity, at: int, units: int) -> MessageEntity:
+def _behind(entity: Entity, at: int, units: int) -> Entity:
     """Return the entity after `units` were inserted at the offset `at`: it is moved, made longer, or unchanged."""
     if entity.offset >= at:
         return replace(entity, offset=entity.offset + units)
@@ -131,7 +133,7 @@ def _address_shown(found: re.Match[str]) -> str:
     return shown if not address or _MUTE.match(address) or shown == address else f"{shown} ({address})"
 
 
-def _without_mentions(text: str, entities: Sequence[MessageEntity]) -> Formatted:
+def _without_mentions(text: str, entities: Sequence[Entity]) -> Formatted:
     """Insert a joiner after the @ of every name, except in code, in which Telegram looks for no names. Move the entities
     accordingly, and leave out those that are not sent (`_is_kept`)."""
     code = sorted(
@@ -158,7 +160,7 @@ def _inside(spans: Sequence[tuple[int, int]], at: int) -> bool:
     return before >= 0 and at < spans[before][1]
 
 
-def _moved(entity: MessageEntity, marks: Sequence[int], length: int) -> telegram.MessageEntity:
+def _moved(entity: Entity, marks: Sequence[int], length: int) -> telegram.MessageEntity:
     end = entity.offset + entity.length
     start = entity.offset + bisect_right(marks, entity.offset)
     end = min(end + bisect_left(marks, end), length)
@@ -166,14 +168,19 @@ def _moved(entity: MessageEntity, marks: Sequence[int], length: int) -> telegram
     return telegram.MessageEntity(entity.type, start, end - start, url=url, language=entity.language)
 
 
-def _is_kept(entity: MessageEntity) -> bool:
+def _is_kept(entity: Entity) -> bool:
     """Return whether the entity is sent. A link to a person (`tg://user`) is not, because it would be a mention."""
     return entity.type in _KEPT and (entity.type != "text_link" or bool(_LINK.match(entity.url or "")))
 
 
-def _symbols() -> telegramify_markdown.RenderConfig:
+def _library() -> Any:
+    """Return the package that parses Markdown. It takes 1.5 MB, so it is imported for the first message."""
+    return importlib.import_module("telegramify_markdown")
+
+
+def _symbols() -> Any:
     """Return options without the emoji with which the library decorates headings, images and links by default."""
-    config = telegramify_markdown.RenderConfig.isolated()
+    config = _library().RenderConfig.isolated()
     symbol = config.markdown_symbol
     symbol.heading_level_1 = symbol.heading_level_2 = symbol.heading_level_3 = symbol.heading_level_4 = ""
     symbol.image = symbol.link = ""
