@@ -12,6 +12,7 @@ import asyncio
 import dataclasses
 import json
 import logging
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -187,6 +188,7 @@ class EventBus:
     def __init__(self, *, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger(__name__)
         self._listeners: dict[type[Any], tuple[_Subscription, ...]] = {}
+        self._subscribing = threading.Lock()
 
     def publish(self, event: Event) -> None:
         """Call every listener that subscribed to the type of this event. Never raises and never waits."""
@@ -201,13 +203,16 @@ class EventBus:
                     self._logger.exception("a listener failed on %s", type(event).__name__)
 
     def subscribe(self, kind: type[E], listener: Callable[[E], None]) -> Callable[[], None]:
-        """Call `listener` for each event of this type from now on. The returned function ends the subscription."""
+        """Call `listener` for each event of this type from now on. The returned function ends the subscription. Parts
+        that are built on demand subscribe in another thread; all listeners are called by `publish`."""
         subscription = _Subscription(listener)
-        self._listeners[kind] = (*self._listeners.get(kind, ()), subscription)
+        with self._subscribing:
+            self._listeners[kind] = (*self._listeners.get(kind, ()), subscription)
 
         def unsubscribe() -> None:
             subscription.active = False
-            self._listeners[kind] = tuple(other for other in self._listeners[kind] if other is not subscription)
+            with self._subscribing:
+                self._listeners[kind] = tuple(other for other in self._listeners[kind] if other is not subscription)
 
         return unsubscribe
 

@@ -10,18 +10,18 @@ from typing import Concatenate, ParamSpec
 
 import structlog
 
+from arvis.domain.conversations import OBSERVED_MS
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
-from arvis.graphs.context import OBSERVED_MS
-from arvis.memory import decay
+from arvis.domain.webhooks import KNOWN_CALLS_MS
+from arvis.memory.decay import decay
 from arvis.ports.api_requests import KEYS_KEPT_MS
 from arvis.ports.api_requests import REQUESTS_KEPT_MS as COMPLETIONS_KEPT_MS
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
-from arvis.services.webhooks import KNOWN_CALLS_MS
 
 P = ParamSpec("P")
 

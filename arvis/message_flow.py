@@ -42,7 +42,7 @@ from arvis.engine.state import changes
 from arvis.graphs.agent.steering import is_suspect, join_waiting_messages
 from arvis.graphs.compaction import scripts
 from arvis.graphs.compaction.scripts import COMPACTION
-from arvis.llm import RunFailed, Unserved
+from arvis.llm.attempts import RunFailed, Unserved
 from arvis.messaging import messages, notices
 from arvis.messaging.owner_alerts import alert_dead_letter
 from arvis.ports.clock import Clock

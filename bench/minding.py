@@ -14,8 +14,8 @@ from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
 from arvis.graphs.context import load_turn_context
-from arvis.llm import Runner
 from arvis.llm.model_limits import ModelLimits
+from arvis.llm.runner import Runner
 from arvis.llm.tokens import estimate_tokens
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker, SystemClock

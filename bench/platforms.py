@@ -52,7 +52,7 @@ async def start(setting: Setting) -> list[Figure]:
             return seconds
 
         paired = await in_turn(setting.scale.rounds, control, measure)
-    against, target = "start and end of a bare interpreter", Target(3, 1.8, lower=True)
+    against, target = "start and end of a bare interpreter", Target(0.9, 0.7, lower=True)
     return [
         Figure("start to ready, 3 connectors", paired.value, "s", paired.control, against, paired.ratio, target),
         Figure("start until 3 bots listen", median(listening[1:]), "s"),
@@ -72,7 +72,7 @@ async def idle(setting: Setting) -> list[Figure]:
         await asyncio.to_thread(daemon.stop)
     return [
         Figure("idle CPU, 3 connectors", percent, "%", target=Target(0.3, 0.05, lower=True)),
-        Figure("idle memory, 3 connectors", memory, "MB", target=Target(120, 100, lower=True)),
+        Figure("idle memory, 3 connectors", memory, "MB", target=Target(100, 85, lower=True)),
     ]
 
 

@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from arvis.delivery import Deliverer
-from arvis.inbox import InboxService
-from arvis.llm import Runner
+from arvis.inbox.inbox import InboxService
+from arvis.llm.runner import Runner
 from arvis.message_flow import MessageFlow
 from arvis.queue.slots import SlotPool
 from arvis.store.repositories.jobs import SqlJobs

@@ -29,7 +29,9 @@ FILE = Path(__file__).resolve()
 #: The modules that a daemon imports after `arvis.cli.main`.
 PROGRAM = (
     "aiosqlite",
-    "arvis.app",
+    "arvis.app.daemon",
+    "arvis.app.web",
+    "arvis.app.work",
     "arvis.net.client",
     "arvis.providers.openai",
     "concurrent.futures.thread",

@@ -9,7 +9,7 @@ from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.errors import Unprocessable
 from arvis.domain.memory import Category, NewFact, State, room_scope, scope_for, taint_for_others
 from arvis.domain.taint import Taint
-from arvis.memory import Refused, Remembered, put_state, remember
+from arvis.memory.service import Refused, Remembered, put_state, remember
 from arvis.ports.store import Transaction
 
 

@@ -190,9 +190,9 @@ class TurnEnd:
         error = execution.error or "It failed."
         ended: Sequence[StoredMessage] = ()
         if is_run(execution):
-            if source_of(execution):
+            if source := source_of(execution):
                 run_ended(tx, execution, "failed", error, now)
-                alert_failed_run(tx, execution, error, now)
+                alert_failed_run(tx, execution, source, error, now)
         elif is_turn(execution):
             text = notices.workflow_failed(error)
             ending = Ending(MessageStatus.FAILED, Role.NOTICE, text, WORKFLOW_FAILED)
@@ -214,7 +214,7 @@ class TurnEnd:
         workflow_results.ended(tx, execution, now)
         if source := source_of(execution):
             _post_run(tx, execution, now, source=source, reply=reply, results=results, situation=situation)
-            resolve_failed_runs(tx, execution, now)
+            resolve_failed_runs(tx, execution, source, now)
         return _result((), results)
 
     def _situation(

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from arvis.app.foundation import Base
+from arvis.app.work_on_demand import FencedInbox
 from arvis.bots.connectors import ConnectorFactory, ConnectorPool, connector_services
 from arvis.bots.registry import BotRegistry
 from arvis.bots.service import BotService
 from arvis.bots.supervisor import BotSupervisor, RunnerParts
-from arvis.commands.registry import command_hints
+from arvis.commands.hints import command_hints
 from arvis.domain.dataclass import dataclass
-from arvis.inbox import InboxService
 from arvis.messaging import owner_alerts
 from arvis.web.realtime.connector import WebConnector
 
@@ -52,7 +52,7 @@ async def open_bots(base: Base) -> AsyncIterator[Bots]:
         await fleet.close()
 
 
-def build_supervisor(base: Base, bots: Bots, inbox: InboxService) -> BotSupervisor:
+def build_supervisor(base: Base, bots: Bots, inbox: FencedInbox) -> BotSupervisor:
     """Return the supervisor of the bots. In a process with the role `connectors`, it runs the bots. In all other
     processes, it only updates the connectors when the registry changes."""
     running = RunnerParts(

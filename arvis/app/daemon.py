@@ -13,9 +13,8 @@ from typing import Any
 import structlog
 
 from arvis.app.bots import open_bots
-from arvis.app.build import new_token
 from arvis.app.database import Reaching, Stopped
-from arvis.app.foundation import Base, open_base, watch_disk
+from arvis.app.foundation import Base, new_token, open_base, watch_disk
 from arvis.app.providers import open_providers
 from arvis.app.roles import Outside, start_roles
 from arvis.app.speech import open_speech
@@ -23,7 +22,7 @@ from arvis.app.tools import open_tools
 from arvis.app.upgrade import upgrade
 from arvis.config import Config
 from arvis.domain.runs import CallTimeouts
-from arvis.llm import DEMO
+from arvis.llm.selection import DEMO
 from arvis.process.clock import IdMaker, RandomBits, SystemClock
 from arvis.process.data_folder import DataFolder, FolderWatch, hold_data_folder
 from arvis.process.logging import Redactor, logging_to
@@ -74,8 +73,7 @@ async def run(
         )
         config = base.config
         keep_logs(config.retention.logs_days)
-        # The resources that turns need are opened before the roles start. They are therefore closed after the roles
-        # have drained.
+        # The resources that turns need are opened before the roles start, and so are closed after the roles have drained.
         timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
         providers = await stack.enter_async_context(open_providers(clock=clock, timeouts=timeouts, folder=folder.path))
         wanted = {account.provider for account in (*config.accounts, DEMO)}

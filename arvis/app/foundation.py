@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
@@ -17,8 +18,10 @@ from arvis.bus import Bridge, EventBus
 from arvis.config import Config
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreLost
+from arvis.domain.money import SpendingLimits
 from arvis.llm.accounts import AccountRegistry
-from arvis.notifications import StartReport, report_start
+from arvis.llm.prices import Price, Prices
+from arvis.notifications.starts import StartReport, report_start
 from arvis.ports.backups import RestoreState
 from arvis.ports.bus import Topic
 from arvis.ports.insights import Insights
@@ -172,3 +175,17 @@ def _seed_agents(tx: Transaction, config: Config, now: int) -> None:
         free = [each for each in entry.bindings if tx.agents.binding_at(each.platform, each.channel) is None]
         agents.seed(tx, entry.agent, free, now=now)
     ensure_conductor(tx, now)
+
+
+def spending_limits(base: Base) -> SpendingLimits:
+    """Return the budgets of the current settings."""
+    config = base.settings.current()
+    return config.budgets.limits(config.scheduler.timezone)
+
+
+def prices_of(config: Config) -> Prices:
+    return Prices(own={model: Price(**entry.model_dump()) for model, entry in config.model_prices.items()})
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(32)

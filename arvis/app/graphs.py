@@ -23,8 +23,8 @@ from arvis.graphs.planning.graph import planning_graph
 from arvis.graphs.planning.state import PLAN_RETRIEVAL
 from arvis.graphs.reset import reset_graph
 from arvis.graphs.workflow_dispatch import dispatch_graph
-from arvis.llm import Runner
 from arvis.llm.budgets import BudgetSession
+from arvis.llm.runner import Runner
 from arvis.llm.tokens import estimator_of
 from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.conversations import Calibration

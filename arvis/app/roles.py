@@ -3,43 +3,55 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import random
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from typing import Any, Protocol
+
+import structlog
 
 from arvis.app.bots import CONNECTOR_ROLES, Bots, build_supervisor
-from arvis.app.build import build_flow, build_inbox, build_notifier, build_web, spending_limits
-from arvis.app.foundation import Base
+from arvis.app.foundation import Base, new_token, spending_limits
 from arvis.app.speech import Speech
 from arvis.app.telemetry import traced
-from arvis.app.tools import Toolbox
+from arvis.app.tools import Tools
+from arvis.app.work_on_demand import LateDeliverer, LateHandler, LateInbox, Work
+from arvis.bots.supervisor import BotSupervisor
 from arvis.bus import EventBus
-from arvis.delivery import Deliverer, LateReplies, Presence
 from arvis.domain.dataclass import dataclass
+from arvis.domain.errors import StoreError
 from arvis.domain.events import Changed, JobSettled
 from arvis.domain.jobs import JobKind
 from arvis.engine import lifecycle
-from arvis.erasing import Eraser
 from arvis.housekeeping import Housekeeping, KeepTimes
 from arvis.llm.budgets import BudgetSession
-from arvis.message_flow import MessageFlow
+from arvis.llm.selection import DEMO
 from arvis.message_indexing import MessageIndexer
 from arvis.messaging import owner_alerts
+from arvis.notifications import Notifier, Observations
 from arvis.ports.provider import Providers
+from arvis.ports.store import Store, Transaction
 from arvis.process.data_folder import DataFolder, leave_address
 from arvis.process.leases import Holding, RoleLeaseManager
 from arvis.process.logging import erase_details
+from arvis.process.on_demand import OnDemand
 from arvis.process.stalls import LoopWatch
 from arvis.process.supervisor import Role, Supervisor
-from arvis.queue.outages import RetryingStore
 from arvis.queue.queue import Handler, Noticed, Queue, RetryPolicy
-from arvis.scheduler.scheduler import ScheduleHandler, Scheduler
-from arvis.scheduler.scripts import ScriptRunner
-from arvis.services import people
+from arvis.scheduler.scheduler import Scheduler
+from arvis.services import roles
 from arvis.web.auth.api_keys import roles_of
-from arvis.web.server import WebServer
+from arvis.web.event_counts import EventCounts
+from arvis.web.http.limits import message_limit
+from arvis.web.latency import LatencySeries, Observers
+from arvis.web.server import Handling, WebServer
+
+log = structlog.get_logger(__name__)
 
 DAY_MS = 24 * 3600 * 1000
+#: The seconds between two looks for the first erasure.
+ERASURE_SECONDS = 5.0
 
 Up = Callable[[], None]
 
@@ -50,7 +62,7 @@ class Outside:
     roles have drained."""
 
     providers: Providers
-    tools: Toolbox
+    tools: Tools
     bots: Bots
     speech: Speech
     watch: LoopWatch
@@ -60,21 +72,17 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
     """Build the parts and start the roles of this process. Return the web server, or None if the process does not have
     the role `web`."""
     config, bots = base.config, outside.bots
-    flow = build_flow(base, outside.providers, outside.tools, bots.fleet, outside.speech)
-    inbox = build_inbox(base, outside.tools)
+    work: OnDemand[Work] = OnDemand(
+        "arvis.app.work:build_work",
+        base=base,
+        providers=outside.providers,
+        toolbox=outside.tools.box,
+        bots=bots,
+        speech=outside.speech,
+    )
+    inbox = LateInbox(work=work, store=base.store)
     bot_supervisor = build_supervisor(base, bots, inbox)
-    web = None
-    if "web" in config.roles:
-        web = build_web(
-            base,
-            inbox,
-            outside.providers,
-            outside.tools,
-            bots=bots,
-            bot_supervisor=bot_supervisor,
-            supervisor=supervisor,
-            stalls=lambda: outside.watch.stalls,
-        )
+    web = _web(base, outside, inbox, bot_supervisor, supervisor) if "web" in config.roles else None
     if base.bridge is not None:
         await supervisor.start(Role("notices", base.bridge.run))
         await supervisor.start(Role("settings", base.settings.follow, required=False))
@@ -83,12 +91,13 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
             # of accounts of its own process.
             await supervisor.start(Role("accounts", lambda up: base.accounts.follow(base.bus, up), required=False))
     if "workers" in config.roles:
-        presence = Presence(store=base.store, bus=base.bus, connector_of=bots.fleet.connector_of, clock=base.clock)
         # This role starts before the workers and so stops after them: people see the typing indicator and the status
         # during the drain.
-        await supervisor.start(Role("presence", presence.run, required=False))
-        handlers = await traced(base, _handlers(base, flow, outside.tools), supervisor)
-        await supervisor.start(Role("workers", lambda up: _work(base, handlers, bots, presence, up)))
+        await supervisor.start(Role("presence", lambda up: _show_presence(base, work, up), required=False))
+        kinds = set(JobKind) - {JobKind.DELIVER}
+        handlers: dict[JobKind, Handler] = {kind: LateHandler(work=work, kind=kind) for kind in kinds}
+        traces = await traced(base, handlers, supervisor)
+        await supervisor.start(Role("workers", lambda up: _work(base, traces, work, up)))
     if "scheduler" in config.roles:
         await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, up)))
     if CONNECTOR_ROLES & set(config.roles):
@@ -104,30 +113,66 @@ def _announce_changes(bus: EventBus, topics: Collection[str]) -> None:
         bus.publish(Changed(topic))
 
 
-def _handlers(base: Base, flow: MessageFlow, tools: Toolbox) -> Mapping[JobKind, Handler]:
-    """Return the handler of each kind of job except deliveries, which have a separate handler."""
-    patient = RetryingStore(store=base.store, clock=base.clock)
-    scripts = ScriptRunner(store=patient, fetcher=tools.fetcher, clock=base.clock)
-    begun = ScheduleHandler(runs=flow, scripts=scripts)
-    kinds = (JobKind.MESSAGE, JobKind.ADVANCE, JobKind.COMPACT)
-    begun_kinds = (JobKind.CRON, JobKind.HEARTBEAT, JobKind.WEBHOOK)
-    return {**dict.fromkeys(kinds, flow), **dict.fromkeys(begun_kinds, begun)}
+def _web(
+    base: Base, outside: Outside, inbox: LateInbox, bot_supervisor: BotSupervisor, supervisor: Supervisor
+) -> WebServer:
+    config, bots = base.config, outside.bots
+    observers = Observers(
+        latency=LatencySeries(
+            insights=base.insights, store=base.store, clock=base.clock, zone=config.scheduler.timezone
+        ),
+        counts=EventCounts(since=base.clock.now()),
+    )
+
+    codes: OnDemand[Any] = OnDemand(
+        "arvis.web.auth.sessions:LoginCodes", store=base.store, clock=base.clock, new_token=new_token
+    )
+
+    async def new_code() -> str:
+        code: str = await (await codes.get()).new_code()
+        return code
+
+    def handling(link: Callable[[str], str]) -> OnDemand[Handling]:
+        return OnDemand(
+            "arvis.app.web:build_web",
+            base=base,
+            inbox=inbox,
+            providers=outside.providers,
+            toolbox=outside.tools.box,
+            bots=bots,
+            bot_supervisor=bot_supervisor,
+            supervisor=supervisor,
+            stalls=lambda: outside.watch.stalls,
+            observers=observers,
+            login_link=link,
+        )
+
+    return WebServer(
+        config=config.web,
+        bus=base.bus,
+        max_frame=message_limit(config.limits).size,
+        listeners=(bots.rooms, observers.latency, observers.counts),
+        new_code=new_code,
+        handling=handling,
+    )
 
 
-async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, presence: Presence, up: Up) -> None:
+async def _show_presence(base: Base, work: OnDemand[Work], up: Up) -> None:
+    """Show typing and drafts from the first work on, or at once if an earlier process has left drafts."""
+    up()
+    if await base.store.read(_has_drafts):
+        await work.get()
+    await (await work.used()).show_presence()
+
+
+def _has_drafts(tx: Transaction) -> bool:
+    return bool(tx.drafts.open(1))
+
+
+async def _work(base: Base, handlers: Mapping[JobKind, Handler], work: OnDemand[Work], up: Up) -> None:
     """Run jobs until cancelled, then drain the queue."""
     settings = base.config.queue
-    patient = RetryingStore(store=base.store, clock=base.clock)
-    rules = base.config.delivery
-    deliverer = Deliverer(
-        store=patient,
-        connector_of=bots.fleet.connector_of,
-        clock=base.clock,
-        bus=base.bus,
-        late_replies=LateReplies(after=rules.late_after, late=rules.late, answer_within=rules.answer_within),
-        release=presence.release,
-        backoff=presence.backoff,
-    )
+    deliverer = LateDeliverer(work=work)
     queue = Queue(
         store=base.store,
         clock=base.clock,
@@ -148,9 +193,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
     )
     forget = base.bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
     await base.store.write(owner_alerts.choose_place, base.config.alert_channel, base.clock.now())
-    await base.store.write(
-        people.settle_roles, base.config.owners, roles_of(base.config.web.api_keys), base.clock.now()
-    )
+    await base.store.write(roles.settle_roles, base.config.owners, roles_of(base.config.web.api_keys), base.clock.now())
     await queue.start()
     up()
     try:
@@ -158,6 +201,33 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
     finally:
         forget()
         await queue.stop()
+
+
+class Duty(Protocol):
+    """A task of the process with the role `scheduler`."""
+
+    async def run(self, holding: Holding) -> None:
+        """Work until cancelled."""
+        ...
+
+
+async def _erase(base: Base, eraser: OnDemand[Duty], holding: Holding) -> None:
+    """Carry out erasures from the first erasure on."""
+    while not await _has_erasure(base.store):
+        await base.clock.sleep(ERASURE_SECONDS)
+    await (await eraser.get()).run(holding)
+
+
+async def _has_erasure(store: Store) -> bool:
+    try:
+        return await store.read(_is_erasure_open)
+    except StoreError as error:
+        log.warning("duty_failed", duty="erasures", error=error.what, why=error.why)
+        return False
+
+
+def _is_erasure_open(tx: Transaction) -> bool:
+    return tx.erasures.next_open() is not None
 
 
 async def _run_scheduler(base: Base, up: Up) -> None:
@@ -194,25 +264,47 @@ async def _run_scheduler(base: Base, up: Up) -> None:
     )
 
     indexer = MessageIndexer(store=base.store, bus=base.bus, clock=base.clock)
-    eraser = Eraser(
+    eraser: OnDemand[Duty] = OnDemand(
+        "arvis.erasing:Eraser",
         store=base.store,
         bus=base.bus,
         clock=base.clock,
         sessions=base.folder.path / "sessions",
         erase_logs=erase_details,
     )
-    notifier = build_notifier(base)
+    notifier = _build_notifier(base)
 
     async def work(holding: Holding) -> None:
         async with asyncio.TaskGroup() as duties:
             duties.create_task(scheduler.run(holding))
             duties.create_task(housekeeping.run(holding))
             duties.create_task(indexer.run(holding))
-            duties.create_task(eraser.run(holding))
+            duties.create_task(_erase(base, eraser, holding))
             duties.create_task(notifier.run(holding))
 
     up()
     await lease.run(work)
+
+
+def _build_notifier(base: Base) -> Notifier:
+    config = base.config
+
+    async def newest_backup() -> int | None:
+        return next((each.created_at for each in await base.backups.all()), None)
+
+    observations = Observations(
+        disk_low=lambda: base.disk.low,
+        newest_backup=None if base.store.shared else newest_backup,
+        backup_every=config.backup.every,
+        accounts=lambda: {account.name for account in base.accounts.usable if account.provider != DEMO.provider},
+        limits=partial(spending_limits, base),
+        clock=base.clock,
+    )
+    mailer = None
+    if config.email.host is not None:
+        mails = importlib.import_module("arvis.notifications.mail")
+        mailer = mails.Mailer(settings=config.email, host_url=config.web.public_url)
+    return Notifier(store=base.store, bus=base.bus, clock=base.clock, observations=observations, mailer=mailer)
 
 
 async def _serve(web: WebServer, folder: DataFolder, up: Up) -> None:

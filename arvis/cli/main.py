@@ -6,7 +6,6 @@ second, and `arvis version` must be fast. Commands are imported only through the
 
 from __future__ import annotations
 
-import gc
 import importlib
 import io
 import keyword
@@ -18,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from arvis.cli.output import INTERRUPTED, error_text, exit_code, known_in, tell
 from arvis.domain.errors import ArvisError
+from arvis.process.importing import importing
 
 
 class Command(NamedTuple):
@@ -82,14 +82,8 @@ class LazyCommands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - its signature
         if cmd_name not in COMMANDS:
             return None
-        # The garbage collector is off during the import. Otherwise it would examine the imported objects again and
-        # again, which takes a sixth of the import time. The objects live as long as the process.
-        gc.disable()
-        try:
+        with importing():
             module = importlib.import_module(f"arvis.cli.{COMMANDS[cmd_name].module}")
-        finally:
-            gc.freeze()
-            gc.enable()
         # A name that Python reserves has an underscore at its end.
         command: click.Command = getattr(module, f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name)
         return command

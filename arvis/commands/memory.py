@@ -22,8 +22,7 @@ from arvis.domain.memory import (
 )
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.money import day_of
-from arvis.memory import Kept, Refused, confirm, forget, remember, undo
-from arvis.memory.service import brief, whole
+from arvis.memory.service import Kept, Refused, brief, confirm, forget, remember, undo, whole
 from arvis.ports.store import Transaction
 
 _MOST_FACTS = 30

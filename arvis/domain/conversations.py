@@ -8,6 +8,9 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address
 from arvis.domain.taint import Taint
 
+#: The maximum age of overheard messages in a prompt (ms): one day.
+OBSERVED_MS = 86_400_000
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation:

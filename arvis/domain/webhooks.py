@@ -18,6 +18,8 @@ from arvis.domain.markup import escape
 from arvis.domain.messages import Address
 from arvis.domain.regex import regex
 
+#: The time (ms) for which the id of a call is stored. During this time a repetition of the call starts nothing.
+KNOWN_CALLS_MS = 7 * 86_400_000
 #: The maximum number of characters of all values that are inserted into one template.
 LONGEST_VALUES = 60_000
 

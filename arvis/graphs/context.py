@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arvis.domain.agents import MOST_OBSERVED, Agent, Binding
-from arvis.domain.conversations import Compaction, Conversation
+from arvis.domain.conversations import OBSERVED_MS, Compaction, Conversation
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
@@ -16,7 +16,7 @@ from arvis.domain.platforms import Incident
 from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Taint
 from arvis.domain.workflows import RESULTS
-from arvis.memory import Recall, recall
+from arvis.memory.recall import Recall, recall
 from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
 from arvis.prompt import MOST_OTHERS, Overheard
@@ -30,8 +30,6 @@ HISTORY_ROWS = 120
 SUMMARIES = 3
 #: The search for facts uses at most this many characters of the turn's messages.
 _ASKED = 2_000
-#: The maximum age of overheard messages in a prompt (ms): one day.
-OBSERVED_MS = 86_400_000
 #: The maximum number of incidents that one turn reports.
 INCIDENTS = 5
 

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 from arvis.domain.agents import Agent
+from arvis.domain.conversations import OBSERVED_MS
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Answer, Execution
@@ -28,7 +29,7 @@ from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.engine.graph import Call, Decision, End, Graph, Next, NodeContext, Repeat
 from arvis.engine.state import changes, stored
 from arvis.graphs.agent.completion import EXPLICIT
-from arvis.graphs.context import INCIDENTS, OBSERVED_MS
+from arvis.graphs.context import INCIDENTS
 from arvis.memory.similarity import Wording, similarity
 from arvis.messaging.messages import is_silent
 from arvis.messaging.owner_alerts import alert_owner

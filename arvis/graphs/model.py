@@ -11,9 +11,10 @@ from arvis.domain.dataclass import replace
 from arvis.domain.money import Spender
 from arvis.domain.runs import Cooldown, RunRequest
 from arvis.engine.graph import DurableWrite, NodeContext
-from arvis.llm import RunFailed, Runner, Trail
+from arvis.llm.attempts import RunFailed, Trail
 from arvis.llm.budgets import BudgetSession
 from arvis.llm.model_limits import note_counts
+from arvis.llm.runner import Runner
 from arvis.ports.store import Transaction
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 
-from arvis import commands
 from arvis.approvals import APPROVERS, Approvers
-from arvis.commands import Invocation, Spoken
+from arvis.commands import registry as commands
+from arvis.commands.invocation import Invocation, Spoken
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.jobs import JobStatus, Priority
 from arvis.domain.messages import (
     Address,
     Attachment,
-    FeedPosition,
     FileKind,
     FileRef,
     FileState,
@@ -28,6 +27,7 @@ from arvis.domain.messages import (
 )
 from arvis.domain.platforms import OverheardMessage
 from arvis.domain.plugins import PluginCommand
+from arvis.inbox.feeds import EventSource
 from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import notice
 from arvis.messaging.streaming import Shown, nothing_shown
@@ -43,29 +43,6 @@ from arvis.turns.cancellation import CancelledTurn
 
 #: A function that raises an error if another process now receives the events of this bot. This process then stores
 #: nothing.
-Fence = Callable[[Transaction], None]
-
-
-def unfenced(_tx: Transaction) -> None:
-    """Do nothing. This fence is used if no other process can receive the same events."""
-
-
-@dataclass(frozen=True, slots=True)
-class EventSource:
-    """The bot that received an event, and its read position after this event."""
-
-    fence: Fence
-    address: Address
-    #: None: this event does not change the read position.
-    position: FeedPosition | None
-
-    def advance(self, tx: Transaction) -> None:
-        """Check the fence and store the read position, in the same commit as the results of the event."""
-        self.fence(tx)
-        if self.position is not None:
-            tx.events.advance(self.address.platform, self.address.connector, self.position)
-
-
 # -- turns of bots -----------------------------------------------------------------------------------------------------
 #
 # Two bots that answer each other would never stop. After a limited number of turns their messages are rejected until a

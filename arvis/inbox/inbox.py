@@ -38,7 +38,8 @@ from arvis.domain.messages import (
 from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
 from arvis.domain.platforms import ChannelStatus, Click, MessageDeletion, MessageEdit
 from arvis.domain.text import presentable
-from arvis.inbox.accept import LONGEST_OBSERVED, EventSource, Fence, Handled, InboxRules, handle_message, unfenced
+from arvis.inbox.accept import LONGEST_OBSERVED, Handled, InboxRules, handle_message
+from arvis.inbox.feeds import EventSource, FeedPositions, Fence, unfenced
 from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import STOP, WAIT
 from arvis.messaging.owner_alerts import alert_owner
@@ -225,9 +226,6 @@ def _keep(tx: Transaction, address: Address, event_id: str, message: StoredMessa
         tx.events.keep(address.platform, address.connector, event_id, SeenEvent(message.id, ""), now)
 
 
-#: The maximum number of feeds whose read positions are loaded for a bot. A bot has one feed for each channel that it
-#: reads.
-_MOST_FEEDS = 1_000
 _UNREACHABLE = "unreachable"
 #: The kinds of data that a message with a text command, or with an answer to a question, may have changed.
 _COMMANDED = (ChangeTopic.CONVERSATIONS, ChangeTopic.MEMORY, ChangeTopic.QUESTIONS)
@@ -259,6 +257,7 @@ class InboxService:
         self._rules = replace(rules, shown=StreamedTexts(bus).shown) if watched else rules
         self._new_code = new_code
         self._fence = fence
+        self._feeds = FeedPositions(store=store, fence=fence)
 
     def fenced_by(self, fence: Fence) -> InboxService:
         """Return an inbox with this fence, for a bot that only one process may run."""
@@ -329,13 +328,13 @@ class InboxService:
         await self._store.write(mark_unreachable, self._source(place, position), gone)
 
     async def passed(self, platform: str, connector: str, position: FeedPosition) -> None:
-        await self._store.write(store_position, self._source(Address(platform, connector, ""), position))
+        await self._feeds.passed(platform, connector, position)
 
     async def position(self, platform: str, connector: str, feed: str) -> int | None:
-        return await self._store.read(lambda tx: tx.events.position(platform, connector, feed))
+        return await self._feeds.position(platform, connector, feed)
 
     async def feeds(self, platform: str, connector: str) -> dict[str, int]:
-        return await self._store.read(lambda tx: dict(tx.events.feeds(platform, connector, _MOST_FEEDS)))
+        return await self._feeds.feeds(platform, connector)
 
     # -- helpers -------------------------------------------------------------------------------------------
 
@@ -401,11 +400,6 @@ def mark_reachable(tx: Transaction, source: EventSource, place: Address) -> None
 def mark_unreachable(tx: Transaction, source: EventSource, place: ChannelStatus) -> None:
     source.advance(tx)
     tx.channel_status.put(place)
-
-
-def store_position(tx: Transaction, source: EventSource) -> None:
-    """Store the read position after events that change no other row."""
-    source.advance(tx)
 
 
 def _use_bytes(tx: Transaction, message: IncomingMessage, role: PrincipalRole, allowed: Allowed, now: int) -> None:

@@ -6,7 +6,7 @@ scripts; their callers decide who may store or delete facts."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 
 from arvis.domain.dataclass import dataclass, replace
@@ -15,6 +15,7 @@ from arvis.domain.messages import RANKS
 from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN
 from arvis.domain.text import storable
+from arvis.memory.decay import fade
 from arvis.memory.similarity import Similarity, Wording, similarity
 from arvis.memory.updating import updates
 from arvis.ports.memory import FactChange
@@ -43,9 +44,6 @@ MOST_FACTS = 500
 #: The maximum number of keys of values in one scope of an agent.
 MOST_KEYS = 200
 KEY = regex(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
-
-#: The author of changes that no person asked for.
-ARVIS = "arvis"
 
 _SURE = 1000
 
@@ -103,11 +101,6 @@ def forget(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | Non
     if fact is None or fact.status is FactStatus.DELETED:
         return None
     return _end(tx, fact, FactStatus.DELETED, by_id=by_id, now=now)
-
-
-def fade(tx: Transaction, fact: Fact, now: int) -> None:
-    """Mark a fact as faded, so that it is no longer recalled."""
-    _end(tx, fact, FactStatus.FADED, by_id=ARVIS, now=now)
 
 
 def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
@@ -279,49 +272,3 @@ def _put(tx: Transaction, fact: Fact, now: int) -> Fact:
 
 def _wrong_length(what: str) -> Refused:
     return Refused(f"{what} must have 1 to {MOST_LETTERS} characters.", "Write a text of that length.")
-
-
-# -- forgetting: unused facts lose confidence until they fade ----------------------------------------------------------
-
-
-_DAY_MS = 86_400_000
-
-#: After each period of this length without use, the confidence of a fact falls by a tenth. Sticky facts never fade.
-LIVES_MS: Mapping[Category, int] = {
-    Category.USER_PREFERENCE: 90 * _DAY_MS,
-    Category.PROJECT_CONTEXT: 30 * _DAY_MS,
-    Category.LEARNED_PATTERN: 30 * _DAY_MS,
-    Category.IMPORTANT_EVENT: 365 * _DAY_MS,
-}
-
-#: Confidence in thousandths: its minimum, and the limit below which a fact fades.
-_FLOOR = 100
-_FADED = 150
-
-
-def decay(tx: Transaction, now: int, limit: int) -> int:
-    """Fade expired facts and lower the confidence of unused ones, up to `limit` facts together; return their number.
-    Repeated calls are safe, because each period without use counts once."""
-    expired = tx.facts.expired(now, limit)
-    for fact in expired:
-        fade(tx, fact, now)
-    done = len(expired)
-    for category, life in LIVES_MS.items():
-        idle = tx.facts.idle(category, now - life, limit - done) if done < limit else []
-        for fact in idle:
-            _fall(tx, fact, life, now)
-        done += len(idle)
-    return done
-
-
-def _fall(tx: Transaction, fact: Fact, life: int, now: int) -> None:
-    """Lower the confidence once for each period of `life` ms since the last use or the last fall. Fade the fact if its
-    confidence is below `_FADED`."""
-    confidence = fact.confidence
-    for _ in range((now - max(fact.accessed_at, fact.updated_at)) // life):
-        confidence = max(_FLOOR, confidence * 9 // 10)
-    fallen = replace(fact, confidence=min(confidence, fact.confidence))
-    if fallen.confidence < _FADED and fact.created_at < now - life:
-        fade(tx, fallen, now)
-    else:
-        tx.facts.update(fallen, now)

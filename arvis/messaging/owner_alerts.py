@@ -17,9 +17,7 @@ from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessa
 from arvis.domain.money import Budget, budget_reason
 from arvis.domain.notifications import DAY_MS, Hint, Notification, NotificationState, Problem, Remedy, Severity
 from arvis.domain.workflows import STATE
-from arvis.messaging.messages import WEB, notice, send_to_place
 from arvis.ports.store import Transaction
-from arvis.tasks.task import source_of
 
 #: The key-value with the id of a message in the newest direct chat of an owner with an agent.
 _PLACE = "owner_message"
@@ -32,6 +30,7 @@ _LONGEST_QUOTE = 200
 
 #: The prefix of the channels of `arvis chat`.
 _TERMINAL = "cli-"
+_WEB = "web"
 
 #: The sources of runs for which no person waits.
 _BY_ITSELF = frozenset({"schedule", "webhook"})
@@ -176,15 +175,19 @@ def _tell(tx: Transaction, found: Notification, now: int) -> Notification | None
 
 
 def _send(tx: Transaction, text: str, hint: Hint, avoid: Address | None, now: int) -> bool:
-    """Send a message of Arvis to the owners, with `hint` at the end of its text. Return False if no place is known."""
-    match _place(tx, avoid):
+    """Send a message of Arvis to the owners, with `hint` at the end of its text. Return False if no place is known.
+    The first call imports the code of messages, which an idle daemon does not need."""
+    place = _place(tx, avoid)
+    if place is None:
+        return False
+    from arvis.messaging import messages  # noqa: PLC0415 - see the docstring
+
+    match place:
         case Address() as chosen:
-            send_to_place(tx, chosen, _shown(text, hint, chosen), priority=Priority.BACKGROUND, now=now)
+            messages.send_to_place(tx, chosen, _shown(text, hint, chosen), priority=Priority.BACKGROUND, now=now)
         case StoredMessage() as talked:
             shown = _shown(text, hint, talked.address)
-            notice(tx, like=talked, text=shown, priority=Priority.BACKGROUND, now=now)
-        case None:
-            return False
+            messages.notice(tx, like=talked, text=shown, priority=Priority.BACKGROUND, now=now)
     return True
 
 
@@ -202,7 +205,7 @@ def _place(tx: Transaction, avoid: Address | None) -> Address | StoredMessage | 
 def _shown(text: str, hint: Hint, address: Address) -> str:
     """Return the text for the readers of this place. The dashboard shows the author itself. On a chat platform the text
     names Arvis as its author, because the platform shows the name of the bot, which is often that of an agent."""
-    if address.platform == WEB and not address.channel.startswith(_TERMINAL):
+    if address.platform == _WEB and not address.channel.startswith(_TERMINAL):
         return text + hint.page
     return f"Arvis: {text}{hint.command}"
 
@@ -281,9 +284,9 @@ def _alert_budget(tx: Transaction, job: Job, reason: str, text: str, now: int) -
     return alert_owner(tx, problem, now)
 
 
-def alert_failed_run(tx: Transaction, execution: Execution, error: str, now: int) -> bool:
+def alert_failed_run(tx: Transaction, execution: Execution, source: str, error: str, now: int) -> bool:
     """Send an alert about a failed run of a schedule or web hook, at most once an hour for each workflow and source."""
-    cause = _cause_of_run(execution)
+    cause = _cause_of_run(execution, source)
     if cause is None:
         return False
     workflow = tx.workflows.get(execution.state.get(STATE, {}).get("id", ""))
@@ -297,15 +300,14 @@ def alert_failed_run(tx: Transaction, execution: Execution, error: str, now: int
     return alert_owner(tx, problem, now)
 
 
-def resolve_failed_runs(tx: Transaction, execution: Execution, now: int) -> None:
+def resolve_failed_runs(tx: Transaction, execution: Execution, source: str, now: int) -> None:
     """End the alert about failed runs, because a later run for the same schedule or web hook has ended well."""
-    cause = _cause_of_run(execution)
+    cause = _cause_of_run(execution, source)
     if cause is not None:
         resolve(tx, cause, now)
 
 
-def _cause_of_run(execution: Execution) -> str | None:
-    source = source_of(execution)
+def _cause_of_run(execution: Execution, source: str) -> str | None:
     return f"run_failed:{execution.graph}:{source}" if source.partition(":")[0] in _BY_ITSELF else None
 
 

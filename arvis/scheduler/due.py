@@ -23,8 +23,6 @@ from arvis.services.schedules import Rules, find_schedule, zone_for
 
 #: The maximum number of missed times for which a schedule with the setting `all` runs later.
 MOST_MISSED = 24
-#: A time counts as missed if its run is late by more than this (ms).
-LATE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +103,6 @@ _RESTORED = (
     "This time was before the restore of a backup, so the schedule may have run already. If it did not, run it "
     "manually."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """The result of `look`."""
-
-    #: True if a schedule is due, or if an abandoned occurrence must be ended.
-    now: bool
-    #: The time (ms) of the schedule that is due next; None if no schedule has a next time.
-    soonest: int | None
-
-
-def look(tx: Transaction, now: int) -> Due:
-    """Look for due schedules and abandoned occurrences. The caller does this before each write, because usually there
-    is nothing to write."""
-    waiting = tx.schedules.due(now, 1) or tx.occurrences.orphans(1)
-    return Due(bool(waiting), tx.schedules.next_due(now))
 
 
 def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -> bool:

@@ -1,6 +1,5 @@
-"""The loop of the scheduler, and the handler of its jobs (`ScheduleHandler`). The loop checks the schedules when one is
-due or was changed. It also checks them every few seconds, because the clock may have been set. The scripts in `due.py`
-decide which times are run."""
+"""The loop of the scheduler. The loop checks the schedules when one is due or was changed. It also checks them every few
+seconds, because the clock may have been set. The scripts in `due.py` decide which times are run."""
 
 from __future__ import annotations
 
@@ -14,47 +13,14 @@ from typing import Any
 import structlog
 
 from arvis.bus import EventBus
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.events import NoticesMissed, SchedulesChanged
-from arvis.domain.jobs import Fail, Job, JobResult, Unfinished
 from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
-from arvis.domain.schedules import OccurrenceStatus
 from arvis.messaging.owner_alerts import alert_owner
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
-from arvis.queue.queue import Handler
-from arvis.scheduler import due
-from arvis.scheduler.due import LATE_MS
-from arvis.services import schedule_runs
-from arvis.services.schedules import Rules
-
-
-class ScheduleHandler:
-    """The handler of jobs of the kinds `cron`, `heartbeat` and `webhook`. `runs` handles jobs that have an execution.
-    `scripts` handles jobs without one, which call the script of a schedule."""
-
-    def __init__(self, *, runs: Handler, scripts: Handler) -> None:
-        self._runs = runs
-        self._scripts = scripts
-
-    async def run(self, job: Job) -> JobResult:
-        return await self._handler_of(job).run(job)
-
-    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
-        self._handler_of(job).postponed(tx, job, outcome, now)
-        if job.execution_id is not None or not isinstance(outcome, Fail):
-            return
-        occurrence = tx.occurrences.get(str(job.payload.get("occurrence", "")))
-        if occurrence is not None:
-            schedule_runs.end(tx, occurrence, OccurrenceStatus.FAILED, outcome.error, now)
-
-    async def announce(self, job: Job, outcome: Unfinished) -> None:
-        await self._handler_of(job).announce(job, outcome)
-
-    def _handler_of(self, job: Job) -> Handler:
-        return self._runs if job.execution_id is not None else self._scripts
-
 
 _NAME = "soonest"
 
@@ -91,6 +57,31 @@ log = structlog.get_logger(__name__)
 #: The wall clock counts as set if its advance since the last check differs from the advance of the monotonic clock by
 #: more than this time (ms).
 JUMP_MS = 60_000
+#: A time counts as missed if its run is late by more than this (ms).
+LATE_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The result of `look`."""
+
+    #: True if a schedule is due, or if an abandoned occurrence must be ended.
+    now: bool
+    #: The time (ms) of the schedule that is due next; None if no schedule has a next time.
+    soonest: int | None
+
+
+def look(tx: Transaction, now: int) -> Due:
+    """Look for due schedules and abandoned occurrences. The caller does this before each write, because usually there
+    is nothing to write."""
+    waiting = tx.schedules.due(now, 1) or tx.occurrences.orphans(1)
+    return Due(bool(waiting), tx.schedules.next_due(now))
+
+
+async def _scripts() -> Any:
+    """Return the module `due`. It is imported for the first schedule, because it needs the services of agents and
+    workflows."""
+    return await asyncio.to_thread(importlib.import_module, "arvis.scheduler.due")
 
 
 class Scheduler:
@@ -104,7 +95,7 @@ class Scheduler:
         self._clock = clock
         self._poll_seconds = poll_seconds
         self._late = max(int(2 * poll_seconds * 1000), LATE_MS)
-        self._rules = Rules(zone=zone)
+        self._zone = zone
         #: The wall time and the monotonic time of the last check. None before the first check: the clock may have been
         #: set while the daemon was stopped.
         self._seen: tuple[int, float] | None = None
@@ -131,21 +122,26 @@ class Scheduler:
         jump = self._jump(now)
         if jump is not None:
             await self._store.write(_alert_jump, holding, jump, now)
-        if (back := _set_back_by(jump, first=self._seen is None)) is not None:
-            moved = await self._store.write(due.set_back, holding, self._rules, now, back=back)
-            if moved:
-                log.info(
-                    "schedules_moved", count=moved, why="the clock was set back, so their next times were too late"
-                )
+        back = _set_back_by(jump, first=self._seen is None)
         self._seen = now, self._clock.monotonic()
-        found = await self._store.read(due.look, now)
-        more = bool(found.now)
-        while more:
-            more = await self._store.write(due.take, holding, self._rules, self._late, now)
+        found = await self._store.read(look, now)
+        if back is not None and found.soonest is not None:
+            found = await self._correct(holding, now, back)
         if found.now:
-            found = await self._store.read(due.look, now)
+            due = await _scripts()
+            while await self._store.write(due.take, holding, due.Rules(zone=self._zone), self._late, now):
+                pass
+            found = await self._store.read(look, now)
         soonest = self._poll_seconds if found.soonest is None else (found.soonest - self._clock.now()) / 1000
         return min(max(0.0, soonest), self._poll_seconds)
+
+    async def _correct(self, holding: Holding, now: int, back: int) -> Due:
+        """Correct the next times of the schedules after the clock was set back by `back` ms."""
+        due = await _scripts()
+        moved = await self._store.write(due.set_back, holding, due.Rules(zone=self._zone), now, back=back)
+        if moved:
+            log.info("schedules_moved", count=moved, why="the clock was set back, so their next times were too late")
+        return await self._store.read(look, now)
 
     def _jump(self, now: int) -> int | None:
         """Return the time (ms) by which the wall clock was set since the last check; None if it was not set."""

@@ -1,4 +1,6 @@
-"""Script heartbeats: fetch an answer from an address, post a text from a template, and start the agent if a condition
+"""Script heartbeats, and the handler of the scheduler's jobs (`ScheduleHandler`).
+
+Script heartbeats fetch an answer from an address, post a text from a template, and start the agent if a condition
 is met. Only the agent calls a model.
 
 A person or a model wrote the address, so only the guarded fetcher calls it. The answer is untrusted: it is posted as
@@ -18,7 +20,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import LeaseLost, ToolError
-from arvis.domain.jobs import Done, Job, JobResult, Priority, Unfinished
+from arvis.domain.jobs import Done, Fail, Job, JobResult, Priority, Unfinished
 from arvis.domain.markup import escape
 from arvis.domain.regex import regex
 from arvis.domain.schedules import Occurrence, OccurrenceStatus, Schedule
@@ -29,6 +31,7 @@ from arvis.messaging.messages import post, posted_by
 from arvis.ports.clock import Clock
 from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.store import Store, Transaction
+from arvis.queue.queue import Handler
 from arvis.scheduler import beginning
 from arvis.services import schedule_runs
 from arvis.tasks.state import TaskSpec
@@ -346,3 +349,29 @@ def _passed(since: int | None, now: int, milliseconds: int) -> bool:
     """Return True if `milliseconds` have passed since the time `since`. Also return True if the clock was set back to a
     time before `since`."""
     return since is None or not 0 <= now - since < milliseconds
+
+
+class ScheduleHandler:
+    """The handler of jobs of the kinds `cron`, `heartbeat` and `webhook`. `runs` handles jobs that have an execution.
+    `scripts` handles jobs without one, which call the script of a schedule."""
+
+    def __init__(self, *, runs: Handler, scripts: Handler) -> None:
+        self._runs = runs
+        self._scripts = scripts
+
+    async def run(self, job: Job) -> JobResult:
+        return await self._handler_of(job).run(job)
+
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
+        self._handler_of(job).postponed(tx, job, outcome, now)
+        if job.execution_id is not None or not isinstance(outcome, Fail):
+            return
+        occurrence = tx.occurrences.get(str(job.payload.get("occurrence", "")))
+        if occurrence is not None:
+            schedule_runs.end(tx, occurrence, OccurrenceStatus.FAILED, outcome.error, now)
+
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
+        await self._handler_of(job).announce(job, outcome)
+
+    def _handler_of(self, job: Job) -> Handler:
+        return self._runs if job.execution_id is not None else self._scripts

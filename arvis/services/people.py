@@ -11,38 +11,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.jobs import Priority
-from arvis.domain.messages import RANKS, IncomingMessage, Principal, PrincipalRole
+from arvis.domain.messages import IncomingMessage, Principal, PrincipalRole
 from arvis.domain.platforms import Pairing, PairingStatus
-from arvis.domain.users import FIRST_USER, UserRole
 from arvis.domain.versions import Version, Versioned
 from arvis.messaging.messages import send_to_place
 from arvis.ports.store import Transaction
-
-#: The user ids of the owners, by platform. They come from the configuration. The ids of the platform `web` also come
-#: from the logins and API keys of owners.
-Owners = Mapping[str, Collection[str]]
+from arvis.services.roles import WEB, Owners, role_of
 
 #: The roles that a person can assign. Only the configuration names owners.
 GIVEN_ROLES = (PrincipalRole.OPERATOR, PrincipalRole.MEMBER, PrincipalRole.BLOCKED)
-
-WEB = "web"
-#: The prefix of the user ids of API keys.
-_KEY = "key-"
-_ROLES = {UserRole.OWNER: PrincipalRole.OWNER, UserRole.OPERATOR: PrincipalRole.OPERATOR}
-
-
-def role_of(person: Principal, owners: Owners) -> PrincipalRole:
-    """Return the present role of a person. A person with the stored role `owner` is a member if the configuration no
-    longer names that person."""
-    if person.user_id in owners.get(person.platform, ()):
-        return PrincipalRole.OWNER
-    return PrincipalRole.MEMBER if person.role is PrincipalRole.OWNER else person.role
 
 
 def change(
@@ -111,31 +94,6 @@ def keep_change(tx: Transaction, before: Principal, by: str, now: int) -> Princi
     if (after.role, after.paired) != (before.role, before.paired):
         tx.versions.keep(Versioned.PERSON, before.id, _standing(after), by, now, before=_standing(before))
     return after
-
-
-def settle_roles(tx: Transaction, owners: Owners, keys: Mapping[str, PrincipalRole], now: int) -> Sequence[Principal]:
-    """Lower each stored role that the configuration, a login or a key no longer grants, and end the pairing of that
-    person. The stored role must be lowered, because running work for a person reads its rights from the person's row.
-    `keys` contains the roles of the configured API keys, by user id. Return the changed people with their old roles."""
-    changed = []
-    for person in tx.principals.with_rights():
-        role = _role_now(tx, person, owners, keys)
-        if RANKS.index(role) < RANKS.index(person.role):
-            tx.principals.set_role(person.id, role, now)
-            tx.principals.unpair(person.id, now)
-            changed.append(person)
-    return changed
-
-
-def _role_now(tx: Transaction, person: Principal, owners: Owners, keys: Mapping[str, PrincipalRole]) -> PrincipalRole:
-    if person.platform != WEB:
-        return role_of(person, owners)
-    if person.user_id == FIRST_USER or person.user_id in owners.get(WEB, ()):
-        return PrincipalRole.OWNER
-    if person.user_id in keys:
-        return keys[person.user_id]
-    known = tx.users.get(person.user_id) or tx.api_keys.get(person.user_id.removeprefix(_KEY))
-    return _ROLES.get(known.role, PrincipalRole.MEMBER) if known is not None else PrincipalRole.MEMBER
 
 
 def changes(tx: Transaction, person_id: str, limit: int) -> list[Version]:

@@ -27,9 +27,6 @@ from arvis.tasks.access import author_after, check_use, refusal, taint_of_author
 from arvis.tasks.state import TaskSpec
 from arvis.tasks.task import NewRun, begin_run
 
-#: The time (ms) for which the id of a call is stored. During this time a repetition of the call starts nothing.
-KNOWN_CALLS_MS = 7 * 86_400_000
-
 CHANGEABLE = frozenset(
     {"path", "name", "agent_id", "preset", "template", "platform", "connector", "channel", "thread", "enabled", "graph"}
     | {"secret", "secret_end"}

@@ -17,14 +17,14 @@ from starlette.types import ASGIApp
 from arvis.bus import EventBus
 from arvis.domain.errors import Unprocessable
 from arvis.web.auth.authorization import Authorizer
+from arvis.web.event_counts import EventCounts
 from arvis.web.http.endpoints import Call, Endpoint, change_by
 from arvis.web.http.errors import STOPPING, Failure, attempt, failure_of_http
 from arvis.web.http.idempotency import Idempotency
 from arvis.web.http.identity import ANONYMOUS, PUBLIC
-from arvis.web.http.requests import SMALL, BodyLimit
+from arvis.web.http.limits import SMALL, BodyLimit
 from arvis.web.http.static_files import Page
 from arvis.web.middleware import refusal_at
-from arvis.web.monitoring import Metrics
 from arvis.web.realtime.socket import SocketRoute
 
 _FIRST_ERROR = 400
@@ -35,10 +35,10 @@ class EndpointHandler:
     the endpoint's format."""
 
     def __init__(
-        self, *, gate: Authorizer, metrics: Metrics, large_body: BodyLimit, idempotency: Idempotency, bus: EventBus
+        self, *, gate: Authorizer, counts: EventCounts, large_body: BodyLimit, idempotency: Idempotency, bus: EventBus
     ) -> None:
         self._gate = gate
-        self._metrics = metrics
+        self._counts = counts
         self._large_body = large_body
         self._bus = bus
         self._idempotency = idempotency
@@ -60,7 +60,7 @@ class EndpointHandler:
             else:
                 response = found
             self._announce(endpoint, request, response)
-            self._metrics.count_request(request.method, path, response.status_code)
+            self._counts.count_request(request.method, path, response.status_code)
             return response
 
         deep = any(endpoint.deep for endpoint in endpoints)

@@ -27,7 +27,7 @@ from arvis.settings import SettingsService
 from arvis.skills.importing import Importer
 from arvis.speech import UtteranceDetector, UtteranceRules, utterance_detector
 from arvis.web.api.installation import Examine
-from arvis.web.http.streams import Timeouts
+from arvis.web.http.limits import Timeouts
 from arvis.web.realtime.connector import WebConnector
 
 

@@ -33,9 +33,10 @@ from arvis.web.api.bots import ANY_NAME, PATH_NAMES, PLATFORM
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.errors import failure_of
 from arvis.web.http.identity import PUBLIC
+from arvis.web.http.limits import BodyLimit
 from arvis.web.http.models import About, View
 from arvis.web.http.rate_limits import Buckets
-from arvis.web.http.requests import BodyLimit, read_body
+from arvis.web.http.requests import read_body
 from arvis.web.http.schema import STRING, Schema
 
 # The verification of calls: the signature of the raw body, in the form that the preset of the webhook defines, and the

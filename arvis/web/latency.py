@@ -16,11 +16,12 @@ from enum import StrEnum
 
 from arvis.bus import EventBus
 from arvis.domain.dataclass import dataclass
+from arvis.domain.errors import ArvisError
 from arvis.domain.money import day_of
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Answers, Insights
 from arvis.ports.store import Store, Transaction
-from arvis.web.http.errors import Failure, attempt
+from arvis.web.event_counts import EventCounts
 
 _MINUTE_MS = 60_000
 _DAY = 1440
@@ -133,7 +134,7 @@ class LatencySeries:
         self._depths = QueueDepths(store=store, clock=clock)
         self._reading = asyncio.Lock()
         self._listens = False
-        self._warming: asyncio.Task[object] | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
     def listening(self, _: EventBus) -> Iterator[None]:
@@ -161,7 +162,7 @@ class LatencySeries:
             minutes = await self._read(first * length)
         if span is Span.HOUR and self._listens and self._warming is None:
             # A person who opens the view of the hour may open the day next, so the data of the day is read in advance.
-            self._warming = asyncio.create_task(attempt(self.points(Span.DAY)))
+            self._warming = asyncio.create_task(self._warm())
         known = self._finished.get(span, {})
         points = {
             number: known.get(number) or self._point(minutes, number * length, length)
@@ -219,12 +220,18 @@ class LatencySeries:
             depth=self._depths.deepest(first, length),
         )
 
+    async def _warm(self) -> None:
+        with contextlib.suppress(ArvisError):
+            await self.points(Span.DAY)
+
     async def _keep_sampling(self) -> None:
         while True:
-            found = await attempt(self._insights.headline(day_of(self._clock.now(), self._zone)))
-            if not isinstance(found, Failure):
+            # An error of the database leaves a gap in the samples.
+            with contextlib.suppress(ArvisError):
+                found = await self._insights.headline(day_of(self._clock.now(), self._zone))
                 self.sample(found.pending)
-            await attempt(self._depths.keep())
+            with contextlib.suppress(ArvisError):
+                await self._depths.keep()
             await asyncio.sleep(_SAMPLE_SECONDS)
 
 
@@ -248,3 +255,11 @@ def _by_minute(found: Sequence[Answers]) -> dict[int, _Minute]:
         else:
             minute.latencies[each.latency_ms] += each.number
     return minutes
+
+
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """The parts that listen to the bus from the start of the daemon on, before the first request."""
+
+    latency: LatencySeries
+    counts: EventCounts

@@ -4,293 +4,123 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
-import resource
 import socket
-from asyncio.transports import BaseTransport
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
-import structlog
-import uvicorn
-from starlette.types import ASGIApp
-from uvicorn._types import ASGISendEvent
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.protocol import State
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from arvis.bus import EventBus
+from arvis.config.sections import Web
 from arvis.domain.errors import ConfigError
-from arvis.web.dependencies import WebDependencies
-from arvis.web.http.endpoints import Endpoint
-from arvis.web.wiring import Assembly
-
-# A uvicorn server for a daemon that itself handles signals, opens the listening socket and adds the Date header to
-# responses. It differs from uvicorn's own server in three ways:
-# - An idle server does not run a timer ten times a second.
-# - A client that does not read cannot block the end of its connection or the stop of the server.
-# - Clients without a credential cannot keep idle connections, send large frames or occupy the event loop with many tiny
-#   frames.
-
-
-#: The maximum number of bytes of one read from a connection. The bytes of a read are parsed together, and thousands of
-#: tiny frames or chunks would block the event loop. The default of asyncio is 256 KiB.
-_PIECE = 16_384
-
-#: The highest value of `most_connections`, and the minimum seconds between two log lines about connections that cannot
-#: be accepted.
-_MOST_HALF_SENT = 4_096
-_LOG_SECONDS = 60.0
-
-log = structlog.get_logger(__name__)
-
-#: The maximum size in bytes of a frame before authentication.
-_UNAUTHENTICATED_FRAME = 65_536
-
-
-class RequestProtocol(H11Protocol):
-    """A connection that is dropped if no whole request arrives in time, or if its client does not read the response.
-    uvicorn's own timeout covers only the time before the first byte of a request, so a client that sends slowly could
-    keep the connection."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.born = self.loop.time()
-        _make_room(self)
-        transport.max_size = _PIECE  # type: ignore[attr-defined]
-        self._untaken = 0
-        self._next_look = self.loop.call_later(self.timeout_keep_alive, self._look)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._next_look.cancel()
-        super().connection_lost(exc)
-
-    def on_response_complete(self) -> None:
-        self._look_later()
-        super().on_response_complete()
-
-    def _look(self) -> None:
-        if self not in self.connections or self._answering():
-            return  # the connection became a WebSocket, or `on_response_complete` will call `_look_later`
-        before, self._untaken = self._untaken, self.transport.get_write_buffer_size()
-        if self._untaken and self._untaken != before:
-            self._look_later()
-        else:
-            self.transport.abort()
-
-    def _look_later(self) -> None:
-        self._next_look.cancel()
-        self._next_look = self.loop.call_later(self.timeout_keep_alive, self._look)
-
-    def _answering(self) -> bool:
-        cycle: RequestResponseCycle | None = self.cycle
-        return cycle is not None and not cycle.response_complete
-
-    @property
-    def half_sent(self) -> bool:
-        """Return True if the server is not answering a request on this connection, because the client has not sent a
-        whole request yet or the connection is idle between two requests."""
-        return not self._answering()
-
-
-def most_connections() -> int:
-    """Return the maximum number of open connections without a request: half of the process's limit of open files, but
-    at least 32 and at most `_MOST_HALF_SENT`."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_HALF_SENT if soft == resource.RLIM_INFINITY else max(32, min(_MOST_HALF_SENT, soft // 2))
-
-
-def _make_room(newest: RequestProtocol) -> None:
-    """Close the oldest connection without a request if there are too many such connections, so that a new connection is
-    always accepted."""
-    waiting = [
-        each
-        for each in newest.connections
-        # A dropped connection stays in the set until the next pass of the event loop, but many new connections can
-        # arrive in one pass. Connections that are closing are therefore not counted.
-        if isinstance(each, RequestProtocol) and each.half_sent and not each.transport.is_closing()
-    ]
-    if len(waiting) > most_connections():
-        min(waiting, key=lambda each: each.born).transport.abort()
-
-
-class AcceptErrorLimiter:
-    """An error handler of the event loop. If too many files are open, the server cannot accept connections. The handler
-    limits the log lines about this error.
-
-    asyncio itself would log thousands of lines a second.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._before = loop.get_exception_handler()
-        self._logged_at = -math.inf
-
-    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        if not str(context.get("message", "")).startswith("socket.accept() out of system resource"):
-            if self._before is None:
-                loop.default_exception_handler(context)
-            else:
-                self._before(loop, context)
-        elif loop.time() - self._logged_at >= _LOG_SECONDS:
-            self._logged_at = loop.time()
-            log.error(
-                "no_more_connections",
-                why=str(context.get("exception")),
-                fix="Raise the limit of open files (ulimit -n).",
-            )
-
-
-class SocketProtocol(WebSocketsSansIOProtocol):
-    """The protocol of a WebSocket. The application finds two functions in the state of the connection: only small frames
-    are accepted until it calls `take_large_frames`; `send_now` sends a text without waiting, and returns False if the
-    client does not read. When the handler has ended and the client does not read the remaining data, the connection is
-    dropped."""
-
-    def connection_made(self, transport: BaseTransport) -> None:
-        super().connection_made(transport)
-        self.conn.max_message_size = _UNAUTHENTICATED_FRAME
-        self._flushing = False
-
-    async def run_asgi(self) -> None:
-        self.scope["state"]["take_large_frames"] = self._take_large_frames
-        self.scope["state"]["send_now"] = self._send_now
-        await super().run_asgi()
-
-    def _take_large_frames(self) -> None:
-        self.conn.max_message_size = self.config.ws_max_size
-
-    def _send_now(self, text: str) -> bool:
-        """Send a frame if the client reads. Frames that are sent in one pass of the event loop leave with one write."""
-        if self.conn.state is not State.OPEN or self.disconnected or not self.writable.is_set():
-            return False
-        self.conn.send_text(text.encode())
-        if not self._flushing:
-            self._flushing = True
-            self.loop.call_soon(self._flush)
-        return True
-
-    async def send(self, message: ASGISendEvent) -> None:
-        """Send a frame. After a refusal before the upgrade, mark the handshake as complete, because uvicorn would
-        otherwise log an error that any client could cause."""
-        await super().send(message)
-        if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
-            self.handshake_complete = True
-
-    def _flush(self) -> None:
-        self._flushing = False
-        if not self.transport.is_closing():
-            self.transport.write(b"".join(self.conn.data_to_send()))
-
-    def shutdown(self) -> None:
-        """Send a close frame if the socket is open, else close its connection. Sending a frame to a socket that is
-        closing or was refused would raise an error, and the error would abort the stop of the server."""
-        if self.handshake_complete and self.conn.state is not State.OPEN:
-            self.transport.close()
-        else:
-            super().shutdown()
-
-    def on_task_complete(self, task: asyncio.Task[None]) -> None:
-        super().on_task_complete(task)
-        if self in self.connections:
-            self.loop.call_later(self.config.timeout_graceful_shutdown or 0, self.transport.abort)
-
-
-class UvicornServer(uvicorn.Server):
-    """The uvicorn server, which serves until `stop` is called. The daemon handles signals, and `AnswerHeaders` adds the
-    date to responses. `max_frame` is the maximum number of bytes of a frame. After `grace` seconds, a closing socket,
-    or a request that still runs after `stop`, is aborted. After `idle` seconds, a connection without a request is
-    closed."""
-
-    def __init__(self, app: ASGIApp, *, max_frame: int, grace: int, idle: int) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=RequestProtocol,
-                ws=SocketProtocol,
-                ws_max_size=max_frame,
-                ws_per_message_deflate=False,
-                lifespan="off",
-                log_config=None,
-                log_level="warning",
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                date_header=False,
-                timeout_graceful_shutdown=grace,
-                timeout_keep_alive=idle,
-            )
-        )
-        self._stopping = asyncio.Event()
-        self._up = asyncio.Event()
-
-    async def begin(self, listener: socket.socket) -> asyncio.Task[None]:
-        """Start serving in a separate task, and return this task as soon as the server accepts connections."""
-        loop = asyncio.get_running_loop()
-        if not isinstance(loop.get_exception_handler(), AcceptErrorLimiter):
-            loop.set_exception_handler(AcceptErrorLimiter(loop))
-        serving = asyncio.create_task(self.serve([listener]))
-        up = asyncio.create_task(self._up.wait())
-        await asyncio.wait({serving, up}, return_when=asyncio.FIRST_COMPLETED)
-        up.cancel()
-        return serving
-
-    def stop(self) -> None:
-        """Stop the server. Close the sockets with code 1012, and give running requests `grace` seconds to end."""
-        self.should_exit = True
-        self._stopping.set()
-
-    async def main_loop(self) -> None:
-        self._up.set()
-        await self._stopping.wait()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().shutdown(sockets)
-        for connection in list(self.server_state.connections):
-            connection.transport.abort()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
+from arvis.process.on_demand import OnDemand
+from arvis.web.http.limits import Timeouts
 
 _BACKLOG = 2048
 #: The address to which programs on this machine connect if the server listens on all interfaces.
 _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, never bound
 
 
-class WebServer:
-    """The web server with all its parts, and its address."""
+class Listener(Protocol):
+    """A part that listens to the bus."""
 
-    def __init__(self, *, deps: WebDependencies) -> None:
-        config = deps.config
-        self._config, self._timeouts, self._bus, self._port = config, deps.timeouts, deps.bus, config.port
-        self._parts = Assembly(deps, login_link=self._link)
-        self._uvicorn, self._listening = self._new_uvicorn(), contextlib.ExitStack()
-        self._serving: asyncio.Task[None] | None = None
+    def listening(self, bus: EventBus) -> AbstractContextManager[None]:
+        """Listen to the bus while the context is open."""
+        ...
+
+
+class Handling(Listener, Protocol):
+    """The parts that serve requests."""
 
     @property
-    def endpoints(self) -> tuple[Endpoint, ...]:
-        return self._parts.endpoints
+    def application(self) -> ASGIApp: ...
+
+    def end_waits(self) -> None:
+        """Let waiting requests return the current status."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class WebServer:
+    """The web server and its address. The parts that serve requests are built at the first request: `handling` returns
+    them, given the function that returns the login address for a code. `listeners` listen to the bus while the server
+    runs. `max_frame` is the maximum number of bytes of a frame, and `new_code` returns a code for one login."""
+
+    def __init__(
+        self,
+        *,
+        config: Web,
+        bus: EventBus,
+        max_frame: int,
+        listeners: Sequence[Listener],
+        new_code: Callable[[], Awaitable[str]],
+        handling: Callable[[Callable[[str], str]], OnDemand[Handling]],
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        self._config, self._bus, self._port = config, bus, config.port
+        self._timeouts, self._max_frame, self._new_code = timeouts or Timeouts(), max_frame, new_code
+        self._handling, self._listeners = handling(self._link), listeners
+        #: The parts that listen since the last start.
+        self._handles: Handling | None = None
+        self._listening = contextlib.ExitStack()
+        #: The `UvicornServer` since the first connection after the last start.
+        self._uvicorn: Any = None
+        self._serving: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Bind the port and start serving. `url` is valid only after this call. Raise `ConfigError` if the address
         cannot be used. A stopped server can be started again."""
         listener = await asyncio.to_thread(_bind, self._config.host, self._config.port)
         self._port = listener.getsockname()[1]
-        parts = self._parts
-        for part in (parts.access, parts.connector, parts.board, parts.metrics, parts.watching, parts.latency):
-            self._listening.enter_context(part.listening(self._bus))
-        self._uvicorn = self._new_uvicorn()
-        self._serving = await self._uvicorn.begin(listener)
+        for each in self._listeners:
+            self._listening.enter_context(each.listening(self._bus))
+        self._serving = asyncio.create_task(self._serve(listener))
 
     async def stop(self) -> None:
         """Stop the server. Waiting requests return the current status, sockets are closed with code 1012, and the port
         is released."""
-        self._parts.board.close()
-        self._uvicorn.stop()
+        if self._handles is not None:
+            self._handles.end_waits()
         if self._serving is not None:
-            await self._serving
-        await self._parts.mcp.close()
+            if self._uvicorn is None:
+                self._serving.cancel()
+            else:
+                self._uvicorn.stop()
+            await asyncio.wait({self._serving})
+            if not self._serving.cancelled():
+                self._serving.result()
+        if self._handles is not None:
+            await self._handles.close()
         self._listening.close()
+        self._handles = self._uvicorn = None
+
+    async def _serve(self, listener: socket.socket) -> None:
+        """Serve from the first connection on. Connections wait in the queue of the listening socket until the library of
+        the server is loaded."""
+        with contextlib.closing(listener):
+            await _readable(listener)
+            server: OnDemand[Any] = OnDemand(
+                "arvis.web.uvicorn_server:UvicornServer",
+                app=self._handle,
+                max_frame=self._max_frame,
+                grace=self._timeouts.closing,
+                idle=self._timeouts.idle,
+            )
+            self._uvicorn = await server.get()
+            await (await self._uvicorn.begin(listener))
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        handles = self._handles or await self._begin_handling()
+        await handles.application(scope, receive, send)
+
+    async def _begin_handling(self) -> Handling:
+        found = await self._handling.get()
+        if self._handles is None:
+            self._listening.enter_context(found.listening(self._bus))
+            self._handles = found
+        return found
 
     async def wait_closed(self) -> None:
         """Wait until the server has stopped for any reason."""
@@ -309,20 +139,23 @@ class WebServer:
 
     async def login_link(self) -> str:
         """Return a new login link to the dashboard. The link is valid once, for ten minutes."""
-        return self._link(await self._parts.sessions.new_code())
+        return self._link(await self._new_code())
 
     def _link(self, code: str) -> str:
         """Return a login link. The code is in the fragment, which browsers do not send, so that no log contains it."""
         base = (self._config.public_url or self.url).rstrip("/")
         return f"{base}/#login={code}"
 
-    def _new_uvicorn(self) -> UvicornServer:
-        return UvicornServer(
-            self._parts.application,
-            max_frame=self._parts.parser.body_limit.size,
-            grace=self._timeouts.closing,
-            idle=self._timeouts.idle,
-        )
+
+async def _readable(listener: socket.socket) -> None:
+    """Wait until a client has connected."""
+    loop = asyncio.get_running_loop()
+    connected = asyncio.Event()
+    loop.add_reader(listener, connected.set)
+    try:
+        await connected.wait()
+    finally:
+        loop.remove_reader(listener)
 
 
 def _bind(host: str, port: int) -> socket.socket:

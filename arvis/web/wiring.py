@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
 from starlette.types import ASGIApp
 
+from arvis.bus import EventBus
+from arvis.process.on_demand import OnDemand
 from arvis.services.schedules import Rules as ScheduleRules
 from arvis.web.api.accounts import AccountRoutes
 from arvis.web.api.agents import AgentRoutes, AgentStatRoutes
@@ -54,25 +57,24 @@ from arvis.web.http.identity import OWNER_ID, PLATFORM
 from arvis.web.http.rate_limits import LoginLimiter
 from arvis.web.http.static_files import Page
 from arvis.web.incoming_webhooks import IncomingWebhookRoutes, WebhookReceiver
-from arvis.web.latency import LatencySeries
+from arvis.web.latency import Observers
 from arvis.web.mcp.routes import McpRoutes
 from arvis.web.mcp.tools import ArvisTools
 from arvis.web.middleware import guards_of
-from arvis.web.monitoring import Metrics, ReadinessProbe, SystemRoutes
 from arvis.web.openai.routes import CompletionDependencies, CompletionRoutes
 from arvis.web.realtime.socket import Handshake, SocketRoute
 from arvis.web.realtime.speech import SpeechBuffers
 from arvis.web.realtime.subscriptions import Subscriptions
+from arvis.web.system_routes import ReadinessProbe, SystemRoutes
 
 
 class Assembly:
-    """All parts of the web package, each of which is created once. `login_link` returns the login address for a
-    code."""
+    """All parts of the web package that serve requests, each of which is created once; implements `Handling`.
+    `observers` listen to the bus from the start of the daemon on. `login_link` returns the login address for a code."""
 
-    def __init__(self, deps: WebDependencies, *, login_link: Callable[[str], str]) -> None:
+    def __init__(self, deps: WebDependencies, observers: Observers, login_link: Callable[[str], str]) -> None:
         self._deps = deps
-        self.connector = deps.connector
-        self.metrics = Metrics(deps, sockets=lambda: self.connector.sockets)
+        self._counts = observers.counts
         self.sessions = Sessions(
             store=deps.store,
             clock=deps.clock,
@@ -93,7 +95,7 @@ class Assembly:
         )
         self.access = OpenAccess(renew=self._gate.renew)
         self.board = StatusWaiter(access=self.access)
-        self.latency = LatencySeries(insights=deps.insights, store=deps.store, clock=deps.clock, zone=deps.zone)
+        self._latency = observers.latency
         self.watching = Subscriptions(
             insights=deps.insights,
             store=deps.store,
@@ -112,6 +114,17 @@ class Assembly:
         ]
         self.endpoints = (*self._system(others).endpoints(), *others)
         self.application = self._application()
+
+    @contextlib.contextmanager
+    def listening(self, bus: EventBus) -> Iterator[None]:
+        with self.access.listening(bus), self.board.listening(bus), self.watching.listening(bus):
+            yield
+
+    def end_waits(self) -> None:
+        self.board.close()
+
+    async def close(self) -> None:
+        await self.mcp.close()
 
     def _messages(self) -> MessageRoutes:
         return MessageRoutes(
@@ -292,7 +305,7 @@ class Assembly:
             insights=deps.insights,
             accounts=deps.accounts,
             bots=deps.bots,
-            latency=self.latency,
+            latency=self._latency,
             clock=deps.clock,
             zone=deps.zone,
             limits=deps.spending,
@@ -338,7 +351,10 @@ class Assembly:
     def _system(self, others: list[Endpoint]) -> SystemRoutes:
         deps = self._deps
         return SystemRoutes(
-            metrics=self.metrics,
+            metrics=OnDemand(
+                "arvis.web.monitoring:Metrics", deps=deps, sockets=lambda: deps.connector.sockets, counts=self._counts
+            ),
+            stalls=deps.stalls,
             probe=ReadinessProbe(
                 store=deps.store, clock=deps.clock, roles=deps.roles, bots=deps.bot_health, room=deps.room
             ),
@@ -353,7 +369,7 @@ class Assembly:
             parser=self.parser,
             inbox=deps.inbox,
             insights=deps.insights,
-            connector=self.connector,
+            connector=deps.connector,
             timeouts=deps.timeouts,
             watching=self.watching,
             access=self.access,
@@ -364,7 +380,7 @@ class Assembly:
         deps = self._deps
         once = Idempotency(store=deps.store, secrets=deps.secrets, clock=deps.clock)
         return EndpointHandler(
-            gate=self._gate, metrics=self.metrics, large_body=self.parser.body_limit, idempotency=once, bus=deps.bus
+            gate=self._gate, counts=self._counts, large_body=self.parser.body_limit, idempotency=once, bus=deps.bus
         )
 
     def _application(self) -> ASGIApp:

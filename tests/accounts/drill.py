@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 
 from arvis.domain.jobs import Done, Fail, JobResult, Retry, Snooze
 from arvis.domain.runs import Account, CallTimeouts, Cooldown, RunRequest, Turn
-from arvis.llm import RunFailed, Runner, Trail
+from arvis.llm.attempts import RunFailed, Trail
+from arvis.llm.runner import Runner
 from arvis.message_flow import result_of
 from arvis.net.client import open_http_client
 from arvis.ports.provider import Provider

@@ -16,11 +16,7 @@ from arvis.domain.memory import (
 )
 from arvis.domain.messages import Address
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.memory import (
-    Remembered,
-    remember,
-    undo,
-)
+from arvis.memory.service import Remembered, remember, undo
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
 from tests.conformance.databases import emptied, migrated, opened

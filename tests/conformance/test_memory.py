@@ -15,17 +15,9 @@ from arvis.domain.memory import (
 )
 from arvis.domain.taint import CLEAN
 from arvis.housekeeping import erase, fade
-from arvis.memory import (
-    Kept,
-    Refused,
-    Remembered,
-    confirm,
-    forget,
-    put_state,
-    recall,
-    remember,
-)
-from arvis.memory.service import LIVES_MS, MOST_FACTS
+from arvis.memory.decay import LIVES_MS
+from arvis.memory.recall import recall
+from arvis.memory.service import MOST_FACTS, Kept, Refused, Remembered, confirm, forget, put_state, remember
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 from arvis.testing.clock import SteppedClock

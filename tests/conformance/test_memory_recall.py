@@ -17,8 +17,9 @@ from arvis.domain.memory import (
     scopes_of,
 )
 from arvis.domain.taint import CLEAN, Taint
-from arvis.memory import Recall, Refused, decay, put_state, recall, touch
-from arvis.memory.service import LIVES_MS, MOST_KEYS
+from arvis.memory.decay import LIVES_MS, decay
+from arvis.memory.recall import Recall, recall, touch
+from arvis.memory.service import MOST_KEYS, Refused, put_state
 from arvis.ports.store import Store, Transaction
 from tests.conformance.memory_kit import (
     ANN,

@@ -26,11 +26,12 @@ from arvis.engine import lifecycle
 from arvis.engine.engine import Engine
 from arvis.engine.graph import Graph
 from arvis.graphs.agent.tools import ToolRules
-from arvis.inbox import InboxRules, InboxService
-from arvis.llm import Runner
+from arvis.inbox.accept import InboxRules
+from arvis.inbox.inbox import InboxService
 from arvis.llm.budgets import BudgetSession
 from arvis.llm.model_limits import ModelLimits
 from arvis.llm.prices import Prices
+from arvis.llm.runner import Runner
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
 from arvis.plugins import NoPlugins, Plugins

@@ -23,8 +23,8 @@ from arvis.engine.graph import Graph
 from arvis.graphs.compaction import scripts as rows
 from arvis.graphs.compaction.graph import Compactor, Measures, compaction_graph
 from arvis.graphs.model import ModelCaller
-from arvis.llm import Runner
 from arvis.llm.budgets import BudgetSession
+from arvis.llm.runner import Runner
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.queue import queue

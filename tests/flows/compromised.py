@@ -28,7 +28,7 @@ from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Princ
 from arvis.domain.money import Client
 from arvis.domain.runs import Account
 from arvis.domain.schedules import Missed, Schedule, ScheduleKind
-from arvis.memory import remember
+from arvis.memory.service import remember
 from arvis.net.client import open_http_client
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock

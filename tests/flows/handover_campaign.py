@@ -31,9 +31,9 @@ from arvis.domain.runs import Account
 from arvis.engine import lifecycle
 from arvis.engine.engine import Engine
 from arvis.graphs.agent.tools import ToolRules
-from arvis.llm import Runner
 from arvis.llm.budgets import BudgetSession
 from arvis.llm.prices import Price, Prices
+from arvis.llm.runner import Runner
 from arvis.message_flow import MessageFlow
 from arvis.ports.changes import Delegation
 from arvis.ports.insights import Insights

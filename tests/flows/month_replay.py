@@ -21,7 +21,7 @@ from pathlib import Path
 
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, Schedule
 from arvis.ports.store import Store, Transaction
-from arvis.scheduler import due
+from arvis.scheduler.scheduler import look
 from arvis.store.open import Database, bring_up_to_date, open_store
 from tests.conformance.databases import id_maker
 from tests.flows.month_judge import Told, judge
@@ -81,7 +81,7 @@ class Replay:
                 self.told.covered.append((since, now))
             since = now
             await self._note_begun()
-            soonest = (await self.store.read(due.look, now)).soonest
+            soonest = (await self.store.read(look, now)).soonest
             wait = (soonest - now) / 1000 if soonest is not None else 3600.0
             ending = min(self.ends.values(), default=end) - self.clock.monotonic()
             step = max(0.001, min(wait, ending, end - self.clock.monotonic()))

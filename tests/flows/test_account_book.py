@@ -16,8 +16,9 @@ from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import AccountsChanged, Event, NoticesMissed
 from arvis.domain.runs import Account
-from arvis.llm import DEMO, RunFailed
 from arvis.llm.accounts import AccountRegistry
+from arvis.llm.attempts import RunFailed
+from arvis.llm.selection import DEMO
 from arvis.ports.bus import Topic
 from arvis.ports.store import Store
 from arvis.process.secrets import SealedBox, secrets_key_file

@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.errors import TooMany
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
-from arvis.inbox import InboxRules
+from arvis.inbox.accept import InboxRules
 from arvis.ports.inbox import Received
 from arvis.ports.store import Transaction
 from arvis.services import allowances

@@ -19,13 +19,13 @@ from arvis.domain.taint import Label, taint_in
 from arvis.domain.users import User, UserRole
 from arvis.graphs.context import scopes_for
 from arvis.graphs.heartbeat import load_open_work
-from arvis.memory import confirm, remember, undo
 from arvis.memory.recall import recall
+from arvis.memory.service import confirm, remember, undo
 from arvis.ports.store import Transaction
 from arvis.ports.tool import Caller, ToolServices
 from arvis.scheduler import beginning
 from arvis.services import schedules
-from arvis.services.people import settle_roles
+from arvis.services.roles import settle_roles
 from arvis.services.schedules import Rules
 from arvis.tasks.access import AUTHORS, acting
 from arvis.tasks.state import TaskSpec

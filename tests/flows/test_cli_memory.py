@@ -15,7 +15,7 @@ from arvis.cli.commands.memory import memory
 from arvis.domain.agents import Agent
 from arvis.domain.memory import State
 from arvis.domain.taint import Label
-from arvis.memory import put_state
+from arvis.memory.service import put_state
 from tests.flows.web_server import DAEMON_KEY, Site, running_site
 
 HELPER = Agent(id="agent1", slug="helper", name="Helper")

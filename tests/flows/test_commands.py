@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from arvis import commands
-from arvis.commands import Spoken
+from arvis.commands import registry as commands
+from arvis.commands.hints import command_hints
+from arvis.commands.invocation import Spoken
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import MessageStatus
 from tests.flows.app_harness import AppHarness
@@ -48,8 +49,9 @@ async def test_help_lists_the_commands_and_asks_no_model(either_app: AppHarness)
 
 
 def test_platforms_can_show_the_commands() -> None:
-    hints = {hint.name: hint.about for hint in commands.command_hints()}
+    hints = {hint.name: hint.about for hint in command_hints()}
     assert list(hints) == ["help", "new", "reset", "stop", "run", "agents", "memory", "usage", "why"]
+    assert hints.keys() | {"start"} == commands.COMMANDS.keys()
     assert all(0 < len(about) <= 100 for about in hints.values())
 
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, Turn
-from arvis.llm import RunFailed, Runner, Trail
+from arvis.llm.attempts import RunFailed, Trail
 from arvis.llm.model_limits import ModelLimits, note_counts
+from arvis.llm.runner import Runner
 from arvis.llm.tokens import Estimator, estimator_of
 from arvis.net.client import open_http_client
 from arvis.ports.store import Store

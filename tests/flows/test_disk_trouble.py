@@ -17,7 +17,7 @@ from arvis.domain.messages import MessageStatus
 from arvis.store.open import Database
 from arvis.store.sqlite.store import SqliteStore
 from arvis.web.http.models import schema_of
-from arvis.web.monitoring import ReadyView
+from arvis.web.system_routes import ReadyView
 from tests.flows.app_harness import AppHarness, open_app, steps_of, upload
 from tests.flows.scripted import Held
 from tests.flows.test_stop import begin_held

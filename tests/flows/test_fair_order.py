@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arvis.domain.messages import MessageStatus
-from arvis.inbox import InboxRules
+from arvis.inbox.accept import InboxRules
 from arvis.services.allowances import Allowed
 from arvis.store.open import Database
 from tests.flows.app_harness import open_app

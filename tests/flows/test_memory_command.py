@@ -15,7 +15,7 @@ from arvis.domain.conversations import Conversation
 from arvis.domain.memory import Category, Fact, NewFact, State, principal_scope, room_scope
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.memory import Remembered, put_state, remember
+from arvis.memory.service import Remembered, put_state, remember
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
 from tests.conformance.databases import opened

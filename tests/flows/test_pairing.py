@@ -13,7 +13,7 @@ from arvis.domain.errors import ArvisError
 from arvis.domain.messages import Address, IncomingMessage, Principal, PrincipalRole, Sender
 from arvis.domain.platforms import PairingStatus
 from arvis.ports.store import Store, Transaction
-from arvis.services import people
+from arvis.services import people, roles
 from arvis.services.people import (
     ALPHABET,
     LIFE_MS,
@@ -216,5 +216,5 @@ async def test_owners_are_made_by_the_configuration_alone(store: Store) -> None:
     for who, role, paired in refused:
         with pytest.raises(ArvisError):
             await change(store, who, role, paired)
-    assert [people.role_of(each, OWNERS) for each in (boss, struck_off)] == [PrincipalRole.OWNER, PrincipalRole.MEMBER]
+    assert [roles.role_of(each, OWNERS) for each in (boss, struck_off)] == [PrincipalRole.OWNER, PrincipalRole.MEMBER]
     assert (await change(store, struck_off, PrincipalRole.BLOCKED)).role is PrincipalRole.BLOCKED

@@ -8,7 +8,7 @@ import pytest
 
 from arvis.approvals import approvers_of
 from arvis.domain.messages import MessageStatus
-from arvis.inbox import InboxRules
+from arvis.inbox.accept import InboxRules
 from arvis.store.open import Database
 from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import asking, call

@@ -22,8 +22,7 @@ from arvis.net.fetcher import open_fetcher
 from arvis.ports.http import Fetcher
 from arvis.ports.store import Transaction
 from arvis.scheduler import due
-from arvis.scheduler.scheduler import ScheduleHandler
-from arvis.scheduler.scripts import ScriptResult, ScriptRunner, conclude
+from arvis.scheduler.scripts import ScheduleHandler, ScriptResult, ScriptRunner, conclude
 from arvis.services import agents, schedule_runs, schedules
 from arvis.services.schedules import Rules
 from arvis.store.open import Database

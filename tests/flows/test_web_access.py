@@ -105,7 +105,7 @@ def requests(site: Site, *, public: bool | None = None) -> list[tuple[str, str]]
     """Return method and address of every route of the table (`public`: only the public ones, or only the others)."""
     return [
         (endpoint.method, re.sub(r"\{\w+\}", "x", endpoint.path))
-        for endpoint in site.server.endpoints
+        for endpoint in site.parts.endpoints
         if public in {None, endpoint.access == PUBLIC}
     ]
 
@@ -131,7 +131,7 @@ async def test_nothing_opens_without_a_right_credential(site: Site) -> None:
 
 
 async def test_each_role_gets_what_is_its_own_and_no_more(site: Site) -> None:
-    for endpoint in site.server.endpoints:
+    for endpoint in site.parts.endpoints:
         if endpoint.access == PUBLIC:
             continue
         path = re.sub(r"\{\w+\}", "x", endpoint.path)

@@ -17,7 +17,7 @@ from arvis.ports.store import Transaction
 from arvis.services import people
 from arvis.web.auth.open_access import OpenAccess
 from arvis.web.http.identity import Identity, Role
-from arvis.web.http.streams import Timeouts
+from arvis.web.http.limits import Timeouts
 from tests.flows.web_server import (
     CHAT_KEY,
     DAEMON_KEY,
@@ -120,7 +120,7 @@ async def test_a_stream_of_a_blocked_key_ends_at_once_with_the_reason(site: Site
 
 async def waiting_for(site: Site, path: str, key: str, **more: Any) -> asyncio.Task[Any]:
     call = asyncio.create_task(site.call("POST" if more else "GET", path, key=key, **more))
-    await eventually(lambda: site.server._parts.board._watches)
+    await eventually(lambda: site.parts.board._watches)
     return call
 
 

@@ -98,7 +98,7 @@ async def test_whatever_is_made_of_an_address_opens_nothing(site: Site) -> None:
     """No access, no server error, and no redirect."""
     shapes, methods = itertools.cycle(ODD_PATHS), itertools.cycle(OTHER_METHODS)
     asked: list[tuple[str, Headers]] = []
-    for endpoint in site.server.endpoints:
+    for endpoint in site.parts.endpoints:
         if endpoint.access != PUBLIC:
             asked += [(line, ()) for line in odd_lines(site, endpoint, share(shapes, 7), share(methods, 3))]
     assert len(asked) > 1_000
@@ -113,7 +113,7 @@ async def test_what_proxies_tell_makes_nobody_somebody(site: Site) -> None:
     turn = itertools.cycle(FORGED)
     asked = [
         (f"{endpoint.method} {path_of(endpoint)}", (forged, ("X-Arvis-Request", "1")))
-        for endpoint in site.server.endpoints
+        for endpoint in site.parts.endpoints
         if endpoint.access != PUBLIC
         for forged in share(turn, 5)
     ]
@@ -129,7 +129,7 @@ async def test_what_proxies_tell_makes_nobody_more_than_they_are(site: Site) -> 
     for key, role in ((CHAT_KEY, "chat"), (VIEWER_KEY, "viewer")):
         asked = [
             (f"{endpoint.method} {path_of(endpoint)}", (("Authorization", f"Bearer {key}"), forged))
-            for endpoint in site.server.endpoints
+            for endpoint in site.parts.endpoints
             if role not in endpoint.access
             for forged in share(turn, 2)
         ]
@@ -143,7 +143,7 @@ async def test_a_strange_host_gets_no_answer_to_anything(site: Site) -> None:
     key = ("Authorization", f"Bearer {DAEMON_KEY}")
     asked = [
         (f"{endpoint.method} {path_of(endpoint)}", (("Host", told(site, host)), key))
-        for endpoint in site.server.endpoints
+        for endpoint in site.parts.endpoints
         for host in share(turn, 3)
     ]
     for what, found in await all_of(site, asked):
@@ -160,7 +160,7 @@ async def test_no_page_of_another_site_changes_anything(site: Site) -> None:
     cookie = ("Cookie", f"arvis_session={login.cookie}")
     origins = itertools.cycle((("Origin", origin), ("Content-Type", "application/json")) for origin in FOREIGN_ORIGINS)
     before = await site.store.read(_everything)
-    writing = [endpoint for endpoint in site.server.endpoints if endpoint.method in WRITES]
+    writing = [endpoint for endpoint in site.parts.endpoints if endpoint.method in WRITES]
     asked: list[tuple[str, Headers]] = []
     for endpoint in writing:
         shapes = [*FOREIGN_SHAPES, *share(origins, 6)]

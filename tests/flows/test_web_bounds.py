@@ -16,7 +16,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
-from arvis.web.http.streams import Timeouts
+from arvis.web.http.limits import Timeouts
 from tests.flows.web_script import NOW, web_address
 from tests.flows.web_server import CHAT_KEY, Site, running_site
 

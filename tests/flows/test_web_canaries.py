@@ -79,7 +79,7 @@ def _text_of(body: bytes) -> str:
 async def test_no_answer_tells_a_secret(site: Site) -> None:
     secrets, asked = await _told(site), 0
     readers = {Role.OWNER: DAEMON_KEY, Role.OPERATOR: OPERATOR_KEY, Role.VIEWER: VIEWER_KEY}
-    for endpoint in site.server.endpoints:
+    for endpoint in site.parts.endpoints:
         if endpoint.method != "GET" or endpoint.path == "/api/doctor":
             continue
         for path in await _paths(site, endpoint):

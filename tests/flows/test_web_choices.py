@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from arvis.bus import EventBus
-from arvis.commands.registry import command_hints
+from arvis.commands.hints import command_hints
 from arvis.domain.agents import GRAPHS
 from arvis.domain.runs import Account
 from arvis.ports.choices import BotField, OfferedPlatform

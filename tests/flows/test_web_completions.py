@@ -14,7 +14,7 @@ import pytest
 from arvis.domain.events import Delta
 from arvis.domain.messages import MessageStatus
 from arvis.domain.taint import CLEAN, Label
-from arvis.web.http.streams import Timeouts
+from arvis.web.http.limits import Timeouts
 from arvis.web.openai.waiting import GrowingAnswer
 from tests.flows.web_script import web_address
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OWNER_KEY, VIEWER_KEY, Answer, Site, eventually, running_site
@@ -248,7 +248,7 @@ async def test_a_client_that_leaves_takes_nothing_with_it(site: Site) -> None:
 
 
 async def test_a_client_that_leaves_gives_its_place_back(site: Site) -> None:
-    board = site.server._parts.board
+    board = site.parts.board
     call = asyncio.create_task(site.call("POST", CHAT, json=asked()))
     await eventually(lambda: board._watches)
     call.cancel()

@@ -14,7 +14,7 @@ from arvis.config.sections import Web
 from arvis.domain.events import Delta
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import MessageStatus
-from arvis.web.http.streams import Timeouts
+from arvis.web.http.limits import Timeouts
 from arvis.web.openai.requests import certain, cut
 from tests.flows.test_web_completions import CHAT, answered, asked, refused, spoken, streamed
 from tests.flows.web_script import a_job

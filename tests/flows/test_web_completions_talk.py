@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.messages import MessageStatus
 from arvis.domain.taint import CLEAN, Label
-from arvis.web.http.streams import Timeouts
+from arvis.web.http.limits import Timeouts
 from tests.flows.test_web_completions import CHAT, answered, asked, refused
 from tests.flows.web_server import CHAT_KEY, OWNER_KEY, Site, eventually, running_site
 
@@ -119,7 +119,7 @@ async def test_a_request_that_a_library_sends_again_is_the_same_message(site: Si
     first = asyncio.create_task(site.call("POST", CHAT, json=asked("slow")))
     await eventually(lambda: site.inbox.received)
     again = asyncio.create_task(site.call("POST", CHAT, json=asked("slow"), headers={"X-Stainless-Retry-Count": "1"}))
-    await eventually(lambda: len(site.server._parts.board._watches.get("m1", ())) == 2)
+    await eventually(lambda: len(site.parts.board._watches.get("m1", ())) == 2)
     site.rest("m1", MessageStatus.ANSWERED, reply="Late.")
     answers = [await first, await again]
     assert {answer.headers["x-arvis-message-id"] for answer in answers} == {"m1"}
@@ -127,7 +127,7 @@ async def test_a_request_that_a_library_sends_again_is_the_same_message(site: Si
 
 
 async def test_who_went_away_and_asks_the_same_gets_the_same_answer_once(site: Site) -> None:
-    board = site.server._parts.board
+    board = site.parts.board
     first = asyncio.create_task(site.call("POST", CHAT, json=asked("slow")))
     await eventually(lambda: site.inbox.received)
     first.cancel()

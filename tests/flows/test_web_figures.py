@@ -57,7 +57,7 @@ def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None
 
 async def test_what_is_new_is_counted_once() -> None:
     registry, insights, clock = CollectorRegistry(), Told("demo/demo"), MovableClock()
-    figures = DatabaseMetrics(registry=registry, insights=insights, clock=clock)
+    figures = DatabaseMetrics(registry=registry, insights=insights, clock=clock, since=clock.now())
     clock.shift_ms += 60_000
     await asyncio.gather(figures.look(), figures.look())
     await figures.look()
@@ -73,7 +73,7 @@ async def test_what_is_new_is_counted_once() -> None:
 
 async def test_a_look_that_failed_counts_nothing_twice() -> None:
     registry, insights, clock = CollectorRegistry(), Failing("demo/demo"), MovableClock()
-    figures = DatabaseMetrics(registry=registry, insights=insights, clock=clock)
+    figures = DatabaseMetrics(registry=registry, insights=insights, clock=clock, since=clock.now())
     clock.shift_ms += 60_000
     with pytest.raises(DatabaseAway):
         await figures.look()
@@ -84,7 +84,9 @@ async def test_a_look_that_failed_counts_nothing_twice() -> None:
 
 async def test_figures_are_those_of_the_database() -> None:
     registry, clock = CollectorRegistry(), MovableClock()
-    figures = DatabaseMetrics(registry=registry, insights=Told("openai/gpt", "custom/a/b"), clock=clock)
+    figures = DatabaseMetrics(
+        registry=registry, insights=Told("openai/gpt", "custom/a/b"), clock=clock, since=clock.now()
+    )
     clock.shift_ms += 60_000
     await figures.look()
     assert value(registry, "arvis_model_calls_total", provider="openai", model="gpt", outcome="error") == 2
@@ -102,7 +104,7 @@ async def test_figures_are_those_of_the_database() -> None:
 async def test_models_without_number_are_counted_together() -> None:
     registry, clock = CollectorRegistry(), MovableClock()
     models = [f"custom/model-{number}" for number in range(230)]
-    figures = DatabaseMetrics(registry=registry, insights=Told(*models), clock=clock)
+    figures = DatabaseMetrics(registry=registry, insights=Told(*models), clock=clock, since=clock.now())
     clock.shift_ms += 60_000
     await figures.look()
     assert value(registry, "arvis_model_calls_total", provider="other", model="other", outcome="ok") == 90

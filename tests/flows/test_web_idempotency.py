@@ -19,7 +19,7 @@ from arvis.ports.store import Transaction
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.idempotency import Idempotency
 from arvis.web.http.identity import OWN, Identity, Role
-from arvis.web.http.requests import SMALL
+from arvis.web.http.limits import SMALL
 from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, OPERATOR_KEY, OWNER_KEY, Answer, Site, files_with, running_site
 
 

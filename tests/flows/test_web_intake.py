@@ -9,7 +9,7 @@ import pytest
 from arvis.config.sections import Limits
 from arvis.domain.errors import TooMany, Unprocessable
 from arvis.domain.messages import Address, Sender, Upload
-from arvis.inbox import InboxRules
+from arvis.inbox.accept import InboxRules
 from arvis.process.clock import SystemClock
 from arvis.services.allowances import Allowed
 from arvis.web.api.message_input import Draft, MessageParser

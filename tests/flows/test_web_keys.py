@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arvis.domain.agents import Agent
-from arvis.web.http.streams import Timeouts
+from arvis.web.http.limits import Timeouts
 from tests.flows.login_kit import Browser, add_user, make_key, owner
 from tests.flows.web_server import OPERATOR_KEY, Site, files_with, running_site
 

@@ -13,7 +13,7 @@ import pytest
 from arvis.domain.agents import Agent
 from arvis.domain.memory import Category, NewFact, State, principal_scope
 from arvis.domain.taint import CLEAN, Label
-from arvis.memory import Refused, put_state, remember
+from arvis.memory.service import Refused, put_state, remember
 from arvis.ports.store import Transaction
 from tests.flows.web_server import CHAT_KEY, OPERATOR_KEY, VIEWER_KEY, Site, running_site
 

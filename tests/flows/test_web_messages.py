@@ -14,7 +14,7 @@ import pytest
 from arvis.config.sections import Limits
 from arvis.domain.messages import MessageStatus, PrincipalRole
 from arvis.ports.store import Transaction
-from arvis.web.http.streams import Timeouts
+from arvis.web.http.limits import Timeouts
 from tests.flows.web_script import web_address
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, Answer, Site, eventually, running_site
 
@@ -240,7 +240,7 @@ async def test_a_chat_key_reads_its_own_messages_only(site: Site) -> None:
 async def waiter(site: Site, message_id: str) -> asyncio.Task[Answer]:
     """Start a request that waits for the message, and return when it has reached the server."""
     waiting = asyncio.create_task(site.call("GET", f"/api/messages/{message_id}/wait?timeout=15"))
-    await eventually(lambda: site.server._parts.board._watches)
+    await eventually(lambda: site.parts.board._watches)
     return waiting
 
 
@@ -250,7 +250,7 @@ async def test_waiting_ends_with_the_event(site: Site) -> None:
     site.rest(message_id, MessageStatus.ANSWERED, reply="Hi")
     answer = await asyncio.wait_for(waiting, 4)
     assert (answer.json()["status"], answer.json()["reply"]) == ("answered", "Hi")
-    assert not site.server._parts.board._watches
+    assert not site.parts.board._watches
 
 
 async def test_waiting_sees_what_another_process_did(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ async def test_a_delivery_is_not_sent_before_the_other_processes_were_told() -> 
 
 
 async def test_who_waits_for_a_message_looks_again_when_notices_were_missed(site: Site) -> None:
-    board = StatusWaiter(access=site.server._parts.access)
+    board = StatusWaiter(access=site.parts.access)
     with board.listening(site.bus), board.watch("m1", ANONYMOUS) as watch:
         site.bus.publish(NoticesMissed())
         await watch.changed(timeout=5)

@@ -126,7 +126,7 @@ def _a_session(tx: Transaction) -> str:
 async def test_each_route_lets_in_exactly_who_may(site: Site) -> None:
     asked = 0
     everybody = await askers(site)
-    for endpoint in site.server.endpoints:
+    for endpoint in site.parts.endpoints:
         if endpoint.access == PUBLIC or endpoint.path in SELF_ENDING:
             continue
         for role, headers in everybody:
@@ -142,7 +142,7 @@ async def test_each_route_lets_in_exactly_who_may(site: Site) -> None:
 async def test_each_route_refuses_whoever_shows_nothing_that_holds(site: Site) -> None:
     wrong = await nobodies(site)
     asked = 0
-    for endpoint in site.server.endpoints:
+    for endpoint in site.parts.endpoints:
         if endpoint.access == PUBLIC:
             continue
         for name, headers in wrong.items():
@@ -156,7 +156,7 @@ async def test_each_route_refuses_whoever_shows_nothing_that_holds(site: Site) -
 
 async def test_what_ends_a_login_is_refused_to_nobody_and_to_none_else(site: Site) -> None:
     """The routes that the first test leaves out."""
-    for endpoint in site.server.endpoints:
+    for endpoint in site.parts.endpoints:
         if endpoint.path in SELF_ENDING:
             for role, (key, *_) in KEYS.items():
                 found = await ask(site, endpoint, bearer(key))

@@ -15,7 +15,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.events import Changed, NoticesMissed, RunAdvanced
 from arvis.domain.executions import ExecutionStatus
 from arvis.ports.store import Transaction
-from arvis.web.http.streams import Timeouts
+from arvis.web.http.limits import Timeouts
 from tests.flows.test_web_workflow_runs import asks
 from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, Site, running_site
 

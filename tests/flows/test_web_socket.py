@@ -20,7 +20,7 @@ from arvis.domain.messages import MessageStatus, PrincipalRole
 from arvis.ports.connector import Guarantee
 from arvis.ports.inbox import Inbox
 from arvis.ports.store import Transaction
-from arvis.web.http.streams import Timeouts
+from arvis.web.http.limits import Timeouts
 from tests.flows.web_script import a_delivery, a_part, web_address, whole
 from tests.flows.web_server import (
     CHAT_KEY,

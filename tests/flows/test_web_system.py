@@ -15,7 +15,7 @@ from arvis.config.sections import Web
 from arvis.domain.errors import ConfigError
 from arvis.domain.events import JobSettled
 from arvis.domain.messages import MessageStatus
-from arvis.web.server import SocketProtocol
+from arvis.web.uvicorn_server import SocketProtocol
 from tests.flows.web_server import KEYS, Site, running_site
 
 
@@ -88,7 +88,7 @@ async def test_metrics_are_prometheus_text(site: Site) -> None:
 async def test_the_description_covers_every_route(site: Site) -> None:
     document = (await site.call("GET", "/openapi.json")).json()
     described = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
-    assert described == {(endpoint.method, endpoint.path) for endpoint in site.server.endpoints}
+    assert described == {(endpoint.method, endpoint.path) for endpoint in site.parts.endpoints}
     operations = [operation for item in document["paths"].values() for operation in item.values()]
     assert len({operation["operationId"] for operation in operations}) == len(operations)
     for operation in operations:
@@ -129,6 +129,7 @@ async def test_small_answers_leave_at_once(site: Site) -> None:
 
 async def test_an_idle_server_has_no_timer(site: Site) -> None:
     """uvicorn's own loop would tick ten times a second."""
+    await site.call("GET", "/health")
     await site.http.close()
     while site.server._uvicorn.server_state.connections:  # noqa: ASYNC110 - a connection's end has no event
         await asyncio.sleep(0.01)

@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.messages import PrincipalRole
 from arvis.ports.store import Transaction
-from arvis.web.http.streams import Timeouts
+from arvis.web.http.limits import Timeouts
 from tests.flows.login_kit import Browser, add_user, by_code, owner
 from tests.flows.web_server import CHAT_KEY, OPERATOR_KEY, VIEWER_KEY, Site, principal_of, running_site
 

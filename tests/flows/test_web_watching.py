@@ -219,7 +219,7 @@ async def test_who_is_slow_is_bounded_and_hears_in_the_end(site: Site) -> None:
 
 async def test_whatever_any_route_changes_reaches_a_watcher(site: Site) -> None:
     asking = {"/api/workflows/validate"}  # a check, which changes nothing
-    every = [each for each in site.server.endpoints if each.path.startswith("/api/") and each.path not in asking]
+    every = [each for each in site.parts.endpoints if each.path.startswith("/api/") and each.path not in asking]
     writing = [each for each in every if each.method != "GET"]
     assert len(writing) > 40
     async with site.socket() as socket:
@@ -239,7 +239,7 @@ async def test_whatever_any_route_changes_reaches_a_watcher(site: Site) -> None:
 async def test_a_socket_that_leaves_is_forgotten(site: Site) -> None:
     async with site.socket(apiKey=DAEMON_KEY) as socket:
         await watching(socket, "jobs")
-        parts = site.server._parts.watching
+        parts = site.parts.watching
         assert not parts.idle
     await eventually(lambda: parts.idle)
 

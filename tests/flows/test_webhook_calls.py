@@ -10,17 +10,9 @@ import pytest
 from arvis.domain.agents import Agent
 from arvis.domain.errors import Conflict, NotFound, Unavailable
 from arvis.domain.messages import Address, PrincipalRole
-from arvis.domain.webhooks import Preset, Webhook
+from arvis.domain.webhooks import KNOWN_CALLS_MS, Preset, Webhook
 from arvis.ports.store import Store, Transaction
-from arvis.services.webhooks import (
-    KNOWN_CALLS_MS,
-    HookCall,
-    TakenCall,
-    add_webhook,
-    change_webhook,
-    remove_webhook,
-    take_call,
-)
+from arvis.services.webhooks import HookCall, TakenCall, add_webhook, change_webhook, remove_webhook, take_call
 
 NOW = 1_800_000_000_000
 

@@ -19,8 +19,8 @@ from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
 from arvis.graphs.agent.tools import ToolRules
-from arvis.llm import Runner
 from arvis.llm.budgets import BudgetSession
+from arvis.llm.runner import Runner
 from arvis.ports.store import Store, Transaction
 from arvis.skills import Skill
 from arvis.testing.clock import SteppedClock

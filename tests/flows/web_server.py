@@ -36,6 +36,7 @@ from arvis.ports.provider import Provider
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker
 from arvis.process.logging import Redactor
+from arvis.process.on_demand import OnDemand
 from arvis.process.secrets import Argon2Passwords, SealedBox, secrets_key_file
 from arvis.skills.importing import Importer
 from arvis.skills.registry import SkillRegistry
@@ -43,12 +44,16 @@ from arvis.speech import UtteranceRules
 from arvis.store.backups.service import BackupService
 from arvis.store.open import Database, open_store
 from arvis.testing.providers import GivenProviders
+from arvis.web.auth.sessions import LoginCodes
 from arvis.web.dependencies import PAGE_FOLDER, AdminServices, WebDependencies
+from arvis.web.event_counts import EventCounts
+from arvis.web.http.limits import Timeouts, message_limit
 from arvis.web.http.models import schema_of
 from arvis.web.http.schema import ERROR
-from arvis.web.http.streams import Timeouts
+from arvis.web.latency import LatencySeries, Observers
 from arvis.web.realtime.connector import WebConnector
 from arvis.web.server import WebServer
+from arvis.web.wiring import Assembly
 from tests.conformance.databases import migrated
 from tests.files.backup_kit import WatchedBackups
 from tests.flows import app_harness as flow
@@ -94,6 +99,7 @@ class Site:
     """The running server with all parts that a test needs."""
 
     server: WebServer
+    handling: OnDemand[Assembly]
     http: aiohttp.ClientSession
     store: Store
     bus: EventBus
@@ -106,6 +112,10 @@ class Site:
     redact: Redactor
     fleet: ConnectorPool
     roles: dict[str, bool] = field(default_factory=lambda: {"web": True})
+
+    @property
+    def parts(self) -> Assembly:
+        return self.handling.now()
 
     @property
     def url(self) -> str:
@@ -130,7 +140,7 @@ class Site:
 
     def _check_shape(self, method: str, path: str, answer: Answer) -> None:
         """Check a response against its route in /openapi.json."""
-        for endpoint in self.server.endpoints:
+        for endpoint in self.parts.endpoints:
             pattern = re.sub(r"\{\w+\}", "[^/]+", endpoint.path)
             if endpoint.method == method and re.fullmatch(pattern, path.partition("?")[0]):
                 own = endpoint.errors is not None and answer.own_form
@@ -265,11 +275,20 @@ async def running_site(
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, timeouts=patience or Timeouts(), page_folder=page_folder,
             admin=admin or await admin_services(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, registry=registry, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
         )  # fmt: skip
-        server = WebServer(deps=deps)
+        observers = Observers(LatencySeries(insights=deps.insights, store=store, clock=clock, zone=deps.zone), EventCounts(since=clock.now()))  # fmt: skip
+        handling: dict[Any, OnDemand[Assembly]] = {}
+        server = WebServer(
+            config=deps.config, bus=bus, timeouts=deps.timeouts, max_frame=message_limit(deps.limits).size,
+            new_code=LoginCodes(store=store, clock=clock, new_token=deps.new_token).new_code,
+            listeners=(connector, observers.latency, observers.counts), handling=lambda link: handling.setdefault(link, OnDemand("arvis.web.wiring:Assembly", deps=deps, observers=observers, login_link=link)),
+        )  # fmt: skip
         await server.start()
         stack.push_async_callback(server.stop)
         http = await stack.enter_async_context(a_client())
-        yield Site(server, http, store, bus, clock, inbox, insights, operations, connector, book, redact, fleet, roles)
+        [parts] = handling.values()
+        yield Site(
+            server, parts, http, store, bus, clock, inbox, insights, operations, connector, book, redact, fleet, roles
+        )
 
 
 def a_client() -> aiohttp.ClientSession:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from arvis.domain.agents import Agent
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, asked_words
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.memory import Kept, Remembered, confirm, forget, remember, undo
+from arvis.memory.service import Kept, Remembered, confirm, forget, remember, undo
 from arvis.ports.store import Transaction
 from arvis.store.sql.migrations import available, migrate
 from arvis.store.sql.session import SqliteDialect, load_queries

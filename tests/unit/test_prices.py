@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
-from arvis.llm import Runner
 from arvis.llm.prices import Price, Prices, prompt_tokens
+from arvis.llm.runner import Runner
 from arvis.llm.selection import Choice
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders

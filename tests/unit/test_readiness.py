@@ -6,7 +6,7 @@ from pathlib import Path
 
 from arvis.store.open import Database
 from arvis.testing.clock import SteppedClock
-from arvis.web.monitoring import ReadinessProbe
+from arvis.web.system_routes import ReadinessProbe
 from tests.conformance.databases import opened
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from arvis.domain.errors import PERMANENT, TRANSIENT, ArvisError, ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
-from arvis.llm import Run, RunFailed, Runner, Trail
+from arvis.llm.attempts import Run, RunFailed, Trail
 from arvis.llm.prices import prompt_tokens
+from arvis.llm.runner import Runner
 from arvis.ports.provider import Provider
 from arvis.providers.demo import DemoProvider
 from arvis.testing.clock import SteppedClock, StoppedClock

@@ -6,7 +6,8 @@ import pytest
 
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import Account, Cooldown, RunRequest, RunResult
-from arvis.llm import RunFailed, Runner
+from arvis.llm.attempts import RunFailed
+from arvis.llm.runner import Runner
 from arvis.llm.selection import Choice, Cooldowns, select
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
-from arvis.llm import RunFailed, Runner, Trail
+from arvis.llm.attempts import RunFailed, Trail
 from arvis.llm.model_limits import SMALLEST_REPLY, ModelLimits, limit_in
+from arvis.llm.runner import Runner
 from arvis.llm.tokens import estimator_of, measure_request
 from arvis.ports.conversations import Calibration
 from arvis.ports.provider import Provider

@@ -11,7 +11,8 @@ import pytest
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import CIRCUIT, Account, Cooldown, Image, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolOutput, ToolSpec
-from arvis.llm import RunFailed, Runner, Unserved
+from arvis.llm.attempts import RunFailed, Unserved
+from arvis.llm.runner import Runner
 from arvis.llm.selection import FAILURES, FIRST_PROBE, LAST_PROBE, Choice, Cooldowns, Load, select
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders

@@ -11,7 +11,8 @@ import pytest
 
 from arvis.domain.errors import Unprocessable
 from arvis.web.api.message_input import _PIECE, _decoded
-from arvis.web.http.requests import BodyLimit, parse_fields
+from arvis.web.http.limits import BodyLimit
+from arvis.web.http.requests import parse_fields
 
 LARGE = json.dumps({"text": "x" * 300_000})
 

@@ -17,8 +17,7 @@ from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import PERMANENT, ArvisError, ProviderErrorKind, SecretLost
 from arvis.domain.runs import Account
 from arvis.extensions import PROVIDERS, installed
-from arvis.llm import DEMO
-from arvis.llm.selection import TOOLLESS
+from arvis.llm.selection import DEMO, TOOLLESS
 from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.providers import anthropic_messages, google, ollama
 from arvis.providers.openai import VENDORS

@@ -40,9 +40,9 @@ from arvis.graphs.compaction.graph import Compactor
 from arvis.graphs.compaction.scripts import COMPACTION
 from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.graphs.model import ModelCaller, unheard
-from arvis.llm import RunFailed
+from arvis.llm.attempts import RunFailed
 from arvis.llm.tokens import estimator_of
-from arvis.memory import touch
+from arvis.memory.recall import touch
 from arvis.messaging import messages, notices
 from arvis.messaging.notices import marked
 from arvis.messaging.spoken_replies import SpokenReply

@@ -19,7 +19,7 @@ from arvis.domain.tools import ToolSpec
 from arvis.graphs.agent.completion import EXPLICIT
 from arvis.graphs.agent.steering import way_of
 from arvis.graphs.context import TurnContext
-from arvis.llm import Runner
+from arvis.llm.runner import Runner
 from arvis.llm.tokens import estimator_of
 from arvis.ports.conversations import Calibration
 from arvis.prompt import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules

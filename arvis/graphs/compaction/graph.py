@@ -34,7 +34,8 @@ from arvis.graphs.compaction import scripts as rows
 from arvis.graphs.compaction.scripts import COMPACTION, Backlog, Draft, Plan
 from arvis.graphs.context import SUMMARIES
 from arvis.graphs.model import ModelCaller
-from arvis.llm import RunFailed, Runner
+from arvis.llm.attempts import RunFailed
+from arvis.llm.runner import Runner
 from arvis.messaging.notices import marked
 from arvis.ports.conversations import Calibration
 from arvis.ports.store import Store

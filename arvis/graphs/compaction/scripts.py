@@ -21,8 +21,8 @@ from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Label, Taint
 from arvis.engine import lifecycle
 from arvis.graphs.context import SUMMARIES
-from arvis.memory import remember
-from arvis.memory.service import ARVIS
+from arvis.memory.decay import ARVIS
+from arvis.memory.service import remember
 from arvis.messaging import notices
 from arvis.messaging.owner_alerts import alert_owner, resolve
 from arvis.ports.conversations import Calibration, Size

@@ -16,7 +16,7 @@ from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.graphs.model import ModelCaller, unheard
 from arvis.graphs.planning.prompts import persona
 from arvis.graphs.planning.state import PlanningState, clipped
-from arvis.llm import RunFailed
+from arvis.llm.attempts import RunFailed
 from arvis.ports.store import Store
 
 #: The assumed number of characters in a token. It limits the length of `Question.known` in a model call.

@@ -26,7 +26,7 @@ from arvis.graphs.planning import prompts
 from arvis.graphs.planning.documents import harmless
 from arvis.graphs.planning.model import Adviser, Question
 from arvis.graphs.planning.state import ENVIRONMENT, MEMORY, PLAN_RETRIEVAL, Bounds, Lane, PlanningState, clipped, seed
-from arvis.memory import Recall, recall, touch
+from arvis.memory.recall import Recall, recall, touch
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import Prompt
 from arvis.prompt.cleaning import sanitise

@@ -25,8 +25,8 @@ from arvis.services import schedules
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import Call, Routes, answer, route
 from arvis.web.http.identity import OWN
+from arvis.web.http.limits import BodyLimit
 from arvis.web.http.models import About, Body, View, Whole
-from arvis.web.http.requests import BodyLimit
 from arvis.web.http.schema import FILE, LABEL
 
 _PIECE = 1 << 16

@@ -15,7 +15,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.memory import EVERYWHERE, Category, Fact, FactStatus, NewFact, State, asked_words, principal_scope
 from arvis.domain.regex import regex
-from arvis.memory import Refused, confirm, forget, remember, undo
+from arvis.memory.service import Refused, confirm, forget, remember, undo
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.memory import FactChange

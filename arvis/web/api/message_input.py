@@ -26,8 +26,9 @@ from arvis.messaging.messages import STOP, WAIT
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
 from arvis.web.http.identity import AGENT_CHANNEL
+from arvis.web.http.limits import BodyLimit, message_limit
 from arvis.web.http.models import About, Body, Label
-from arvis.web.http.requests import SMALL, BodyLimit, unusable
+from arvis.web.http.requests import unusable
 
 _MAX_FILES = 10
 #: The number of characters of base64 that are decoded at once, a multiple of four.
@@ -112,11 +113,7 @@ class MessageParser:
 
     @property
     def body_limit(self) -> BodyLimit:
-        """Return the limits of a JSON body that contains a message. In JSON, an escaped character is up to six times as
-        long, and base64 adds a third. The number of marks (`BodyLimit.marks`) may be as large as the size of the text,
-        because a text can consist only of commas."""
-        text, files = self._limits.message_bytes, 2 * self._limits.attachment_bytes
-        return BodyLimit(size=6 * text + files + SMALL.size, marks=text + SMALL.marks, turn=self._turn)
+        return message_limit(self._limits, self._turn)
 
     async def draft(self, message: NewMessage) -> Draft:
         content = message.content or ""

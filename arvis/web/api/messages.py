@@ -26,11 +26,11 @@ from arvis.web.auth.open_access import OpenAccess, access_ended
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY, PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.errors import STOPPING, Failure, failure_of
 from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND, Identity, address_for
+from arvis.web.http.limits import Timeouts
 from arvis.web.http.models import About, Label, OkView, Page
 from arvis.web.http.requests import display_name
 from arvis.web.http.schema import FILE, INTEGER, LABEL, NUMBER, Schema, one_of
 from arvis.web.http.static_files import file_response
-from arvis.web.http.streams import Timeouts
 from arvis.web.http.views import TimelineView
 
 # Requests that wait until a message is finished or needs a person. An event on the bus is only a signal: the waiting

@@ -19,8 +19,9 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.people import Person
 from arvis.ports.store import Store, Transaction
-from arvis.services import people
-from arvis.services.people import GIVEN_ROLES, Owners, Paired, TooManyTries, TurnedAway, WrongCode
+from arvis.services import people, roles
+from arvis.services.people import GIVEN_ROLES, Paired, TooManyTries, TurnedAway, WrongCode
+from arvis.services.roles import Owners
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.sessions import Sessions
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Routes, answer, answer_page, route
@@ -53,7 +54,7 @@ class PersonView(View):
             platform=known.platform,
             user_id=known.user_id,
             name=known.name,
-            role=people.role_of(known, owners),
+            role=roles.role_of(known, owners),
             paired=known.paired,
             **others,
         )

@@ -26,9 +26,10 @@ from arvis.ports.workflows import RunView as RunPage
 from arvis.web.api.messages import Watch
 from arvis.web.api.questions import QuestionView
 from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.limits import Timeouts
 from arvis.web.http.models import ABSENT, MEMBER, About, AnyObject, Body, Label, Time, View, Whole
 from arvis.web.http.schema import one_of
-from arvis.web.http.streams import KEEP_ALIVE, Timeouts
+from arvis.web.http.streams import KEEP_ALIVE
 from arvis.workflows.document.kinds import LOG_TYPES
 from arvis.workflows.runtime.joins import gate_of
 from arvis.workflows.runtime.parts import drawn_id, name_of

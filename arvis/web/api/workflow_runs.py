@@ -40,11 +40,11 @@ from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.idempotency import request_of
 from arvis.web.http.identity import OPERATE, READ
+from arvis.web.http.limits import BodyLimit, Timeouts
 from arvis.web.http.models import Page
 from arvis.web.http.rate_limits import ConcurrencyLimit
-from arvis.web.http.requests import BodyLimit
 from arvis.web.http.schema import INTEGER, LABEL, STRING, one_of
-from arvis.web.http.streams import EventStream, Timeouts
+from arvis.web.http.streams import EventStream
 from arvis.workflows import reruns
 
 _RUNS, _ONE = "/api/runs", "/api/runs/{run}"

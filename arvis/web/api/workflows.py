@@ -37,8 +37,9 @@ from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.errors import failure_of
 from arvis.web.http.identity import OPERATE, READ
+from arvis.web.http.limits import BodyLimit
 from arvis.web.http.models import OkView, Page
-from arvis.web.http.requests import BodyLimit, unusable
+from arvis.web.http.requests import unusable
 from arvis.web.http.schema import FILE, INTEGER, LABEL, one_of
 from arvis.workflows import service
 from arvis.workflows.document import model

@@ -96,6 +96,21 @@ class _Opening:
     now: int
 
 
+class LoginCodes:
+    """The codes with which people log in."""
+
+    def __init__(self, *, store: Store, clock: Clock, new_token: Callable[[], str]) -> None:
+        self._store = store
+        self._clock = clock
+        self._new_token = new_token
+
+    async def new_code(self, user_id: str = FIRST_USER) -> str:
+        """Return a new code for this user. The code is valid once, for ten minutes."""
+        code, now = self._new_token(), self._clock.now()
+        await self._store.write(_add_code, hashed(code), user_id, now + CODE_LIFE_MS, now)
+        return code
+
+
 class Sessions:
     """The sessions of dashboard users. `new_token` creates URL-safe texts of at least 128 random bits."""
 
@@ -106,13 +121,12 @@ class Sessions:
         self._clock = clock
         self._bus = bus
         self._new_token = new_token
+        self._codes = LoginCodes(store=store, clock=clock, new_token=new_token)
         self.life = life
 
     async def new_code(self, user_id: str = FIRST_USER) -> str:
         """Return a new login code for this user. The code is valid once, for ten minutes."""
-        code, now = self._new_token(), self._clock.now()
-        await self._store.write(_add_code, hashed(code), user_id, now + CODE_LIFE_MS, now)
-        return code
+        return await self._codes.new_code(user_id)
 
     async def log_in(self, code: str, old_token: str | None, device: str) -> Login:
         """Exchange a code for a new session, and end the session of `old_token`, which came with the request."""

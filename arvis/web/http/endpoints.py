@@ -25,8 +25,9 @@ from arvis.domain.regex import regex
 from arvis.domain.text import storable
 from arvis.web.http.errors import Failure
 from arvis.web.http.identity import Access, Identity
+from arvis.web.http.limits import BodyLimit
 from arvis.web.http.models import DONE, Body, Page, View
-from arvis.web.http.requests import BodyLimit, read_object
+from arvis.web.http.requests import read_object
 from arvis.web.http.schema import BOOLEAN, INTEGER, STRING, Schema
 
 # The topics of changes. After a request that changed data, `application.py` announces the change under the topic of the

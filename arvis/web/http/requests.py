@@ -13,36 +13,15 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
-from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Invalid, TooLarge, Unprocessable
 from arvis.domain.text import storable_json, strict_json
+from arvis.web.http.limits import BodyLimit
 
 #: The size in bytes above which JSON is parsed in a thread, so that a large attachment does not block the event loop.
 _THREAD_BYTES = 262_144
 _READ_SECONDS = 60
 _MAX_WHOLE = 2**53 - 1
 LONGEST_NAME = 100
-
-
-@dataclass(frozen=True, slots=True)
-class BodyLimit:
-    """The limits of JSON input."""
-
-    #: The maximum size, in bytes for a body and in characters for a frame of a socket.
-    size: int
-    #: The maximum number of opening brackets and commas together. This number limits the memory: a parsed `[{},{},…]`
-    #: takes 24 times the memory of its text.
-    marks: int
-    #: Held while a large body is parsed. Several threads that parse at once would delay all other work of the process
-    #: by seconds, because each of them holds Python's interpreter lock for long. None: no body can be large.
-    turn: asyncio.Lock | None = None
-
-    def holds(self, text: str) -> bool:
-        return len(text) <= self.size and sum(text.count(mark) for mark in "[{,") <= self.marks
-
-
-#: The limits of a request or frame without attachments.
-SMALL = BodyLimit(size=65_536, marks=65_536)
 
 
 async def read_body(request: Request, limit: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The timeouts of the web server, and responses with server-sent events."""
+"""Responses with server-sent events."""
 
 from __future__ import annotations
 
@@ -7,36 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
-
-from arvis.domain.dataclass import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Timeouts and intervals in seconds."""
-
-    #: The time in which a new socket must authenticate.
-    greeting: float = 10.0
-    #: The time in which a client must accept one frame.
-    sending: float = 10.0
-    #: The time between two checks of an open socket's login.
-    renewal: float = 60.0
-    #: The time between two reads of a message's status during a wait. The status is read because a notification can be
-    #: lost.
-    look: float = 5.0
-    #: The time in which a closing socket must accept the remaining frames, and in which running requests must end when
-    #: the server stops.
-    closing: int = 3
-    #: The time in which a connection must send a whole request, and accept the next part of a response.
-    idle: int = 15
-    #: The longest wait for the answer to a chat completion that is not streamed.
-    completion: float = 600.0
-    #: The time between two keep-alive comments of an idle stream.
-    keepalive: float = 15.0
-    #: The longest wait for the answer to a chat completion if no model answers at the moment and the queue will retry
-    #: the message later.
-    put_off: float = 30.0
-
 
 #: A comment that keeps proxies from closing an idle stream.
 KEEP_ALIVE = ": keep-alive\n\n"

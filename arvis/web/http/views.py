@@ -24,6 +24,7 @@ from arvis.domain.runs import ModelCall
 from arvis.ports.backups import BackupFile
 from arvis.ports.browsing import JobStory
 from arvis.ports.insights import MessageTimeline, TimelineStep
+from arvis.web.http.frames import file_url
 from arvis.web.http.models import About, Time, View, camel
 from arvis.web.http.schema import STEP, one_of
 
@@ -237,7 +238,7 @@ class FileView(View):
     def of_delivery(cls, delivery: Delivery) -> list[Self]:
         """Return the views of the files of a delivery."""
         return [
-            cls.showing(file, name=file.filename, url=f"/api/deliveries/{delivery.id}/files/{number}")
+            cls.showing(file, name=file.filename, url=file_url(delivery, number))
             for number, file in enumerate(delivery.files)
         ]
 
@@ -246,24 +247,6 @@ class ButtonView(View):
     id: str
     label: str
     style: ButtonStyle
-
-
-def delivery_frame(delivery: Delivery) -> Json:
-    """Return the frame with which a socket sends a delivery."""
-    return {
-        "type": "message",
-        "channelId": delivery.address.channel,
-        "content": delivery.content,
-        "messageId": delivery.message_id,
-        "replyTo": delivery.reply_to,
-        "answers": list(delivery.answers),
-        "part": delivery.part,
-        "seq": delivery.seq,
-        "buttons": [ButtonView.showing(each).to_json() for each in delivery.buttons],
-        "files": [each.to_json() for each in FileView.of_delivery(delivery)],
-        "agent": delivery.agent,
-        "timestamp": delivery.created_at,
-    }
 
 
 class BackupView(View):

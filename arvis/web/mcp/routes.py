@@ -19,8 +19,9 @@ from arvis.ports.extras import install_command
 from arvis.web.http.endpoints import Call, Endpoint
 from arvis.web.http.errors import Failure
 from arvis.web.http.identity import ANYONE, Identity
+from arvis.web.http.limits import SMALL, BodyLimit
 from arvis.web.http.rate_limits import ConcurrencyLimit
-from arvis.web.http.requests import SMALL, BodyLimit, Fields, read_json
+from arvis.web.http.requests import Fields, read_json
 from arvis.web.http.schema import Schema
 from arvis.web.mcp.tools import ArvisTools
 

@@ -19,9 +19,9 @@ from arvis.web.api.message_input import MessageParser, NewMessage
 from arvis.web.api.messages import SETTLED_STATUSES, StatusWaiter
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.identity import AGENT_CHANNEL, ANYONE, SEND, Access, Identity, Role, address_for
+from arvis.web.http.limits import Timeouts
 from arvis.web.http.requests import Fields, unusable
 from arvis.web.http.schema import INTEGER, LABEL, NUMBER, STRING, Schema
-from arvis.web.http.streams import Timeouts
 
 _DEFAULT_WAIT = 60
 _LONGEST_WAIT = 120

@@ -32,10 +32,11 @@ from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import Call, Endpoint, ErrorForm, answer
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
+from arvis.web.http.limits import Timeouts
 from arvis.web.http.rate_limits import ConcurrencyLimit
 from arvis.web.http.requests import read_json
 from arvis.web.http.schema import LABEL
-from arvis.web.http.streams import EventStream, Timeouts
+from arvis.web.http.streams import EventStream
 from arvis.web.openai.conversation import PlacedRequest, place, request_identity
 from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
 from arvis.web.openai.requests import ParsedRequest, parse_request, taint_of_history

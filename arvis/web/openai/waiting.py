@@ -25,7 +25,8 @@ from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.store import Store, Transaction
 from arvis.web.api.messages import SETTLED_STATUSES, Watch
 from arvis.web.http.errors import Failure, attempt
-from arvis.web.http.streams import KEEP_ALIVE, Timeouts
+from arvis.web.http.limits import Timeouts
+from arvis.web.http.streams import KEEP_ALIVE
 from arvis.web.openai.conversation import answer_mark
 from arvis.web.openai.models import completion, completion_id, error_of, finish_reason_of, usage_of
 from arvis.web.openai.requests import certain, cut

@@ -31,8 +31,8 @@ from arvis.domain.platforms import Part, Piece
 from arvis.domain.text import json_writer
 from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
+from arvis.web.http.frames import delivery_frame
 from arvis.web.http.identity import PLATFORM, Identity
-from arvis.web.http.views import delivery_frame
 
 # The outgoing side of one socket: a bounded buffer of frames. Adding a frame never waits, so a slow client delays no
 # other client. If the buffer is full, the client is disconnected with code 1013 and can reconnect with `lastSeq`.

@@ -22,10 +22,10 @@ from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.failed_logins import address_of
 from arvis.web.auth.open_access import OpenAccess
 from arvis.web.http.errors import AWAY, Failure, attempt
+from arvis.web.http.frames import delivery_frame
 from arvis.web.http.identity import ANYONE, READ, SEND, Identity, Role, address_for
-from arvis.web.http.requests import SMALL, BodyLimit, Fields, display_name, parse_fields, unusable
-from arvis.web.http.streams import Timeouts
-from arvis.web.http.views import delivery_frame
+from arvis.web.http.limits import SMALL, BodyLimit, Timeouts
+from arvis.web.http.requests import Fields, display_name, parse_fields, unusable
 from arvis.web.realtime.connector import (
     BROKEN,
     GOING_AWAY,

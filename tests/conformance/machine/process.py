@@ -31,7 +31,8 @@ from arvis.domain.platforms import Part, Piece
 from arvis.engine import lifecycle
 from arvis.engine.engine import Engine
 from arvis.engine.graph import Graph
-from arvis.inbox import InboxRules, InboxService
+from arvis.inbox.accept import InboxRules
+from arvis.inbox.inbox import InboxService
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
 from arvis.ports.clock import Clock

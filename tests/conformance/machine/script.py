@@ -15,7 +15,7 @@ from arvis.domain.executions import WaitKind
 from arvis.domain.messages import StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.engine.graph import Call, Decision, End, Goto, Graph, Next, NodeContext, Pause
-from arvis.llm import RunFailed
+from arvis.llm.attempts import RunFailed
 from arvis.ports.store import Transaction
 from tests.conformance.machine.backends import Fate
 from tests.conformance.machine.process import Process

@@ -1,0 +1,147 @@
+"""Builds the tools and plugins that agents can have, and the services that the tools use."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from urllib.parse import urlsplit
+
+from arvis.app.foundation import Base
+from arvis.app.providers import ProviderPool
+from arvis.app.search import SearchPool
+from arvis.config import Config
+from arvis.config.search import FALLBACK, VARIABLES
+from arvis.domain.dataclass import dataclass
+from arvis.graphs.agent.tools import ToolRules
+from arvis.media import WebFileReader
+from arvis.plugins import InstalledPlugins, Plugins
+from arvis.ports.http import Fetcher
+from arvis.ports.plugin import PluginServices
+from arvis.ports.tool import ToolServices, ToolSource
+from arvis.process.sandbox import Bubblewrap
+from arvis.process.subprocesses import GuardedPrograms
+from arvis.queue.outages import RetryingStore
+from arvis.services.reminders import ReminderService
+from arvis.services.schedules import Rules
+from arvis.tools.code import PackageSets, Workbench, daemons_interpreter
+from arvis.tools.registry import InstalledTools, Policy, Registry
+from arvis.turns.workflow_tools import WorkflowStarter
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The tools and plugins of agents. `fetcher` returns the fetcher for addresses from people and models; the first
+    call opens the fetcher."""
+
+    rules: ToolRules
+    fetcher: Callable[[], Awaitable[Fetcher]]
+    plugins: Plugins
+
+
+def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack, slow: Sequence[ToolSource]) -> Toolbox:
+    """Return the toolbox. `stack` closes the services that tools have opened, and `slow` are the sources of tools of
+    other programs."""
+    services = _Services(stack=stack, base=base, providers=providers)
+    config = base.config
+    rules = ToolRules(
+        registry=Registry(sources=[InstalledTools(services=services.get), *slow]),
+        permit=lambda tool: Policy(rules=base.settings.current().approvals.policy).permit(tool),
+        ruled=lambda tool: Policy(rules=base.settings.current().approvals.policy).ruled(tool),
+        known_hosts=_known_hosts(config),
+        sessions=base.folder.path / "sessions",
+        secrets=base.secrets,
+        timezone=config.scheduler.timezone,
+        rounds=config.limits.max_tool_rounds,
+        approval_ms=config.approvals.deadline,
+        on_expiry=config.approvals.on_expiry,
+    )
+    plugins = InstalledPlugins(
+        services=PluginServices(RetryingStore(store=base.store, clock=base.clock), base.clock, services.get)
+    )
+    return Toolbox(rules, services.fetcher, plugins)
+
+
+class _Services:
+    """The services of tools. Each service is created when the first tool needs it."""
+
+    def __init__(self, *, stack: AsyncExitStack, base: Base, providers: ProviderPool) -> None:
+        self._stack = stack
+        self._base = base
+        self._providers = providers
+        self._made: ToolServices | None = None
+
+    async def fetcher(self) -> Fetcher:
+        return (await self.get()).fetcher
+
+    async def get(self) -> ToolServices:
+        if self._made is None:
+            base, settings = self._base, self._base.config.tools
+            sandbox = build_sandbox(base)
+            net = await asyncio.to_thread(importlib.import_module, "arvis.net.fetcher")
+            fetcher = await self._stack.enter_async_context(net.open_fetcher(allow=settings.allow_hosts))
+            # With this store, a running tool waits while the database is unavailable. With the usual store, the tool
+            # would return an error to the model.
+            patient = RetryingStore(store=base.store, clock=base.clock)
+            self._made = ToolServices(
+                store=patient,
+                clock=base.clock,
+                fetcher=fetcher,
+                http=self._providers.http,
+                sandbox=sandbox,
+                secrets=base.secrets,
+                search=SearchPool(
+                    settings=lambda: base.settings.current().search,
+                    store=patient,
+                    secrets=base.secrets,
+                    http=self._providers.http,
+                    clock=base.clock,
+                ),
+                reader=WebFileReader(programs=GuardedPrograms(), sandbox=sandbox),
+                workflows=WorkflowStarter(store=patient, bus=base.bus, clock=base.clock),
+                reminders=ReminderService(
+                    store=patient, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)
+                ),
+            )
+        return self._made
+
+
+def _known_hosts(config: Config) -> frozenset[str]:
+    """Return the hosts, without ports, that the configuration names for tools."""
+    hosts = {urlsplit(f"//{host}").hostname for host in config.tools.allow_hosts}
+    hosts |= {urlsplit(address).hostname for name in (*VARIABLES, FALLBACK) if (address := config.search.address(name))}
+    return frozenset(host.lower() for host in hosts if host)
+
+
+def schedule_rules(config: Config) -> Rules:
+    bounds = config.limits
+    return Rules(
+        zone=config.scheduler.timezone,
+        crons_per_agent=bounds.crons_per_agent,
+        heartbeats_per_agent=bounds.heartbeats_per_agent,
+        reminders_per_person=bounds.reminders_per_person,
+    )
+
+
+def build_sandbox(base: Base) -> Bubblewrap:
+    """Return a sandbox that hides the data folder and has the limits of the configuration."""
+    limits = base.config.limits
+    return Bubblewrap(hidden=[base.folder.path], disk=limits.workspace_bytes, files=limits.workspace_files)
+
+
+#: Settings of pip and of proxies that are passed on from the daemon's environment.
+_PIP = ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+
+
+def build_workbench(base: Base) -> Workbench:
+    sandbox, interpreter = build_sandbox(base), daemons_interpreter()
+    packages = PackageSets(
+        folder=base.folder.path / "code",
+        sandbox=sandbox,
+        interpreter=interpreter,
+        allowed=base.config.tools.packages,
+        settings={name: os.environ[name] for name in _PIP if name in os.environ},
+    )
+    return Workbench(sandbox, interpreter, packages)

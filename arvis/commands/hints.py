@@ -1,0 +1,25 @@
+"""The names and descriptions of the commands. Connectors need them without the code that runs commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from arvis.ports.connector import CommandHint
+
+#: The descriptions of the commands, by name. The command `start` appears in no list.
+ABOUT: Mapping[str, str] = {
+    "help": "show this list",
+    "new": "start a new conversation and keep the memory",
+    "reset": "start a new conversation with an empty folder and keep the memory",
+    "stop": "cancel your running requests here",
+    "run": "start a workflow: its name, then its input; without a name, list the workflows",
+    "agents": "list the agents here, and how to address them",
+    "memory": "show and correct the facts stored about you and this channel",
+    "usage": "show your requests today and this month, and their cost",
+    "why": "explain the last answer, or why there was none",
+}
+
+
+def command_hints() -> Sequence[CommandHint]:
+    """Return the commands for platforms that show a list of commands."""
+    return [CommandHint(name, about) for name, about in ABOUT.items()]
