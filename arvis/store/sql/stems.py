@@ -9,8 +9,6 @@ from typing import Protocol
 
 from arvis.domain.regex import regex
 
-from arvis.domain.regex import regex
-
 #: The algorithms by the code of the language, as in `domain.stop_words`.
 _LATIN = {
     "en": "english",
