@@ -313,8 +313,12 @@ class SqliteSnapshots:
     async def _open(self) -> aiosqlite.Connection:
         connection = await aiosqlite.connect(self._path, isolation_level=None)
         connection.row_factory = sqlite3.Row
-        await connection.execute("PRAGMA query_only = ON")
-        await connection.execute("PRAGMA busy_timeout = 5000")
+        try:
+            await connection.execute("PRAGMA query_only = ON")
+            await connection.execute("PRAGMA busy_timeout = 5000")
+        except BaseException:  # also a cancellation: nobody else knows the connection
+            await connection.close()
+            raise
         return connection
 
 
