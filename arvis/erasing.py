@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import structlog
@@ -101,15 +101,24 @@ class Slice:
 
 class Eraser:
     """The task that carries out erasures. One process does it for all processes. `sessions` is the parent of the
-    folders of conversations, and `erase_logs` removes texts from the log files of this process."""
+    folders of conversations, `purge_messages` removes the words of deleted messages from the search index, and
+    `erase_logs` removes texts from the log files of this process."""
 
     def __init__(
-        self, *, store: Store, bus: EventBus, clock: Clock, sessions: Path, erase_logs: Callable[[], None]
+        self,
+        *,
+        store: Store,
+        bus: EventBus,
+        clock: Clock,
+        sessions: Path,
+        purge_messages: Callable[[Holding], Awaitable[None]],
+        erase_logs: Callable[[], None],
     ) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock
         self._sessions = sessions
+        self._purge_messages = purge_messages
         self._erase_logs = erase_logs
 
     async def run(self, holding: Holding) -> None:
@@ -176,16 +185,7 @@ class Eraser:
 
     async def _clean_indexes(self, holding: Holding) -> None:
         """Remove the words of deleted messages and facts from the search indexes."""
-        erasures, begin = await self._store.read(_unpurged), True
-        while erasures is not None and await self._store.write(_purge_messages, holding, begin=begin):
-            begin = False
-            await self._clock.sleep(REST_SECONDS)
-        word: str | None = ""
-        while word is not None:
-            word = await self._store.write(_drop_words, holding, word)
-            await self._clock.sleep(REST_SECONDS)
-        if erasures is not None:
-            await self._store.write(_purged, holding, erasures)
+        await self._purge_messages(holding)
         begin = True
         while await self._store.write(_purge_facts, holding, begin=begin):
             begin = False
@@ -215,26 +215,6 @@ def _items(tx: Transaction, erasure_id: str, kind: ItemKind) -> Sequence[str]:
 
 def _is_used(tx: Transaction, sha256: str) -> bool:
     return tx.erasures.file_is_used(sha256)
-
-
-def _unpurged(tx: Transaction) -> int | None:
-    # Only an index that can be merged counts its removals.
-    return tx.message_index.erasures() if tx.alone else None
-
-
-def _purge_messages(tx: Transaction, holding: Holding, *, begin: bool) -> bool:
-    holding.check(tx)
-    return tx.message_index.purge(begin=begin)
-
-
-def _drop_words(tx: Transaction, holding: Holding, after: str) -> str | None:
-    holding.check(tx)
-    return tx.message_index.drop_words(after)
-
-
-def _purged(tx: Transaction, holding: Holding, erasures: int) -> None:
-    holding.check(tx)
-    tx.message_index.purged(erasures)
 
 
 def _purge_facts(tx: Transaction, holding: Holding, *, begin: bool) -> bool:

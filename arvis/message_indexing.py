@@ -92,8 +92,11 @@ class MessageIndexer:
 
     async def purge(self, holding: Holding) -> None:
         """Remove the words of deleted texts from the files of the index, unless this was done a short time ago."""
-        if self._clock.monotonic() < self._purge_at:
-            return
+        if self._clock.monotonic() >= self._purge_at:
+            await self.purge_now(holding)
+
+    async def purge_now(self, holding: Holding) -> None:
+        """Remove the words of deleted texts from the files of the index and from the vocabulary."""
         erasures = await self._store.read(unpurged)
         if erasures is None:
             return

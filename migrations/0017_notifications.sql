@@ -2,8 +2,8 @@
 --
 -- `cause`: the key of the cause; at most one open row has it. `command`, `page` and `link`: where to find more. `remedy`: the action that
 -- the dashboard offers, on the object `subject`. `pause`: the least time (ms) between two messages about the cause. `avoid`: the bot or
--- channel (an address as JSON) that must not be used for messages. `told_at` and `mailed_at`: the newest message in a chat, the newest
--- e-mail; a new row of a cause begins with those of the row before it. `end_unmailed`: 1 while an e-mail about the end is owed.
+-- channel (an address as JSON) that must not be used for messages. `sent_at` and `mailed_at`: the newest message in a chat, the newest
+-- e-mail; a new row of a cause begins with those of the row before it. `end_unmailed`: 1 while an e-mail about the end must be sent.
 -- `expires_at`: NULL for a state of the installation, which ends when it is over.
 CREATE TABLE notifications (
     id TEXT PRIMARY KEY,
@@ -21,7 +21,7 @@ CREATE TABLE notifications (
     first_at INTEGER NOT NULL,
     last_at INTEGER NOT NULL,
     count INTEGER NOT NULL,
-    told_at INTEGER,
+    sent_at INTEGER,
     mailed_at INTEGER,
     end_unmailed INTEGER NOT NULL,
     expires_at INTEGER,

@@ -270,6 +270,7 @@ async def _run_scheduler(base: Base, up: Up) -> None:
         bus=base.bus,
         clock=base.clock,
         sessions=base.folder.path / "sessions",
+        purge_messages=indexer.purge_now,
         erase_logs=erase_details,
     )
     notifier = _build_notifier(base)

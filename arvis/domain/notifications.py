@@ -82,7 +82,7 @@ class Notification:
     #: The number of times that the cause was reported since `first_at`.
     count: int
     #: The times of the newest message in a chat and of the newest e-mail about the cause; None before the first one.
-    told_at: int | None = None
+    sent_at: int | None = None
     mailed_at: int | None = None
     #: True if an e-mail must report the end.
     end_unmailed: bool = False
@@ -91,9 +91,9 @@ class Notification:
     #: The name of the person who dismissed it.
     ended_by: str | None = None
 
-    def may_tell(self, now: int) -> bool:
+    def may_send(self, now: int) -> bool:
         """Return whether a chat message may report the notification now."""
-        return self._is_due(self.told_at, now)
+        return self._is_due(self.sent_at, now)
 
     def may_mail(self, now: int) -> bool:
         """Return whether an e-mail may report the notification now."""

@@ -81,9 +81,9 @@ def alert_owner(tx: Transaction, problem: Problem, now: int) -> bool:
         found = replace(
             before, problem=problem, last_at=max(now, before.last_at + 1), count=before.count + 1, expires_at=expires_at
         )
-        told = _tell(tx, found, now)
-        tx.notifications.save(told or found)
-        return told is not None
+        sent = _send_if_due(tx, found, now)
+        tx.notifications.save(sent or found)
+        return sent is not None
     found = Notification(
         id=tx.new_id(),
         problem=problem,
@@ -91,13 +91,13 @@ def alert_owner(tx: Transaction, problem: Problem, now: int) -> bool:
         first_at=now,
         last_at=now,
         count=1,
-        told_at=before.told_at if before is not None else None,
+        sent_at=before.sent_at if before is not None else None,
         mailed_at=before.mailed_at if before is not None else None,
         expires_at=expires_at,
     )
-    told = _tell(tx, found, now)
-    tx.notifications.add(told or found)
-    return told is not None
+    sent = _send_if_due(tx, found, now)
+    tx.notifications.add(sent or found)
+    return sent is not None
 
 
 def observe(tx: Transaction, problem: Problem, now: int) -> bool:
@@ -124,7 +124,7 @@ def end(tx: Transaction, found: Notification, now: int, *, silent: bool = False)
     """End a notification whose cause is gone. `silent` means that no message reports the end."""
     was_open = found.state is NotificationState.OPEN
     reported = was_open and not silent
-    if reported and _is_since(found.told_at, found.first_at):
+    if reported and _is_since(found.sent_at, found.first_at):
         _send(tx, end_text(found), Hint(), found.problem.avoid, now)
     tx.notifications.save(
         replace(
@@ -143,12 +143,12 @@ def dismiss(tx: Transaction, found: Notification, by: str, now: int) -> Notifica
     return dismissed
 
 
-def tell_again(tx: Transaction, found: Notification, now: int) -> bool:
+def send_again(tx: Transaction, found: Notification, now: int) -> bool:
     """Send the message about an open notification that could not be sent earlier. Return whether it was sent."""
-    told = _tell(tx, found, now)
-    if told is not None:
-        tx.notifications.save(told)
-    return told is not None
+    sent = _send_if_due(tx, found, now)
+    if sent is not None:
+        tx.notifications.save(sent)
+    return sent is not None
 
 
 def has_place(tx: Transaction, problem: Problem) -> bool:
@@ -163,15 +163,15 @@ def end_text(found: Notification) -> str:
     return f"Resolved: {short}"
 
 
-def _tell(tx: Transaction, found: Notification, now: int) -> Notification | None:
+def _send_if_due(tx: Transaction, found: Notification, now: int) -> Notification | None:
     """Send a message about the notification if it is due. Return the changed notification; None if no message was
     sent."""
-    if not found.may_tell(now):
+    if not found.may_send(now):
         return None
     problem = found.problem
     if not _send(tx, problem.text, problem.hint, problem.avoid, now):
         return None
-    return replace(found, told_at=max(now, found.last_at))
+    return replace(found, sent_at=max(now, found.last_at))
 
 
 def _send(tx: Transaction, text: str, hint: Hint, avoid: Address | None, now: int) -> bool:
@@ -296,7 +296,8 @@ def alert_failed_run(tx: Transaction, execution: Execution, source: str, error: 
     hint = Hint(
         f"\n`arvis workflows runs --id {execution.id}` shows its log.", "\nThe page Workflows shows its runs.", page
     )
-    problem = Problem(cause=cause, text=f"The workflow {name} has failed: {short}", hint=hint, lasts=7 * DAY_MS)
+    text = f"The workflow {name} has failed: {short}"
+    problem = Problem(cause=cause, text=text, hint=hint, subject=execution.id, lasts=7 * DAY_MS)
     return alert_owner(tx, problem, now)
 
 

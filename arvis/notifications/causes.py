@@ -106,19 +106,19 @@ def _steps(tx: Transaction, facts: Facts, now: int) -> Iterator[Step]:
             yield partial(_observe, problem)
     for cause, found in lasting.items():
         if cause in observed:
-            if _may_tell(tx, found, now):
-                yield partial(_tell_again, found)
+            if _may_send(tx, found, now):
+                yield partial(_send_again, found)
         elif _is_observed(cause) or _is_over(tx, found):
             yield partial(_end, found, silent=False)
         elif found.expires_at is not None and found.expires_at <= now:
             yield partial(_end, found, silent=True)
-        elif _may_tell(tx, found, now):
-            yield partial(_tell_again, found)
+        elif _may_send(tx, found, now):
+            yield partial(_send_again, found)
 
 
-def _may_tell(tx: Transaction, found: Notification, now: int) -> bool:
+def _may_send(tx: Transaction, found: Notification, now: int) -> bool:
     open_ = found.state is NotificationState.OPEN
-    return open_ and found.may_tell(now) and owner_alerts.has_place(tx, found.problem)
+    return open_ and found.may_send(now) and owner_alerts.has_place(tx, found.problem)
 
 
 def _observe(problem: Problem, tx: Transaction, now: int) -> None:
@@ -129,8 +129,8 @@ def _end(found: Notification, tx: Transaction, now: int, *, silent: bool) -> Non
     owner_alerts.end(tx, found, now, silent=silent)
 
 
-def _tell_again(found: Notification, tx: Transaction, now: int) -> None:
-    owner_alerts.tell_again(tx, found, now)
+def _send_again(found: Notification, tx: Transaction, now: int) -> None:
+    owner_alerts.send_again(tx, found, now)
 
 
 # -- causes that are observed ------------------------------------------------------------------------------------------

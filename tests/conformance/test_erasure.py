@@ -19,6 +19,7 @@ from arvis.domain.executions import Cursor, ExecutionStatus
 from arvis.domain.jobs import NewJob
 from arvis.domain.memory import Category, NewFact
 from arvis.domain.messages import Attachment, PrincipalRole, Role
+from arvis.domain.notifications import Notification, NotificationState, Problem
 from arvis.domain.platforms import OverheardMessage
 from arvis.domain.runs import ModelCall
 from arvis.engine import lifecycle
@@ -170,8 +171,16 @@ class Scene:
 
     def eraser(self) -> Eraser:
         return Eraser(
-            store=self.store, bus=self.bus, clock=self.clock, sessions=self.folder, erase_logs=self._erase_logs
+            store=self.store,
+            bus=self.bus,
+            clock=self.clock,
+            sessions=self.folder,
+            purge_messages=self.indexer().purge_now,
+            erase_logs=self._erase_logs,
         )
+
+    def indexer(self) -> MessageIndexer:
+        return MessageIndexer(store=self.store, bus=self.bus, clock=self.clock)
 
     def _erase_logs(self) -> None:
         self.logs_erased += 1
@@ -179,7 +188,7 @@ class Scene:
     async def prepare(self) -> None:
         self.file, self.shared_file = [await self.store.put_blob(text) for text in (b"hers", b"theirs")]
         await self.store.write(self._write)
-        await MessageIndexer(store=self.store, bus=self.bus, clock=self.clock).catch_up(self.holding)
+        await self.indexer().catch_up(self.holding)
         for conversation, content in ((self.direct, b"hers"), (self.hall, b"hers"), (self.hall, b"theirs")):
             file = self.folder / conversation / "workspace" / content.decode()
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -325,8 +334,37 @@ async def test_messages_after_the_erasure_are_indexed_and_found(scene: Scene) ->
     await scene.store.write(write)
     unindexed = await scene.store.read(lambda tx: list(tx.message_index.unindexed()))
     assert unindexed[-2:] == ["heron", "osprey"]
-    await MessageIndexer(store=scene.store, bus=scene.bus, clock=scene.clock).catch_up(scene.holding)
+    await scene.indexer().catch_up(scene.holding)
     assert await scene.store.read(lambda tx: tx.message_index.unindexed()) == []
+
+
+async def test_words_of_erased_messages_leave_the_vocabulary(scene: Scene) -> None:
+    def missing(tx: Transaction) -> set[str]:
+        return {word for _, word in tx.message_index.new_keys({"canary", "ben"})}
+
+    assert await scene.store.read(missing) == set()
+    await scene.eraser().erase(await scene.begin(), scene.holding)
+    assert await scene.store.read(missing) == {"canary"}
+
+
+async def test_notifications_about_erased_work_are_erased_and_no_others(scene: Scene) -> None:
+    """The others keep the times of their last messages, and dismissed ones stay closed."""
+
+    def write(tx: Transaction) -> None:
+        for cause, subject in (("hers", scene.direct), ("theirs", scene.hall), ("ended", "")):
+            problem = Problem(cause=cause, text="It failed: canary", subject=subject)
+            state = NotificationState.DISMISSED if cause == "ended" else NotificationState.OPEN
+            at = scene.clock.now()
+            tx.notifications.add(
+                Notification(id=tx.new_id(), problem=problem, state=state, first_at=at, last_at=at, count=1)
+            )
+
+    def found(tx: Transaction) -> list[bool]:
+        return [tx.notifications.newest(cause) is not None for cause in ("hers", "theirs", "ended")]
+
+    await scene.store.write(write)
+    await scene.eraser().erase(await scene.begin(), scene.holding)
+    assert await scene.store.read(found) == [False, True, True]
 
 
 async def test_a_second_erasure_of_the_same_person_changes_nothing(scene: Scene) -> None:

@@ -342,25 +342,25 @@ def test_only_a_backup_is_overwritten(database: Database, tmp_path: Path) -> Non
 
 async def test_the_keeper_makes_one_when_it_is_due(database: Database) -> None:
     clock = SteppedClock(now=NOW)
-    keeper: Backups = BackupService(
+    backups: Backups = BackupService(
         database=database, every=DAY_MS, clock=clock, watch=WatchedBackups(), restart=lambda: None
     )
-    assert isinstance(keeper, BackupService)
-    assert await keeper.run_due() == 86_400
+    assert isinstance(backups, BackupService)
+    assert await backups.run_due() == 86_400
     await clock.sleep(86_399)
-    assert (await keeper.run_due(), await keeper.all()) == (1, [])
+    assert (await backups.run_due(), await backups.all()) == (1, [])
     await clock.sleep(1)
-    assert (await keeper.run_due(), len(await keeper.all())) == (86_400, 1)
+    assert (await backups.run_due(), len(await backups.all())) == (86_400, 1)
     await clock.sleep(3600)
-    await keeper.make()
-    assert (await keeper.run_due(), len(await keeper.all())) == (86_400, 2)
+    await backups.make()
+    assert (await backups.run_due(), len(await backups.all())) == (86_400, 2)
 
 
 async def test_a_cancelled_keeper_leaves_nothing_half_made(database: Database) -> None:
-    keeper = BackupService(
+    backups = BackupService(
         database=database, every=DAY_MS, clock=SteppedClock(now=NOW), watch=WatchedBackups(), restart=lambda: None
     )
-    making = asyncio.create_task(keeper.make())
+    making = asyncio.create_task(backups.make())
     while not database.backups.exists():  # noqa: ASYNC110 its thread has no event
         await asyncio.sleep(0)
     making.cancel()

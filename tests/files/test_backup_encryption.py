@@ -1,4 +1,4 @@
-"""A backup with a passphrase: nobody reads it without the passphrase, and every change is noticed."""
+"""A backup with a passphrase: it cannot be read without the passphrase, and every change is noticed."""
 
 from __future__ import annotations
 

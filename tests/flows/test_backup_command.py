@@ -71,21 +71,21 @@ async def test_it_gets_the_verified_file_and_its_description(installation: Insta
     code = (
         "import os, shutil, sys; shutil.copy(sys.argv[1], sys.argv[2]); print(os.environ, file=open(sys.argv[3], 'w'))"
     )
-    copy, told = tmp_path / "copy", tmp_path / "told"
-    made = await installation.backed_up(*program(code), "$ARVIS_BACKUP_FILE", str(copy), str(told))
+    copy, noted = tmp_path / "copy", tmp_path / "noted"
+    made = await installation.backed_up(*program(code), "$ARVIS_BACKUP_FILE", str(copy), str(noted))
     assert verify_archive(copy, threading.Event()).created_at == made.created_at
-    environment = told.read_text()
+    environment = noted.read_text()
     for name, value in {"FILE": made.path, "BYTES": made.bytes, "CREATED_AT": NOW + DAY_MS, "ENCRYPTED": 0}.items():
         assert f"'ARVIS_BACKUP_{name}': '{value}'" in environment
     assert installation.alerts() == []
 
 
 async def test_no_shell_reads_its_arguments(installation: Installation, tmp_path: Path) -> None:
-    told = tmp_path / "told"
+    noted = tmp_path / "noted"
     code = "import sys; open(sys.argv[1], 'w').write(sys.argv[2])"
     strange = "$(touch x); `id` $HOME * $ARVIS_BACKUP_FILE"
-    made = await installation.backed_up(*program(code), str(told), strange)
-    assert told.read_text() == strange.replace("$ARVIS_BACKUP_FILE", str(made.path))
+    made = await installation.backed_up(*program(code), str(noted), strange)
+    assert noted.read_text() == strange.replace("$ARVIS_BACKUP_FILE", str(made.path))
 
 
 @pytest.mark.parametrize(
@@ -113,12 +113,12 @@ async def test_a_missing_program_is_reported(installation: Installation) -> None
 
 
 async def test_it_does_not_run_without_a_backup_and_the_owner_knows(installation: Installation, tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    service = installation.service(*program("import sys; open(sys.argv[1], 'w')"), str(told))
+    noted = tmp_path / "noted"
+    service = installation.service(*program("import sys; open(sys.argv[1], 'w')"), str(noted))
     installation.clock.pass_time(2 * DAY_MS / 1000)
     installation.database.backups.symlink_to(tmp_path / "nowhere" / "deeper")
     assert await service.run_due() == 3600
     [alert] = installation.alerts()
     assert alert.startswith("No backup could be made: A backup of ")
-    assert not told.exists()
+    assert not noted.exists()
     assert said(installation.database) == []

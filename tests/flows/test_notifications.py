@@ -219,19 +219,19 @@ async def test_results_of_a_start_are_stored(office: Office) -> None:
     listed = await office.app.store.read(lambda tx: tx.notifications.lasting(9))
     assert [each.problem.cause for each in listed] == ["database", "updated", f"restored:{NOW}"]
     assert [each.count for each in listed] == [1, 1, 1]
-    assert len(await office.read()) == 1, "only the damage is told"
+    assert len(await office.read()) == 1, "only the damage is reported"
 
 
 async def test_a_change_is_announced_after_its_commit(office: Office) -> None:
     topics: list[str] = []
     office.app.bus.subscribe(Changed, lambda event: topics.append(event.topic))
 
-    async def told() -> bool | None:
+    async def reported() -> bool | None:
         return "notifications" in topics or None
 
     await office.write(alert_owner, FIRE, NOW)
     until: Callable[[Callable[[], Awaitable[bool | None]]], Awaitable[bool]] = office.app.until
-    assert await until(told)
+    assert await until(reported)
 
 
 async def test_mails_are_due_for_open_notifications_and_for_ends_of_mailed_ones(office: Office) -> None:

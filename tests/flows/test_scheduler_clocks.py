@@ -159,7 +159,7 @@ async def test_the_owner_is_told_of_the_third_failure_and_then_of_every_25th(des
         await desk.store.write(due.run_now, beat.id, desk.clock.now())
         await desk.end_all(OccurrenceStatus.FAILED, "no network")
         found = await desk.store.read(lambda tx: tx.notifications.newest(f"schedule:{beat.id}"))
-        told += [number] if found is not None and found.told_at == desk.clock.now() else []
+        told += [number] if found is not None and found.sent_at == desk.clock.now() else []
     assert told == [3, 25, 50]
 
 

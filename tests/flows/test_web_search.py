@@ -34,7 +34,7 @@ KEY = "key-of-the-tests-0123456789"
 
 
 @dataclass
-class Desk:
+class Scene:
     """The tool with a configuration that a test can change."""
 
     stack: AsyncExitStack
@@ -74,21 +74,21 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     box = SealedBox(file=tmp_path / "key", given=None, tell=lambda _: None)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(opened(Database(tmp_path / "arvis.db", None, tmp_path)))
-        yield Desk(stack, store, box, SteppedClock())
+        yield Scene(stack, store, box, SteppedClock())
 
 
 # -- each service ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", FORMATS)
-async def test_results_have_title_address_snippet_and_date(desk: Desk, name: str) -> None:
-    await desk.serve(name, answer(FORMATS[name]))
-    desk.only(name)
-    text = await desk.ask()
+async def test_results_have_title_address_snippet_and_date(scene: Scene, name: str) -> None:
+    await scene.serve(name, answer(FORMATS[name]))
+    scene.only(name)
+    text = await scene.ask()
     first = (
         "https://wiki.example/wiki/Lantern_moth_%26_others" if name == "mediawiki" else "https://moths.example/lantern"
     )
@@ -96,8 +96,8 @@ async def test_results_have_title_address_snippet_and_date(desk: Desk, name: str
     head = f"Results of {place}:\n1. Lantern moth & others (2026-05-03)\n   {first}\n   The lantern moth lives in upland meadows.\n2. Moth"
     assert text.startswith(head)
     assert text.endswith("About moths.")
-    assert desk.cited[0] == Source(first, "Lantern moth & others")
-    assert len(desk.cited) == 2
+    assert scene.cited[0] == Source(first, "Lantern moth & others")
+    assert len(scene.cited) == 2
 
 
 REQUESTS: Mapping[str, tuple[str, str, Mapping[str, str], Mapping[str, str] | None, Any]] = {
@@ -127,10 +127,10 @@ IGNORED = {"tavily": "language", "exa": "language", "mediawiki": "freshness, sit
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_requests_have_the_form_of_the_service(desk: Desk, name: str) -> None:
-    server = await desk.serve(name, answer(FORMATS[name]))
-    desk.only(name)
-    text = await desk.ask(count=3, freshness="week", site="docs.example", language="pt-BR")
+async def test_requests_have_the_form_of_the_service(scene: Scene, name: str) -> None:
+    server = await scene.serve(name, answer(FORMATS[name]))
+    scene.only(name)
+    text = await scene.ask(count=3, freshness="week", site="docs.example", language="pt-BR")
     method, path, query, headers, body = REQUESTS[name]
     (asked,) = server.asked
     assert (asked.method, asked.path, asked.query, asked.body) == (method, path, query, body)
@@ -144,25 +144,25 @@ async def test_requests_have_the_form_of_the_service(desk: Desk, name: str) -> N
 @pytest.mark.parametrize(
     ("language", "sent"), [("de", "de"), ("de-AT", "de"), ("ja", "jp"), ("zh-TW", "zh-hant"), ("eo", None), ("", None)]
 )
-async def test_brave_gets_its_own_codes_of_languages(desk: Desk, language: str, sent: str | None) -> None:
-    server = await desk.serve("brave", answer(BRAVE))
-    text = await desk.ask(language=language)
+async def test_brave_gets_its_own_codes_of_languages(scene: Scene, language: str, sent: str | None) -> None:
+    server = await scene.serve("brave", answer(BRAVE))
+    text = await scene.ask(language=language)
     assert server.asked[0].query.get("search_lang") == sent
     assert ("cannot apply: language" in text) == (language == "eo")
 
 
-async def test_brave_gets_at_most_fifty_words(desk: Desk) -> None:
-    server = await desk.serve("brave", answer(BRAVE))
-    await desk.ask("ab " * 100)
+async def test_brave_gets_at_most_fifty_words(scene: Scene) -> None:
+    server = await scene.serve("brave", answer(BRAVE))
+    await scene.ask("ab " * 100)
     assert server.asked[0].query["q"] == " ".join(["ab"] * 50)
 
 
-async def test_the_language_selects_the_wiki(desk: Desk) -> None:
-    server = await desk.serve("mediawiki", answer(MEDIAWIKI))
+async def test_the_language_selects_the_wiki(scene: Scene) -> None:
+    server = await scene.serve("mediawiki", answer(MEDIAWIKI))
     address = f"{server.url}/{{language}}/api.php"
-    desk.search = Search(mediawiki=WikiSearch(address=address))
+    scene.search = Search(mediawiki=WikiSearch(address=address))
     for language, path in [("de-CH", "/de/api.php"), ("", "/en/api.php"), ("x-y", "/en/api.php")]:
-        text = await desk.ask(language=language)
+        text = await scene.ask(language=language)
         assert server.asked[-1].path == path
         assert "cannot apply" not in text
 
@@ -189,12 +189,12 @@ FAULTS: Mapping[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", ["brave", "exa"])
-async def test_a_wrong_answer_is_explained(desk: Desk, name: str, fault: str) -> None:
+async def test_a_wrong_answer_is_explained(scene: Scene, name: str, fault: str) -> None:
     wrong, reason = FAULTS[fault]
-    await desk.serve(name, wrong)
-    desk.only(name)
+    await scene.serve(name, wrong)
+    scene.only(name)
     with pytest.raises(ToolError) as failed:
-        await desk.ask()
+        await scene.ask()
     assert failed.value.what.startswith(f"The search failed: {name}: ")
     assert reason in failed.value.what
     assert KEY not in f"{failed.value.what} {failed.value.fix}"
@@ -202,17 +202,17 @@ async def test_a_wrong_answer_is_explained(desk: Desk, name: str, fault: str) ->
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("found", ["x", {"a": 1}, 5])
-async def test_a_list_of_another_type_is_a_wrong_answer(desk: Desk, name: str, found: Any) -> None:
+async def test_a_list_of_another_type_is_a_wrong_answer(scene: Scene, name: str, found: Any) -> None:
     general = MEDIAWIKI["query"]["general"]  # type: ignore[index]
     body = {"web": {"results": found}, "results": found, "query": {"search": found, "general": general}}
-    await desk.serve(name, answer(body))
-    desk.only(name)
+    await scene.serve(name, answer(body))
+    scene.only(name)
     with pytest.raises(ToolError, match="has no list"):
-        await desk.ask()
+        await scene.ask()
 
 
 @pytest.mark.parametrize("name", FORMATS)
-async def test_results_that_cannot_be_used_are_left_out(desk: Desk, name: str) -> None:
+async def test_results_that_cannot_be_used_are_left_out(scene: Scene, name: str) -> None:
     odd: list[Any] = [None, 1, "x", {}, {"url": 5, "title": ["a"]}, {"url": "javascript:alert(1)", "title": "a"}]
     odd += [
         {"url": "http://[::1", "title": "b"},
@@ -227,13 +227,13 @@ async def test_results_that_cannot_be_used_are_left_out(desk: Desk, name: str) -
         if not (name == "mediawiki" and isinstance(each, dict) and isinstance(each.get("title"), str))
     ]
     body = {"web": {"results": listed}, "results": listed, "query": {"search": listed, "general": general}}
-    await desk.serve(name, answer(body))
-    desk.only(name)
-    assert "found nothing for 'moths'" in await desk.ask()
-    assert desk.cited == []
+    await scene.serve(name, answer(body))
+    scene.only(name)
+    assert "found nothing for 'moths'" in await scene.ask()
+    assert scene.cited == []
 
 
-async def test_texts_of_results_are_bounded_and_have_no_markup(desk: Desk) -> None:
+async def test_texts_of_results_are_bounded_and_have_no_markup(scene: Scene) -> None:
     long = {
         "title": "a\0<b>b</b>\ud800 " + "t" * 5_000,
         "url": "https://a.example/",
@@ -241,8 +241,8 @@ async def test_texts_of_results_are_bounded_and_have_no_markup(desk: Desk) -> No
         "page_age": "yesterday",
     }
     twice = {"web": {"results": [long, long, {"url": "https://b.example/"}]}}
-    await desk.serve("brave", answer(twice))
-    text = await desk.ask()
+    await scene.serve("brave", answer(twice))
+    text = await scene.ask()
     assert len(text) < 1_200
     assert "\0" not in text
     assert "<script>" not in text
@@ -250,37 +250,37 @@ async def test_texts_of_results_are_bounded_and_have_no_markup(desk: Desk) -> No
     assert "2. (no title)\n   https://b.example/" in text
 
 
-async def test_not_more_results_than_asked_for(desk: Desk) -> None:
+async def test_not_more_results_than_asked_for(scene: Scene) -> None:
     many = {"results": [{"url": f"https://a.example/{n}", "title": str(n)} for n in range(100)]}
-    await desk.serve("searxng", answer(many))
-    text = await desk.ask(count=10)
+    await scene.serve("searxng", answer(many))
+    text = await scene.ask(count=10)
     assert "10. 9" in text
     assert "11." not in text
 
 
-async def test_a_slow_service_is_given_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_service_is_given_up(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "_TIMEOUT", 0.2)
-    await desk.serve("brave", None)
-    await desk.serve("mediawiki", answer(MEDIAWIKI))
-    text = await desk.ask()
+    await scene.serve("brave", None)
+    await scene.serve("mediawiki", answer(MEDIAWIKI))
+    text = await scene.ask()
     assert text.startswith("Results of mediawiki")
     assert "Not answered by brave: 127.0.0.1" in text
     assert "took too long to answer" in text
 
 
-async def test_searxng_without_json_says_what_to_change(desk: Desk) -> None:
-    await desk.serve("searxng", answer("<h1>403 Forbidden</h1>", 403))
-    desk.only("searxng")
+async def test_searxng_without_json_says_what_to_change(scene: Scene) -> None:
+    await scene.serve("searxng", answer("<h1>403 Forbidden</h1>", 403))
+    scene.only("searxng")
     with pytest.raises(ToolError, match=r"add `json` to `search\.formats`"):
-        await desk.ask()
+        await scene.ask()
 
 
-async def test_searxng_whose_engines_are_silent_has_not_found_nothing(desk: Desk) -> None:
+async def test_searxng_whose_engines_are_silent_has_not_found_nothing(scene: Scene) -> None:
     silent = {"results": [], "unresponsive_engines": [["brave", "timeout"], ["bing", "CAPTCHA"]]}
-    await desk.serve("searxng", answer(silent))
-    desk.only("searxng")
+    await scene.serve("searxng", answer(silent))
+    scene.only("searxng")
     with pytest.raises(ToolError, match="2 engines of the server did not answer"):
-        await desk.ask()
+        await scene.ask()
 
 
 @pytest.mark.parametrize(
@@ -293,46 +293,46 @@ async def test_searxng_whose_engines_are_silent_has_not_found_nothing(desk: Desk
         ({"query": 5}, "the answer does not describe the wiki"),
     ],
 )
-async def test_a_wiki_that_refuses_is_explained(desk: Desk, body: Any, reason: str) -> None:
-    await desk.serve("mediawiki", answer(body))
+async def test_a_wiki_that_refuses_is_explained(scene: Scene, body: Any, reason: str) -> None:
+    await scene.serve("mediawiki", answer(body))
     with pytest.raises(ToolError, match=reason):
-        await desk.ask()
+        await scene.ask()
 
 
 # -- order, limits and keys --------------------------------------------------------------------------------------------
 
 
-async def test_the_next_provider_answers_if_one_fails(desk: Desk) -> None:
-    brave = await desk.serve("brave", answer({}, 401))
-    tavily = await desk.serve("tavily", answer(TAVILY))
-    wiki = await desk.serve("mediawiki", answer(MEDIAWIKI))
-    text = await desk.ask()
+async def test_the_next_provider_answers_if_one_fails(scene: Scene) -> None:
+    brave = await scene.serve("brave", answer({}, 401))
+    tavily = await scene.serve("tavily", answer(TAVILY))
+    wiki = await scene.serve("mediawiki", answer(MEDIAWIKI))
+    text = await scene.ask()
     assert text.startswith("Results of tavily:")
     assert text.endswith("Not answered by brave: the service refused the key (status 401).")
-    await desk.ask("again")
+    await scene.ask("again")
     assert (len(brave.asked), len(tavily.asked), len(wiki.asked)) == (1, 2, 0)
-    await desk.clock.sleep(61)
-    await desk.ask("later")
+    await scene.clock.sleep(61)
+    await scene.ask("later")
     assert len(brave.asked) == 2
 
 
-async def test_a_failed_provider_is_asked_if_no_other_answers(desk: Desk) -> None:
-    brave = await desk.serve("brave", answer("", 502), answer(BRAVE))
-    await desk.serve("mediawiki", answer("", 503))
+async def test_a_failed_provider_is_asked_if_no_other_answers(scene: Scene) -> None:
+    brave = await scene.serve("brave", answer("", 502), answer(BRAVE))
+    await scene.serve("mediawiki", answer("", 503))
     with pytest.raises(ToolError, match=r"brave: .*502.*mediawiki: .*503"):
-        await desk.ask()
-    assert (await desk.ask()).startswith("Results of brave")
+        await scene.ask()
+    assert (await scene.ask()).startswith("Results of brave")
     assert len(brave.asked) == 2
 
 
-async def test_the_order_of_the_configuration_applies_at_once(desk: Desk) -> None:
-    await desk.serve("brave", answer(BRAVE))
-    await desk.serve("exa", answer(EXA))
-    assert (await desk.ask()).startswith("Results of brave")
-    desk.only("exa", "brave")
-    assert (await desk.ask()).startswith("Results of exa")
-    desk.only("nowhere", "brave")
-    text = await desk.ask()
+async def test_the_order_of_the_configuration_applies_at_once(scene: Scene) -> None:
+    await scene.serve("brave", answer(BRAVE))
+    await scene.serve("exa", answer(EXA))
+    assert (await scene.ask()).startswith("Results of brave")
+    scene.only("exa", "brave")
+    assert (await scene.ask()).startswith("Results of exa")
+    scene.only("nowhere", "brave")
+    text = await scene.ask()
     assert "Not answered by nowhere: there is no such provider (use brave, exa, mediawiki, searxng, tavily)" in text
 
 
@@ -349,63 +349,63 @@ async def test_the_order_of_the_configuration_applies_at_once(desk: Desk) -> Non
     ],
 )
 async def test_a_provider_with_a_limit_is_left_out_until_the_time_that_it_names(
-    desk: Desk, headers: Mapping[str, str], wait: str
+    scene: Scene, headers: Mapping[str, str], wait: str
 ) -> None:
-    brave = await desk.serve("brave", answer({}, 429, headers), answer(BRAVE))
-    await desk.serve("mediawiki", answer(MEDIAWIKI))
+    brave = await scene.serve("brave", answer({}, 429, headers), answer(BRAVE))
+    await scene.serve("mediawiki", answer(MEDIAWIKI))
     for _ in range(2):
-        text = await desk.ask()
+        text = await scene.ask()
         assert text.startswith("Results of mediawiki")
         assert f"try again in {wait}" in text
     assert len(brave.asked) == 1
-    await desk.clock.sleep(86_401)
-    assert (await desk.ask()).startswith("Results of brave")
+    await scene.clock.sleep(86_401)
+    assert (await scene.ask()).startswith("Results of brave")
 
 
-async def test_a_short_limit_is_waited_for(desk: Desk) -> None:
+async def test_a_short_limit_is_waited_for(scene: Scene) -> None:
     limited = answer(
         {"error": {"code": "RATE_LIMITED"}}, 429, {"X-RateLimit-Remaining": "0, 5", "X-RateLimit-Reset": "1, 9"}
     )
-    brave = await desk.serve("brave", limited, answer(BRAVE))
-    assert (await desk.ask()).startswith("Results of brave")
-    assert desk.clock.slept == [1.0]
+    brave = await scene.serve("brave", limited, answer(BRAVE))
+    assert (await scene.ask()).startswith("Results of brave")
+    assert scene.clock.slept == [1.0]
     assert len(brave.asked) == 2
 
 
-async def test_a_used_up_quota_is_not_asked_for_an_hour(desk: Desk) -> None:
-    tavily = await desk.serve("tavily", answer({"detail": {"error": "plan"}}, 432))
-    await desk.serve("mediawiki", answer(MEDIAWIKI))
-    assert "quota" in await desk.ask()
-    assert "try again in 60 minutes" in await desk.ask()
+async def test_a_used_up_quota_is_not_asked_for_an_hour(scene: Scene) -> None:
+    tavily = await scene.serve("tavily", answer({"detail": {"error": "plan"}}, 432))
+    await scene.serve("mediawiki", answer(MEDIAWIKI))
+    assert "quota" in await scene.ask()
+    assert "try again in 60 minutes" in await scene.ask()
     assert len(tavily.asked) == 1
 
 
-async def test_keys_come_from_the_configuration_the_environment_or_a_secret_variable(desk: Desk) -> None:
-    brave = await desk.serve("brave", answer(BRAVE))
+async def test_keys_come_from_the_configuration_the_environment_or_a_secret_variable(scene: Scene) -> None:
+    brave = await scene.serve("brave", answer(BRAVE))
     bare = KeyedSearch(address=brave.url)
-    desk.search = with_environment(Search(brave=bare), {"BRAVE_API_KEY": " from-environment "})
-    await desk.ask()
-    desk.search = Search(brave=bare, providers=("brave",))
+    scene.search = with_environment(Search(brave=bare), {"BRAVE_API_KEY": " from-environment "})
+    await scene.ask()
+    scene.search = Search(brave=bare, providers=("brave",))
     with pytest.raises(ToolError, match="brave: no key is set"):
-        await desk.ask()
-    await desk.store.write(lambda tx: tx.variables.put(Variable("BRAVE_API_KEY", "plain"), NOW))
+        await scene.ask()
+    await scene.store.write(lambda tx: tx.variables.put(Variable("BRAVE_API_KEY", "plain"), NOW))
     with pytest.raises(ToolError, match="brave: no key is set"):
-        await desk.ask()
-    sealed = desk.box.seal("from-variable")
-    await desk.store.write(lambda tx: tx.variables.put(Variable("BRAVE_API_KEY", sealed, True), NOW))
-    desk.search = Search(brave=bare)
-    await desk.ask()
+        await scene.ask()
+    sealed = scene.box.seal("from-variable")
+    await scene.store.write(lambda tx: tx.variables.put(Variable("BRAVE_API_KEY", sealed, True), NOW))
+    scene.search = Search(brave=bare)
+    await scene.ask()
     assert [each.headers["x-subscription-token"] for each in brave.asked] == ["from-environment", "from-variable"]
-    await desk.store.write(lambda tx: tx.variables.put(Variable("BRAVE_API_KEY", "v1.00.AA", True), NOW))
-    desk.only("brave")
+    await scene.store.write(lambda tx: tx.variables.put(Variable("BRAVE_API_KEY", "v1.00.AA", True), NOW))
+    scene.only("brave")
     with pytest.raises(ToolError, match="BRAVE_API_KEY can no longer be decrypted"):
-        await desk.ask()
+        await scene.ask()
 
 
-async def test_searxng_needs_an_address(desk: Desk) -> None:
-    desk.only("searxng")
+async def test_searxng_needs_an_address(scene: Scene) -> None:
+    scene.only("searxng")
     with pytest.raises(ToolError, match="searxng: no address is set"):
-        await desk.ask()
+        await scene.ask()
 
 
 def test_keys_are_secrets_of_the_configuration() -> None:
@@ -418,6 +418,6 @@ def test_keys_are_secrets_of_the_configuration() -> None:
     "wrong",
     [{"query": ""}, {"query": "x", "count": 11}, {"query": "x", "site": "a b"}, {"query": "x", "language": "d e"}],
 )
-async def test_arguments_are_checked(desk: Desk, wrong: Mapping[str, Any]) -> None:
+async def test_arguments_are_checked(scene: Scene, wrong: Mapping[str, Any]) -> None:
     with pytest.raises(ToolError, match="are not valid"):
-        await desk.ask(**{"query": "x", **wrong})
+        await scene.ask(**{"query": "x", **wrong})

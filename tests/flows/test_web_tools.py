@@ -115,7 +115,7 @@ async def test_a_sum_and_the_time(services: ToolServices, caller: Caller) -> Non
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (page(b"<title>T</title><h1>Hello</h1>", "text/html"), "Title: T\n\n# Hello"),
         (page(b"<!DOCTYPE html><p>Hello", ""), "\nHello"),
@@ -147,19 +147,19 @@ async def test_a_sum_and_the_time(services: ToolServices, caller: Caller) -> Non
     ],
 )  # fmt: skip
 async def test_pages_are_read(
-    services: ToolServices, caller: Caller, outside: Outside, answer: bytes, told: str
+    services: ToolServices, caller: Caller, outside: Outside, answer: bytes, expected: str
 ) -> None:
     outside.answers["/"] = answer
     url = f"{outside.url}/"
     text = await tool("http_fetch", services).call({"url": url}, caller)
-    assert re.sub(r"pdf, \d{3} bytes", "pdf, 340 bytes", text) == f"{url}\n{told}"
+    assert re.sub(r"pdf, \d{3} bytes", "pdf, 340 bytes", text) == f"{url}\n{expected}"
 
 
 async def test_a_status_and_a_redirect_are_told(services: ToolServices, caller: Caller, outside: Outside) -> None:
     outside.answers["/old"] = b"HTTP/1.1 301 X\r\nLocation: /new\r\nContent-Length: 0\r\n\r\n"
     outside.answers["/new"] = page(b"gone", "text/plain", status=410)
-    told = await tool("http_fetch", services).call({"url": f"{outside.url}/old"}, caller)
-    assert told == f"{outside.url}/new (status 410)\n\ngone"
+    expected = await tool("http_fetch", services).call({"url": f"{outside.url}/old"}, caller)
+    assert expected == f"{outside.url}/new (status 410)\n\ngone"
 
 
 @pytest.mark.parametrize("kind", ["text/html", "text/plain"])
@@ -222,7 +222,7 @@ async def test_a_large_file_is_not_taken_whole(services: ToolServices, caller: C
 
 
 @pytest.mark.parametrize(
-    ("tools", "told"),
+    ("tools", "expected"),
     [
         (("send_file",), "It is stored as web/{}.png in your folder; send_file sends it with your reply."),
         (("run_shell",), "It is stored as web/{}.png in your folder; programs of run_shell find it."),
@@ -230,17 +230,18 @@ async def test_a_large_file_is_not_taken_whole(services: ToolServices, caller: C
     ],
 )
 async def test_an_image_is_stored_for_agents_that_can_use_it(
-    services: ToolServices, caller: Caller, outside: Outside, tools: tuple[str, ...], told: str
+    services: ToolServices, caller: Caller, outside: Outside, tools: tuple[str, ...], expected: str
 ) -> None:
     outside.answers["/"] = page(png(), "text/plain")
     able = replace(caller, agent=replace(caller.agent, tools=tools))
     text = await tool("http_fetch", services).call({"url": f"{outside.url}/"}, able)
     name = hashlib.sha256(png()).hexdigest()[:12]
     assert (
-        text == f"{outside.url}/\n\nAn image (image/png, {len(png()):,} bytes). You cannot see it. {told.format(name)}"
+        text
+        == f"{outside.url}/\n\nAn image (image/png, {len(png()):,} bytes). You cannot see it. {expected.format(name)}"
     )
     stored = [file.read_bytes() for file in caller.workspace.glob("web/*")]
-    assert stored == ([png()] if "web/" in told else [])
+    assert stored == ([png()] if "web/" in expected else [])
 
 
 async def test_an_image_that_no_model_could_read_is_explained(
@@ -272,6 +273,6 @@ async def test_what_no_store_can_hold_does_not_come_in(
     url = f"{outside.url}/page"
     for content, kind in [(b"<title>a\0b</title>x&#xD800;y\0", "text/html"), (b"x\0y", "text/plain; charset=utf-7")]:
         outside.answers["/page"] = page(content, kind)
-        told = await tool("http_fetch", services).call({"url": url}, caller)
-        assert "\0" not in told
-        assert told == told.encode(errors="replace").decode()
+        expected = await tool("http_fetch", services).call({"url": url}, caller)
+        assert "\0" not in expected
+        assert expected == expected.encode(errors="replace").decode()

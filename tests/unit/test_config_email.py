@@ -47,6 +47,6 @@ def test_the_password_is_a_secret() -> None:
     ],
 )
 def test_a_section_that_cannot_work_is_refused(written: str, words: str) -> None:
-    told = refusal(f"email: {{{written}}}")
-    assert words in told
-    assert "secret-word" not in told
+    shown = refusal(f"email: {{{written}}}")
+    assert words in shown
+    assert "secret-word" not in shown

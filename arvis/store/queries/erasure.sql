@@ -125,8 +125,8 @@ WHERE jobs.id > :after AND jobs.id <= :upto AND (
 DELETE FROM jobs WHERE id = :id AND status NOT IN ('pending', 'running');
 
 -- name: erase_notifications
--- Notifications about these jobs, and ended ones, whose texts may name the person.
-DELETE FROM notifications WHERE state <> 'open' OR subject IN (SELECT listed.value FROM json_each(:ids) AS listed);
+-- Notifications about this job, execution or conversation, because their texts quote errors.
+DELETE FROM notifications WHERE subject = :id;
 
 -- name: erase_idle_lane
 DELETE FROM lanes WHERE lane = :lane AND live = 0 AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane);

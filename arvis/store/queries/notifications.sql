@@ -19,17 +19,17 @@ ORDER BY id DESC LIMIT :limit;
 
 -- name: add_notification
 INSERT INTO notifications (
-    id, cause, severity, state, text, command, page, link, remedy, subject, pause, avoid, first_at, last_at, count, told_at,
+    id, cause, severity, state, text, command, page, link, remedy, subject, pause, avoid, first_at, last_at, count, sent_at,
     mailed_at, end_unmailed, expires_at, ended_at, ended_by
 ) VALUES (
     :id, :cause, :severity, :state, :text, :command, :page, :link, :remedy, :subject, :pause, :avoid, :first_at, :last_at,
-    :count, :told_at, :mailed_at, :end_unmailed, :expires_at, :ended_at, :ended_by
+    :count, :sent_at, :mailed_at, :end_unmailed, :expires_at, :ended_at, :ended_by
 );
 
 -- name: save_notification
 UPDATE notifications
 SET severity = :severity, state = :state, text = :text, command = :command, page = :page, link = :link, remedy = :remedy,
-    subject = :subject, pause = :pause, avoid = :avoid, last_at = :last_at, count = :count, told_at = :told_at,
+    subject = :subject, pause = :pause, avoid = :avoid, last_at = :last_at, count = :count, sent_at = :sent_at,
     mailed_at = :mailed_at, end_unmailed = :end_unmailed, expires_at = :expires_at, ended_at = :ended_at,
     ended_by = :ended_by
 WHERE id = :id;

@@ -204,7 +204,7 @@ class SqlErasures:
 
     def erase_jobs(self, jobs: Sequence[tuple[str, str]]) -> int:
         gone = sum(self._session.execute("erase_job", id=job_id) for job_id, _ in jobs)
-        self._session.execute("erase_notifications", ids=dump([job_id for job_id, _ in jobs]))
+        self._session.execute_many("erase_notifications", [{"id": job_id} for job_id, _ in jobs])
         for lane in sorted({lane for _, lane in jobs}):
             self._session.execute("erase_idle_lane", lane=lane)
         return gone
@@ -226,6 +226,7 @@ class SqlErasures:
     def erase_execution(self, execution_id: str) -> None:
         for query in (*_EXECUTION_TRACES, *EXECUTION_PARTS):
             self._session.execute(query, execution_id=execution_id)
+        self._session.execute("erase_notifications", id=execution_id)
 
     def empty_conversation(self, conversation_id: str) -> None:
         for query in ("erase_threads", "erase_incidents", "erase_additions_of_conversation"):
@@ -234,6 +235,7 @@ class SqlErasures:
     def erase_conversation(self, conversation: Conversation) -> None:
         address = conversation.address
         self._session.execute("erase_compactions", conversation_id=conversation.id)
+        self._session.execute("erase_notifications", id=conversation.id)
         if address.thread:
             self._session.execute("erase_completions", thread=address.thread)
         self._session.execute("erase_idle_lane", lane=conversation.lane)

@@ -115,9 +115,10 @@ class SqlMessageIndex:
         ids = dump(list(message_ids))
         if self._session.locks_rows:
             self._session.execute("erase_message_words", ids=ids)
-        elif rows := self._session.rows("indexed_messages_of", ids=ids):
+        else:
+            rows = self._session.rows("indexed_messages_of", ids=ids)
             self._session.execute_many("remove_message_words", [self._document(row) for row in rows])
-            self._session.execute("note_erased_words")
+        self._session.execute("note_erased_words")
 
     def step_back(self) -> None:
         """Continue at the newest indexed message that is left. Otherwise a new message with the row number of a deleted

@@ -28,14 +28,14 @@ FOUND = Notification(
     first_at=NOW,
     last_at=NOW,
     count=1,
-    told_at=NOW,
+    sent_at=NOW,
     expires_at=NOW + 1_000,
 )
 STATE = replace(
     FOUND,
     id="N2",
     problem=Problem(cause="disk", text="It is full."),
-    told_at=None,
+    sent_at=None,
     mailed_at=NOW + 1,
     expires_at=None,
 )
@@ -53,7 +53,7 @@ class NotificationCases(TransactionCases):
         assert await store.read(lambda tx: tx.notifications.newest("disk")) == STATE
         problem = replace(PROBLEM, text="It is back.", severity=Severity.INFO, remedy=None, avoid=None, lasts=900)
         changed = replace(
-            FOUND, problem=problem, state=NotificationState.DISMISSED, last_at=NOW + 100, count=3, told_at=NOW + 2,
+            FOUND, problem=problem, state=NotificationState.DISMISSED, last_at=NOW + 100, count=3, sent_at=NOW + 2,
             mailed_at=NOW + 3, end_unmailed=True, ended_at=NOW + 200, ended_by="Ann",
         )  # fmt: skip
         await store.write(lambda tx: tx.notifications.save(changed))
