@@ -75,13 +75,16 @@ class LateInbox:
         self._store = store
         self._fence = fence
         self._feeds = FeedPositions(store=store, fence=fence)
+        self._built: Inbox | None = None
 
     def fenced_by(self, fence: Fence) -> LateInbox:
         return LateInbox(work=self._work, store=self._store, fence=fence)
 
     async def _inbox(self) -> Inbox:
-        inbox = (await self._work.get()).inbox
-        return inbox if self._fence is unfenced else inbox.fenced_by(self._fence)
+        if self._built is None:
+            inbox = (await self._work.get()).inbox
+            self._built = inbox if self._fence is unfenced else inbox.fenced_by(self._fence)
+        return self._built
 
     async def receive(self, message: IncomingMessage) -> Received:
         return await (await self._inbox()).receive(message)

@@ -316,7 +316,7 @@ class SqliteSnapshots:
         try:
             await connection.execute("PRAGMA query_only = ON")
             await connection.execute("PRAGMA busy_timeout = 5000")
-        except BaseException:  # also a cancellation: nobody else knows the connection
+        except BaseException:  # also a cancellation: no other code has the connection yet
             await connection.close()
             raise
         return connection
