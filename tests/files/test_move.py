@@ -7,6 +7,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -285,6 +286,16 @@ def test_a_process_at_the_server_is_in_the_way(database: Database, server: Datab
             moving(server, elsewhere)
         assert "lock timeout" in refused.value.why
     moving(server, elsewhere)
+
+
+def test_a_connection_that_is_just_ending_is_not_in_the_way(database: Database, server: Database) -> None:
+    moving(database, server)
+    assert server.url is not None
+    other = psycopg.connect(server.url, application_name="arvis")
+    ending = threading.Timer(0.5, other.close)
+    ending.start()
+    moving(server, emptied(database))
+    ending.join()
 
 
 # -- kills -------------------------------------------------------------------------------------------------

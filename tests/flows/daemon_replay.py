@@ -29,8 +29,8 @@ R = TypeVar("R")
 
 #: The difference between the clock of each life and the true clock, in hours.
 OFFSETS = (0, 1, 0, -1, 0, 24, 25, 24, 0, -24, -1, 0, 720, 0)
-#: The length of a life in seconds.
-LIFE = 1.0
+#: The length of a life in seconds, and the longest time after it in which the schedules that are due are handled.
+LIFE, HANDLING = 1.0, 30.0
 #: The rows are counted at the end, so they must survive a life whose clock is a month ahead.
 KEEP = {"ARVIS__RETENTION__FINISHED_JOBS_DAYS": "365", "ARVIS__RETENTION__TIMELINE_DAYS": "365"}
 SCHEDULES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -73,9 +73,19 @@ def _live(daemon: Daemon, seconds: int, *, kill: bool) -> None:
     try:
         daemon.start()
         time.sleep(LIFE)
+        deadline = time.monotonic() + HANDLING
+        while _is_due(daemon, SystemClock().now() + seconds * 1000) and time.monotonic() < deadline:
+            time.sleep(0.05)
         daemon.kill() if kill else daemon.stop()
     finally:
         daemon.close()
+
+
+def _is_due(daemon: Daemon, now: int) -> bool:
+    """Return whether the daemon has not yet handled a schedule that was due a second ago."""
+    with closing(sqlite3.connect(daemon.data / "arvis.db")) as connection:
+        query = "SELECT count(*) FROM schedules WHERE enabled = 1 AND next_run < ?"
+        return bool(connection.execute(query, [now - 1000]).fetchone()[0])
 
 
 async def _within(database: Database, script: Callable[[Transaction], R]) -> R:

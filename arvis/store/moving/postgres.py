@@ -7,6 +7,7 @@ its tables to the schema from which processes read them.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -44,6 +45,8 @@ _OTHERS = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s "
     "AND pid <> ALL(%s)"
 )
+#: The server lists a connection for a moment after its process has closed it or was killed (seconds).
+_ENDING_SECONDS, _PAUSE_SECONDS = 2.0, 0.05
 _TABLES_OF = "SELECT tablename FROM pg_tables WHERE schemaname = %s"
 
 _Connection = psycopg.Connection[tuple[Any, ...]]
@@ -75,13 +78,22 @@ def _blob_names(connection: _Connection) -> Sequence[str]:
 
 
 def _refuse_other_processes(connection: _Connection, own: Sequence[int]) -> None:
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while others := _connections(connection, own):
+        if time.monotonic() > deadline:
+            raise Conflict(
+                "Other processes of Arvis are connected to the PostgreSQL database",
+                why=f"the server lists {others} of their connections",
+                fix="stop all processes of Arvis that use this database, then run the command again",
+            )
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _connections(connection: _Connection, own: Sequence[int]) -> int:
+    """Return the number of connections of Arvis to this database, without those of the processes `own`."""
+    connection.execute("SELECT pg_stat_clear_snapshot()")  # a transaction keeps the first list that it reads
     found = connection.execute(_OTHERS, [PROGRAM, list(own)]).fetchone()
-    if found is not None and found[0]:
-        raise Conflict(
-            "Other processes of Arvis are connected to the PostgreSQL database",
-            why=f"the server lists {found[0]} of their connections",
-            fix="stop all processes of Arvis that use this database, then run the command again",
-        )
+    return 0 if found is None else int(found[0])
 
 
 @contextmanager
