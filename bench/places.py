@@ -15,7 +15,7 @@ from psycopg.rows import dict_row
 from arvis.process.clock import SystemClock
 from arvis.store.open import Database, bring_up_to_date
 from arvis.store.postgres.session import PostgresSession, Queries
-from arvis.store.sql.session import IdMaker, Session, SqliteDialect, load_queries
+from arvis.store.sql.session import IdMaker, Session
 from arvis.store.sqlite.session import SqliteSession, connect
 from bench.controls import PostgresCommits, RawCommits, SqliteCommits
 from tests.parts import find
@@ -62,7 +62,7 @@ class Files:
                 connection.execute("BEGIN IMMEDIATE")
 
             connection.execute("BEGIN IMMEDIATE")
-            yield SqliteSession(connection=connection, queries=load_queries(SqliteDialect()), new_id=new_id), commit
+            yield SqliteSession(connection=connection, new_id=new_id), commit
             connection.execute("ROLLBACK")
 
 

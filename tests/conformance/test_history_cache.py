@@ -41,7 +41,7 @@ def read(tx: Transaction, conversation: str, limit: int) -> Sequence[PastMessage
 def fresh(path: Path, conversation: str, limit: int) -> Sequence[PastMessage]:
     """Read a history with a connection that holds nothing."""
     with closing(connect(path, writing=False)) as connection:
-        session = SqliteSession(connection=connection, queries=load_queries(SqliteDialect()), new_id=str)
+        session = SqliteSession(connection=connection, new_id=str)
         return SqlMessages(session).history(conversation, limit)
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from arvis.store.location import Database
-from arvis.store.sql.session import SqliteDialect, load_queries
 from arvis.store.sqlite.checkpoint import Sealing, kept_log, log_file, sealed
 from arvis.store.sqlite.session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction
@@ -30,8 +29,7 @@ class Life:
         self.database = database
         self.connection = connect(database.file, writing=True)
         self.sealing = Sealing(connection=self.connection, file=database.file)
-        queries = load_queries(SqliteDialect())
-        self.tx = SqlTransaction(SqliteSession(connection=self.connection, queries=queries, new_id=id_maker()))
+        self.tx = SqlTransaction(SqliteSession(connection=self.connection, new_id=id_maker()))
         self._parts = self.connection.execute("SELECT count(*) FROM deliveries").fetchone()[0]
 
     def say(self, *words: str) -> None:

@@ -17,14 +17,12 @@ from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.memory.service import Kept, Remembered, confirm, forget, remember, undo
 from arvis.ports.store import Transaction
 from arvis.store.sql.migrations import available, migrate
-from arvis.store.sql.session import SqliteDialect, load_queries
 from arvis.store.sqlite.migrations import SqliteTarget
 from arvis.store.sqlite.session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction
 
 NOW, SCOPE = 1_800_000_000_000, "principal:ann"
 HELPER = Agent(id="agent1", slug="helper", name="Helper")
-QUERIES = load_queries(SqliteDialect())
 
 CONTENTS = st.sampled_from(
     [
@@ -63,7 +61,7 @@ def fresh() -> Iterator[Transaction]:
     with contextlib.closing(connect(Path(":memory:"), writing=True)) as connection:
         connection.deserialize(migrated())
         ids = count()
-        session = SqliteSession(connection=connection, queries=QUERIES, new_id=lambda: f"{next(ids):026}")
+        session = SqliteSession(connection=connection, new_id=lambda: f"{next(ids):026}")
         tx = SqlTransaction(session)
         tx.agents.add(HELPER, NOW)
         yield tx

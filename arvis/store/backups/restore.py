@@ -102,7 +102,7 @@ def settle(connection: sqlite3.Connection, now: int) -> Settlement:
     mark unsent deliveries as unknown. Open questions to people are kept, and so are timers that are not due."""
     # These ids are sortable and unique, because no other process creates ids in this database yet.
     ids = (encode(moment_of(now) + number) for number in itertools.count())
-    session = SqliteSession(connection=connection, queries=load_queries(SqliteDialect()), new_id=lambda: next(ids))
+    session = SqliteSession(connection=connection, new_id=lambda: next(ids))
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         return _settle(session, SqlTransaction(session), now)

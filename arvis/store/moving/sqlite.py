@@ -125,7 +125,7 @@ class SqliteCopy:
 
     def index_messages(self) -> None:
         # `new_id` is not called: the index adds no row with an id of its own.
-        session = SqliteSession(connection=self._connection, queries=self._queries, new_id=str)
+        session = SqliteSession(connection=self._connection, new_id=str)
         index_all(session, self._transaction)
 
     def finish(self, now: int) -> None:

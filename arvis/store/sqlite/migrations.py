@@ -65,7 +65,7 @@ class _Candidate:
         ids = (encode(moment_of(now) + number) for number in itertools.count())
         self._connection = connection
         self._queries = load_queries(SqliteDialect())
-        self.session = SqliteSession(connection=connection, queries=self._queries, new_id=lambda: next(ids))
+        self.session = SqliteSession(connection=connection, new_id=lambda: next(ids))
 
     def run(self, statement: str) -> None:
         self._connection.execute(statement)

@@ -5,19 +5,21 @@ reads must not change these files."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import sqlite3
 import tempfile
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import PastMessage
 from arvis.domain.regex import regex
 from arvis.store.sql.full_text import SqliteFullText
 from arvis.store.sql.history_cache import HistoryCache, rewrites_history
 from arvis.store.sql.reference_cache import MISSING, TABLES, Computed, ReferenceCache, read_tables, written_tables
-from arvis.store.sql.session import IdMaker, Notices, Row
+from arvis.store.sql.session import IdMaker, Notices, Row, SqliteDialect, load_queries
 from arvis.store.sqlite.wal import link_or_copy, with_suffix
 
 
@@ -70,6 +72,24 @@ _CHANGES_WORK = regex(
 WIDE = 8
 
 
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What the queries change: their tables of `TABLES`, and the names of those that can change the messages of ended
+    turns, or work that had begun before the transaction."""
+
+    tables: Mapping[str, frozenset[str]]
+    of_histories: Collection[str]
+    of_work: Collection[str]
+
+
+@functools.cache
+def _changes() -> _Changes:
+    """Read the changes from the texts of the queries, once in each process, because there are hundreds of queries."""
+    queries = load_queries(SqliteDialect())
+    of_work = {name for name, text in queries.items() if _CHANGES_WORK.search(text)}
+    return _Changes(written_tables(queries), rewrites_history(queries), of_work - {"add_execution", "add_message"})
+
+
 class SqliteSession:
     """The session of one connection. `notices` belongs to the group of scripts that is running. All connections of the
     process share `cache` and `histories`; without them, nothing is held."""
@@ -81,24 +101,23 @@ class SqliteSession:
         self,
         *,
         connection: sqlite3.Connection,
-        queries: Mapping[str, str],
         new_id: IdMaker,
         cache: ReferenceCache | None = None,
         histories: HistoryCache | None = None,
     ) -> None:
         self._connection = connection
-        self._queries = queries
+        self._queries = load_queries(SqliteDialect())
         self._cache = ReferenceCache() if cache is None else cache
         self._holds = cache is not None
         #: The version of the cache at the beginning of the transaction.
         self._seen = 0
         #: The tables of the cache that the transaction has changed.
         self._changed: set[str] = set()
-        self._written = written_tables(queries)
+        changes = _changes()
+        self._written = changes.tables
         self._histories = HistoryCache() if histories is None else histories
-        self._rewriting = rewrites_history(queries)
-        changing = {name for name, text in queries.items() if _CHANGES_WORK.search(text)}
-        self._changing = frozenset(changing - {"add_execution", "add_message"})
+        self._rewriting = changes.of_histories
+        self._changing = changes.of_work
         #: The last commit that the transaction certainly sees, if it only reads, and if it has rewritten a history.
         self._begun = 0
         self._reading = False

@@ -346,13 +346,10 @@ class SqliteStore:
     shared = False
 
     def __init__(self, *, path: Path, blobs: Blobs, new_id: IdMaker, emergency: Emergency) -> None:
-        queries = load_queries(SqliteDialect())
         cache, histories = ReferenceCache(), HistoryCache()
 
         def session_of(connection: sqlite3.Connection) -> SqliteSession:
-            return SqliteSession(
-                connection=connection, queries=queries, new_id=new_id, cache=cache, histories=histories
-            )
+            return SqliteSession(connection=connection, new_id=new_id, cache=cache, histories=histories)
 
         connection = connect(path, writing=True)
         self._writes: queue.SimpleQueue[Submission | None] = queue.SimpleQueue()

@@ -24,7 +24,7 @@ from arvis.ports.store import Transaction
 from arvis.store.location import Database
 from arvis.store.postgres.session import PostgresSession, Queries
 from arvis.store.sql.migrations import available, migrate
-from arvis.store.sql.session import IdMaker, Notices, Row, Session, SqliteDialect, load_queries
+from arvis.store.sql.session import IdMaker, Notices, Row, Session
 from arvis.store.sqlite.migrations import SqliteTarget
 from arvis.store.sqlite.session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction, claim_and_commit, run_script
@@ -156,8 +156,7 @@ class SqliteBackend:
     def __init__(self, new_id: IdMaker) -> None:
         self._connection = connect(Path(":memory:"), writing=True)
         migrate(SqliteTarget(connection=self._connection, now=START), available())
-        queries = load_queries(SqliteDialect())
-        self._session = SqliteSession(connection=self._connection, queries=queries, new_id=new_id)
+        self._session = SqliteSession(connection=self._connection, new_id=new_id)
 
     def write(self, script: Script, claimer: Claimer | None, fate: Fate) -> Outcome:
         self._connection.execute("BEGIN IMMEDIATE")
