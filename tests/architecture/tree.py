@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +51,9 @@ def _made(file: Path) -> bool:
     )
 
 
+@cache
 def parse(file: Path) -> ast.Module:
+    """Return the tree of a file. The trees are kept until the tests of a file end."""
     return ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
 
 

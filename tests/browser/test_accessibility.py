@@ -15,6 +15,7 @@ from tests.browser.conftest import PHONE
 from tests.browser.daemon import Daemon
 from tests.browser.furnishing import DETAILS, PAGES, furnish
 from tests.browser.watching import Watch
+from tests.parts import LONG
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "arvis" / "web" / "ui" / "node_modules" / "axe-core" / "axe.min.js"
@@ -104,7 +105,8 @@ async def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(visitor: V
     await page.emulate_media(color_scheme="light")
     await page.set_viewport_size(PHONE)
     await page.evaluate(STILL)
-    found += [f"phone {one}" for one in await visitor.findings()]
+    # A phone changes the layout, not the roles and names: the short form looks at colors and sizes there.
+    found += [f"phone {one}" for one in await visitor.findings(None if LONG else ["color-contrast", "target-size"])]
     found += [f"phone sideways {one}" for one in await page.evaluate(WIDTHS)]
     assert not found, "\n".join(found)
 

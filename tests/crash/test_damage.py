@@ -20,6 +20,7 @@ from tests.crash.damaged_daemon import damaged_daemon
 from tests.crash.false_alarms import campaign as alarms
 from tests.crash.repair_steps import SITUATIONS
 from tests.files.damage_kit import flip
+from tests.parts import LONG
 
 #: A build whose start does not check the checksums of pages.
 BLIND = Edit("arvis/store/integrity/check.py", old="    if changed:\n", new="    if not sums:\n")
@@ -50,7 +51,7 @@ def test_a_kill_is_not_called_damage() -> None:
 
 def test_what_was_begun_is_completed() -> None:
     """The program runs in its own process, because it forks."""
-    command = [sys.executable, "-m", "tests.crash", "repair-steps", "--every", "19"]
+    command = [sys.executable, "-m", "tests.crash", "repair-steps", "--every", "19" if LONG else "37"]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert all(name in done.stdout for name in SITUATIONS)

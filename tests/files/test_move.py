@@ -37,7 +37,7 @@ from tests.postgres import PostgresServer
 
 LATER = NOW + 1
 #: The number of steps at which a move is killed, evenly distributed.
-KILLS = 1000 if LONG else 4
+KILLS = 1000 if LONG else 3
 
 
 @pytest.fixture(scope="module")

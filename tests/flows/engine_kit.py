@@ -52,10 +52,10 @@ class Death:
 
 def deaths(commits: int, store: Store | None = None) -> Sequence[Death]:
     """Return the deaths before and after each commit of a process that would make this many commits. On PostgreSQL, the
-    short form of a test covers a third of them, because the engine is the same on both databases."""
+    short form of a test covers a sixth of them, because the engine is the same on both databases."""
     assert commits > 0
     found = [Death(at, committed=committed) for at in range(1, commits + 1) for committed in (False, True)]
-    return found[commits % 3 :: 3] if isinstance(store, PostgresStore) and not LONG else found
+    return found[commits % 6 :: 6] if isinstance(store, PostgresStore) and not LONG else found
 
 
 class CuttingStore:

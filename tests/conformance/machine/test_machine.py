@@ -19,19 +19,20 @@ from tests.conformance.machine.running import run_histories
 from tests.conformance.machine.script import content_of
 from tests.conformance.machine.tables import Violation
 from tests.conformance.machine.town import Town
+from tests.parts import LONG
 
 NODE = "node-1"
 
 
 def test_histories_on_sqlite(figures: list[str]) -> None:
     tally = Tally()
-    run_histories(None, tally, histories=25, steps=40)
+    run_histories(None, tally, histories=25 if LONG else 15, steps=40)
     figures.append(f"state machine on SQLite: {tally.steps} steps, {tally.happened.total()} calls of the job store")
 
 
 def test_histories_on_postgres(postgres_url: str, figures: list[str]) -> None:
     tally = Tally()
-    run_histories(postgres_url, tally, histories=8, steps=40)
+    run_histories(postgres_url, tally, histories=8 if LONG else 5, steps=40)
     figures.append(f"state machine on PostgreSQL: {tally.steps} steps, {tally.happened['race']} races")
 
 
