@@ -21,6 +21,7 @@ from arvis.app.speech import open_speech
 from arvis.app.tools import open_tools
 from arvis.app.upgrade import upgrade
 from arvis.config import Config
+from arvis.domain.errors import DatabaseAway
 from arvis.domain.runs import CallTimeouts
 from arvis.llm.selection import DEMO
 from arvis.process.clock import IdMaker, RandomBits, SystemClock
@@ -139,7 +140,9 @@ def _in_background(*tasks: Coroutine[Any, Any, None]) -> Iterator[None]:
 
 def _tell_of_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.error("not_warmed", error=repr(error), why="the part is loaded later, at its first use")
+        # An outage of the database also ends the task. No person needs to act then.
+        report = log.warning if isinstance(error, DatabaseAway) else log.error
+        report("not_warmed", error=repr(error), why="the part is loaded later, at its first use")
 
 
 def _models(base: Base) -> list[str]:

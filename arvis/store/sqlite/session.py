@@ -74,8 +74,8 @@ WIDE = 8
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What the queries change: their tables of `TABLES`, and the names of those that can change the messages of ended
-    turns, or work that had begun before the transaction."""
+    """The changes by the queries: the tables of `TABLES` that each query changes, and the names of the queries that can
+    change messages of ended turns, or work that had begun before the transaction."""
 
     tables: Mapping[str, frozenset[str]]
     of_histories: Collection[str]
