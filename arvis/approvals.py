@@ -26,6 +26,9 @@ from arvis.tasks.rounds import TOOL_EFFECT
 #: The maximum number of characters of a question, because a person must be able to read it completely.
 LONGEST_QUESTION = 6_000
 
+#: The beginning of the reason for a question about outgoing data.
+UNTRUSTED_SOURCES = "The agent has read text of other authors, which may have chosen this call."
+
 _LONGEST_NAME = 60
 #: Characters that are invisible although Python counts them as printable: Unicode's default ignorable characters, and
 #: the blank pattern of Braille.
@@ -36,12 +39,17 @@ _UNSEEN = regex(
 _BLANKS = regex(r" {9,}")
 
 
-def question(call: ToolCall, *, tool: str, agent: str, asker: str, person: Principal | None) -> str | None:
+def question(
+    call: ToolCall, *, tool: str, agent: str, asker: str, person: Principal | None, why: str = ""
+) -> str | None:
     """Return the question about a tool call; None if the question is too long to be shown completely. `asker` is the name
-    of the person, or of the program that works for the person."""
+    of the person, or of the program that works for the person. `why` is the reason why a call that the policy permits
+    needs an approval."""
     lines = [line(name, value) for name, value in _items(call)]
     head = f"{_short(agent)} wants to use the tool {visible(tool)}."
-    return _shown([head, *(["With:", *lines] if lines else ["The call has no arguments."]), _asker(asker, person)])
+    reason = [f"{UNTRUSTED_SOURCES} {visible(why)}"] if why else []
+    shown = ["With:", *lines] if lines else ["The call has no arguments."]
+    return _shown([head, *shown, _asker(asker, person), *reason])
 
 
 def change_question(

@@ -15,6 +15,7 @@ from arvis.app.search import SearchPool
 from arvis.config import Config
 from arvis.config.search import FALLBACK, VARIABLES
 from arvis.domain.dataclass import dataclass
+from arvis.graphs.agent.outgoing import OutgoingRules
 from arvis.graphs.agent.tools import ToolRules
 from arvis.media import WebFileReader
 from arvis.plugins import InstalledPlugins, Plugins
@@ -49,8 +50,11 @@ def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack,
     rules = ToolRules(
         registry=Registry(sources=[InstalledTools(services=services.get), *slow]),
         permit=lambda tool: Policy(rules=base.settings.current().approvals.policy).permit(tool),
-        ruled=lambda tool: Policy(rules=base.settings.current().approvals.policy).ruled(tool),
-        known_hosts=_known_hosts(config),
+        outgoing=OutgoingRules(
+            hosts=_private_hosts(config) | _search_hosts(config),
+            private_hosts=_private_hosts(config),
+            ruled=lambda tool: Policy(rules=base.settings.current().approvals.policy).ruled(tool),
+        ),
         sessions=base.folder.path / "sessions",
         secrets=base.secrets,
         timezone=config.scheduler.timezone,
@@ -108,10 +112,15 @@ class _Services:
         return self._made
 
 
-def _known_hosts(config: Config) -> frozenset[str]:
-    """Return the hosts, without ports, that the configuration names for tools."""
+def _private_hosts(config: Config) -> frozenset[str]:
+    """Return the private hosts, without ports, that the configuration lets tools reach."""
     hosts = {urlsplit(f"//{host}").hostname for host in config.tools.allow_hosts}
-    hosts |= {urlsplit(address).hostname for name in (*VARIABLES, FALLBACK) if (address := config.search.address(name))}
+    return frozenset(host.lower() for host in hosts if host)
+
+
+def _search_hosts(config: Config) -> frozenset[str]:
+    """Return the hosts, without ports, that the configuration names for searches."""
+    hosts = {urlsplit(address).hostname for name in (*VARIABLES, FALLBACK) if (address := config.search.address(name))}
     return frozenset(host.lower() for host in hosts if host)
 
 

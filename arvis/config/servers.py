@@ -79,6 +79,9 @@ class McpServer(Section):
     )
     tools: TextList = setting((), "the permitted tools; empty: all of them")
     risk: Risk = setting(Risk.WRITE, "the risk of the server's tools")
+    local: bool = setting(
+        False, "the program sends the arguments of its tools to no other system (only with `command`)"
+    )
     trust_annotations: bool = setting(False, "a tool that its server declares read-only has the risk `read`")
     timeout_seconds: Positive = setting(60, "longest duration of one call, in seconds", le=3600)
     repeatable: bool = setting(False, "a call whose result was lost may be repeated without an approval")
@@ -92,6 +95,8 @@ class McpServer(Section):
             raise Refused("has `env`, which works only with `command`", "Use `headers`.")
         if self.command is not None and self.headers:
             raise Refused("has `headers`, which work only with `url`", "Use `env`.")
+        if self.url is not None and self.local:
+            raise Refused("has `local`, which works only with `command`", "Remove `local`.")
         return self
 
     def secrets(self) -> frozenset[str]:

@@ -57,6 +57,10 @@ class ToolDeclaration:
     #: True if calls need no approval unless a rule requires one. Such a tool only writes notes of the agent or of the
     #: person who asked, or starts and ends work that people have defined, within limits.
     without_approval: bool = False
+    #: True if a call sends data only to the addresses in its arguments.
+    only_to_addresses: bool = False
+    #: True if the outputs contain only data that everyone can read, such as web pages and results of searches.
+    public_output: bool = False
     needs: tuple[Need, ...] = ()
 
     def __post_init__(self) -> None:

@@ -25,6 +25,15 @@ def _nowhere(_thing: object) -> None:
     """Ignore a file or a source: the value of `Caller.attach` and `Caller.cite` for calls without a reply."""
 
 
+#: A function that judges a call of a tool with these arguments. It returns the reason why a person must approve the
+#: call, or None.
+Objection = Callable[["Tool", Mapping[str, Any]], str | None]
+
+
+def _without_objection(_tool: Tool, _arguments: Mapping[str, Any]) -> None:
+    """Allow every call: the value of `Caller.objection` in turns without taint."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The context of a tool call."""
@@ -47,6 +56,8 @@ class Caller:
     cite: Callable[[Source], None] = _nowhere
     #: The sources that may have influenced the call, other than the person who asked.
     taint: Taint = CLEAN
+    #: The judge of the calls that a tool makes for the model, such as those of a script.
+    objection: Objection = _without_objection
 
 
 class Tool(Protocol):

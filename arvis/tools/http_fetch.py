@@ -44,7 +44,9 @@ _FOLDER_TOOLS = {
     "code_execution": "scripts find it",
 }
 
-DECLARATION = ToolDeclaration(risk=Risk.EGRESS, harmless=True, needs=(Need.NETWORK,))
+DECLARATION = ToolDeclaration(
+    risk=Risk.EGRESS, harmless=True, only_to_addresses=True, public_output=True, needs=(Need.NETWORK,)
+)
 
 
 def create(services: ToolServices) -> Tool:

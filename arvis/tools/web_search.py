@@ -33,7 +33,7 @@ _LAST = 60.0
 #: change of the configuration.
 _OUTAGES = frozenset({SearchProblem.KEY_REFUSED, SearchProblem.UNREACHABLE, SearchProblem.INVALID})
 
-DECLARATION = ToolDeclaration(risk=Risk.EGRESS, harmless=True, needs=(Need.NETWORK,))
+DECLARATION = ToolDeclaration(risk=Risk.EGRESS, harmless=True, public_output=True, needs=(Need.NETWORK,))
 
 
 def create(services: ToolServices) -> Tool:

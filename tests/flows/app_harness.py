@@ -25,6 +25,7 @@ from arvis.domain.tools import Permit
 from arvis.engine import lifecycle
 from arvis.engine.engine import Engine
 from arvis.engine.graph import Graph
+from arvis.graphs.agent.outgoing import OutgoingRules
 from arvis.graphs.agent.tools import ToolRules
 from arvis.inbox.accept import InboxRules
 from arvis.inbox.inbox import InboxService
@@ -111,6 +112,7 @@ class AppHarness:
         self.tools = ScriptedTools()
         self.rules: dict[str, Permit] = {}
         self.ruled: set[str] = set()
+        self.known_hosts: set[str] = set()
         self.handlers: dict[JobKind, Handler] = {}  # instead of the flow, from the next restart on
         self.skills: list[Skill] = []
         self.connector = connector or RecordingConnector(safe_resend=safe_resend)
@@ -153,7 +155,9 @@ class AppHarness:
         tools = ToolRules(
             registry=Registry(sources=[self.tools]),
             permit=Policy(rules=self.rules).permit,
-            ruled=lambda tool: tool.spec.name in self.ruled,
+            outgoing=OutgoingRules(
+                hosts=self.known_hosts, private_hosts=(), ruled=lambda tool: tool.spec.name in self.ruled
+            ),
             sessions=self.senses.sessions,
             secrets=PlainBox(),
         )

@@ -1,4 +1,4 @@
-"""A tool may send a turn's data without an approval only to hosts that the asking person or the configuration named."""
+"""A tool may send only known data to known places without an approval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from arvis.domain.messages import MessageStatus
-from arvis.graphs.agent.tool_calls import unnamed
+from arvis.domain.outgoing import Judge, Known, Outgoing, Reach
 from arvis.store.open import Database
 from tests.flows.app_harness import HELPER, AppHarness, open_app
 from tests.flows.scripted import asking, call
@@ -36,7 +36,22 @@ async def test_a_page_cannot_send_what_the_agent_knows_to_a_place_of_its_own(app
 
 
 async def test_what_the_asker_named_is_not_asked_about(app: AppHarness) -> None:
-    assert await reads_and_sends(app, "Read the page, then https://good.example/a", "https://good.example/b?x=1")
+    assert await reads_and_sends(app, "Read the page, then https://good.example/a?b=1", "https://good.example/a?b=1")
+
+
+async def test_data_for_a_host_of_the_asker_is_asked_about(app: AppHarness) -> None:
+    assert not await reads_and_sends(app, "Read the page, then https://good.example/a", "https://good.example/b?x=1")
+    [question] = (await app.insights.waits(open_only=True, limit=9, cursor=None)).items
+    assert "The address contains “b”, which your message does not contain." in question.prompt
+    assert app.tools.dig.calls == []
+
+
+async def test_words_of_a_page_do_not_leave(app: AppHarness) -> None:
+    assert not await reads_and_sends(app, "Read the page", "hunter2 passphrase")
+
+
+async def test_words_of_the_asker_leave(app: AppHarness) -> None:
+    assert await reads_and_sends(app, "Read the page and look for tides in Kiel", "tides kiel latest")
 
 
 async def test_a_rule_of_the_configuration_is_heeded(app: AppHarness) -> None:
@@ -73,4 +88,5 @@ WORDS = "Look at good.example and https://other.example:8080/x, thanks."
     ],
 )
 def test_hosts_are_read_as_they_are_dialled(address: str, strange: bool) -> None:
-    assert unnamed({"deep": [{"url": address}]}, WORDS, {"known.example"}) is strange
+    judge = Judge(Known(WORDS, hosts={"known.example"}))
+    assert (judge.objection(Outgoing({"deep": [{"url": address}]}, Reach.LOCAL, {})) is not None) is strange

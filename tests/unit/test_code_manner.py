@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -142,9 +143,11 @@ def test_rounds_stand_in_the_prompt_as_words() -> None:
 # --- calls of a script --- ---
 
 
+CALLER = Caller(Agent("a", "helper", "Helper"), "p", "c", "e", None, "e-1-1", Path("w"), "UTC")
+
+
 def calls_of(*tools: ScriptedTool) -> ScriptCalls:
-    caller = Caller(Agent("a", "helper", "Helper"), "p", "c", "e", None, "e-1-1", Path("w"), "UTC")
-    return ScriptCalls(functions={tool.spec.name: tool for tool in tools}, caller=caller)
+    return ScriptCalls(functions={tool.spec.name: tool for tool in tools}, caller=CALLER)
 
 
 async def ask(calls: ScriptCalls, function: str, arguments: Any) -> dict[str, Any]:
@@ -162,6 +165,14 @@ async def test_a_call_is_answered_with_its_value() -> None:
     await ask(calls, "look", {})
     assert [caller.call_id for caller in look.callers] == ["e-1-1-1", "e-1-1-2"]
     assert calls.made == ["look", "look"]
+
+
+async def test_a_call_with_an_objection_is_not_made() -> None:
+    look = ScriptedTool("look")
+    caller = replace(CALLER, objection=lambda tool, arguments: f"{tool.spec.name} of {arguments['words']}.")
+    answer = await ask(ScriptCalls(functions={"look": look}, caller=caller), "look", {"words": "a"})
+    assert "needs the approval of a person, and a script cannot wait for one. look of a." in answer["error"]
+    assert look.calls == []
 
 
 async def test_what_goes_wrong_is_an_error_of_the_call() -> None:

@@ -47,6 +47,7 @@ mcp:
         ("{name: a, command: []}", "`mcp.servers[0].command` must begin with the program to run"),
         ("{name: a, url: 'ws://x/'}", "`mcp.servers[0].url` must be an address that starts with http:// or https://"),
         ("{name: a, command: [x], headers: {A: b}}", "has `headers`, which work only with `url`"),
+        ("{name: a, url: 'http://x/', local: true}", "has `local`, which works only with `command`"),
         ("{name: a, url: 'http://x/', env: {A: b}}", "has `env`, which works only with `command`"),
         ("{name: a, command: [x], env: {TOKEN: env:UNSET}}", "`mcp.servers[0].env.TOKEN` refers to the environment"),
         (

@@ -6,83 +6,21 @@ interrupted and must not be repeated, the engine asks a person."""
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ArvisError, ToolError
-from arvis.domain.messages import OutgoingFile, StoredMessage
-from arvis.domain.regex import regex
+from arvis.domain.messages import OutgoingFile
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.domain.text import EARLIER_MESSAGES, own_words, storable
+from arvis.domain.text import storable
 from arvis.domain.tools import Permit, Source, ToolCall, ToolOutput
 from arvis.engine.graph import NodeContext
-from arvis.ports.tool import Caller, Tool, Wary, declaration_of
+from arvis.ports.tool import Caller, Objection, Tool, declaration_of
 from arvis.tasks.rounds import effect_name, output_of
 from arvis.tools.registry import Offer
-
-# -- destinations ------------------------------------------------------------------------------------------------------
-#
-# In a tainted turn, a web page may have instructed the model to send information to a host, as a part of an address. So
-# a call needs an approval if it names a host that occurs neither in the asker's own text nor in the configuration.
-
-
-#: The labels of a message whose text was, at least partly, not written by its sender.
-_FOREIGN = frozenset({Label.PEOPLE, Label.TOOLS, Label.AGENTS, Label.FLAGGED})
-_ADDRESS = regex(r"[a-z][a-z0-9+.-]{0,30}:[/\\]{1,9}[^\s\"'<>]{1,8000}", re.IGNORECASE)
-#: Programs differ in how they interpret these characters in addresses. So the host of an address with such a character
-#: is not certain.
-_DOUBTFUL = regex(r"[\\@\x00-\x20\x7f]")
-
-
-def words_of(messages: Sequence[StoredMessage]) -> str:
-    """Return the asker's own text in these messages."""
-    return "\n".join(_said(message) for message in messages)
-
-
-def unnamed(arguments: Mapping[str, Any], words: str, known: Collection[str]) -> bool:
-    """Return True if the arguments contain an address with an unknown host. The hosts in `words` (the asker's own text)
-    and in `known` (the hosts of the configuration) are known."""
-    return any(host is None or not (host in known or _stands_in(host, words)) for host in _hosts(arguments))
-
-
-def _said(message: StoredMessage) -> str:
-    if message.content.startswith(EARLIER_MESSAGES):
-        return own_words(message.content)
-    return "" if message.taint & _FOREIGN else message.content
-
-
-def _hosts(value: Any) -> Iterator[str | None]:
-    """Yield the host of each address in a value, or None for an address whose host is not certain."""
-    if isinstance(value, str):
-        for found in _ADDRESS.findall(value):
-            yield _host(found)
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _hosts(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _hosts(each)
-
-
-def _host(address: str) -> str | None:
-    if _DOUBTFUL.search(address.partition("?")[0]):
-        return None
-    try:
-        host = urlsplit(address).hostname
-    except ValueError:
-        return None
-    return host.rstrip(".").lower() if host else None
-
-
-def _stands_in(host: str, words: str) -> bool:
-    """Return True if the text contains the host as a whole name, not as a part of a longer name."""
-    return re.search(rf"(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)", words, re.IGNORECASE) is not None
-
 
 log = structlog.get_logger(__name__)
 
@@ -111,6 +49,10 @@ class Planned:
     note: str = ""
     #: True if the daemon writes the output of this tool itself.
     own_output: bool = False
+    #: The reason for the question about the call, if the policy permits the call without one.
+    why: str = ""
+    #: True if a person has approved the call.
+    approved: bool = False
 
     @property
     def output_taint(self) -> Taint:
@@ -178,21 +120,6 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
     return Planned(call, tool, allowed)
 
 
-def wary(planned: Sequence[Planned], taint: Taint, strange: Callable[[Planned], bool]) -> list[Planned]:
-    """Return the calls. In a tainted turn, more calls need an approval: those whose tool demands an approval (`Wary`),
-    and those for which `strange` returns True because they name an unknown host."""
-    if not taint:
-        return list(planned)
-    return [
-        replace(each, permit=Permit.ASK) if each.permit is Permit.ALWAYS and (_is_wary(each) or strange(each)) else each
-        for each in planned
-    ]
-
-
-def _is_wary(planned: Planned) -> bool:
-    return isinstance(planned.tool, Wary) and planned.tool.wary(planned.arguments)
-
-
 def misfit(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
     """Return the reason why the tool cannot use these arguments, or None."""
     try:
@@ -211,7 +138,7 @@ def decided(planned: Planned, verdict: Mapping[str, Any]) -> Planned:
         return planned
     match verdict["decision"]:
         case "approve":
-            return replace(planned, permit=Permit.ALWAYS)
+            return replace(planned, permit=Permit.ALWAYS, approved=True)
         case "edit":
             return _edited(planned, planned.tool, verdict["arguments"] or {})
         case "feedback" | "answer":
@@ -226,18 +153,28 @@ def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Plann
         return planned.refused(f"Not called: a person changed the arguments, and the new ones are not valid. {wrong}")
     call = replace(planned.call, arguments=dict(arguments))
     note = f"[A person changed the arguments. The actual call: {call.what}]\n"
-    return replace(planned, call=call, permit=Permit.ALWAYS, note=note)
+    return replace(planned, call=call, permit=Permit.ALWAYS, note=note, approved=True)
 
 
 class CallRunner:
     """The runner of the calls of one reply. Each call is an effect of the visit `context`. `caller` is passed to the
-    tools. `timeout` is the maximum number of seconds for a call. `seal` encrypts the outputs of sensitive tools."""
+    tools. `timeout` is the maximum number of seconds for a call. `seal` encrypts the outputs of sensitive tools.
+    `objection_of` returns the judge of the calls that a call makes, such as those of a script."""
 
-    def __init__(self, *, context: NodeContext, caller: Caller, seal: Callable[[str], str], timeout: float) -> None:
+    def __init__(
+        self,
+        *,
+        context: NodeContext,
+        caller: Caller,
+        seal: Callable[[str], str],
+        timeout: float,
+        objection_of: Callable[[Planned], Objection],
+    ) -> None:
         self._context = context
         self._caller = caller
         self._seal = seal
         self._timeout = timeout
+        self._objection_of = objection_of
         #: The duration (ms) of each call that this runner made, by the index of the call.
         self.took: dict[int, int] = {}
 
@@ -282,7 +219,11 @@ class CallRunner:
         files: list[OutgoingFile] = []
         sources: list[Source] = []
         caller = replace(
-            self._caller, call_id=f"{self._caller.call_id}-{index + 1}", attach=files.append, cite=sources.append
+            self._caller,
+            call_id=f"{self._caller.call_id}-{index + 1}",
+            attach=files.append,
+            cite=sources.append,
+            objection=self._objection_of(planned),
         )
         try:
             async with asyncio.timeout(self._timeout):

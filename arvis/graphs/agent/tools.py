@@ -5,30 +5,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from arvis.approvals import fingerprint, question, verdict_of
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Answer, WaitKind
 from arvis.domain.messages import Principal
+from arvis.domain.outgoing import Known
 from arvis.domain.runs import RunResult
-from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput
+from arvis.domain.tools import Permit, ToolCall, ToolOutput
 from arvis.engine.graph import Decision, End, Next, NodeContext, Pause
 from arvis.engine.state import changes
 from arvis.graphs.agent import subagents, tool_calls
+from arvis.graphs.agent.outgoing import Guard, OutgoingRules, day_of, earlier_words, words_of
 from arvis.graphs.agent.plugins import Extending
-from arvis.graphs.agent.tool_calls import CallRunner, Planned, unnamed, words_of
+from arvis.graphs.agent.tool_calls import CallRunner, Planned
 from arvis.graphs.agent.tool_protocols import ToolProtocol
 from arvis.graphs.context import TurnMessages, load_turn_messages
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, EndsTurn, Tool
 from arvis.services import workflow_runs
-from arvis.tasks.rounds import effect_name
+from arvis.tasks.rounds import effect_name, load_rounds
 from arvis.tasks.state import AgentState, WorkOutcome, WorkStatus, with_files
-from arvis.tools.registry import Registry
+from arvis.tools.registry import Offer, Registry
 
 #: Decisions about a call. A person may also answer with edited arguments (`edit`).
 APPROVE, REJECT, FEEDBACK = "approve", "reject", "feedback"
@@ -40,8 +41,7 @@ TOO_LONG = "A person must approve this call, and these arguments are too long to
 _NOTED = 2_000
 
 
-def _no_rule(_: Tool) -> bool:
-    return False
+_NO_RULES = OutgoingRules(hosts=frozenset(), private_hosts=frozenset(), ruled=lambda _tool: False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,8 @@ class ToolRules:
     #: The time (ms) after which an unanswered approval gets the answer `on_expiry`.
     approval_ms: int = 86_400_000
     on_expiry: str = REJECT
-    #: A function that returns True if the configuration has a rule for the tool.
-    ruled: Callable[[Tool], bool] = field(default=_no_rule)
-    #: The hosts that the configuration names.
-    known_hosts: frozenset[str] = frozenset()
+    #: The rules for data that calls send to other systems.
+    outgoing: OutgoingRules = _NO_RULES
 
 
 class ToolNode:
@@ -84,8 +82,9 @@ class ToolNode:
         turn = await self._extending.equip(await self._store.read(load_turn_messages, context.execution), state.run)
         calls = state.rounds.last.tool_calls()
         earlier = [call for before in state.rounds.current[:-1] for call in before.tool_calls()]
-        planned = await self._plan(turn, calls, earlier, context.state)
-        planned = tool_calls.wary(planned, state.taint, self._strange(turn))
+        offer = subagents.joined(await self._manner.offer(turn.agent.tools), context.state)
+        guard = await self._guard(context, state, turn, offer)
+        planned = guard.review(self._plan(turn, calls, earlier, offer, context.state))
 
         verdicts = self._verdicts(context.answer, state, planned)
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
@@ -98,7 +97,7 @@ class ToolNode:
         if (begun := subagents.begin(context, planned, state.rounds.count, asked)) is not None:
             return begun
 
-        runner = self._runner(context, state, turn)
+        runner = self._runner(context, state, turn, guard)
         outputs = await runner.run(planned)
         context.keep_outcomes()
         lines = _timeline(planned, outputs, runner.took, verdicts)
@@ -112,7 +111,9 @@ class ToolNode:
         newest = turn.current[-1]
         person = await self._store.read(_person, newest.principal_id)
         name = newest.user_name or "somebody"
-        return question(planned.call, tool=planned.name, agent=turn.agent.name, asker=name, person=person)
+        return question(
+            planned.call, tool=planned.name, agent=turn.agent.name, asker=name, person=person, why=planned.why
+        )
 
     async def _changes(
         self,
@@ -140,35 +141,37 @@ class ToolNode:
             ),
         }
 
-    def _runner(self, context: NodeContext, state: AgentState, turn: TurnMessages) -> CallRunner:
+    def _runner(self, context: NodeContext, state: AgentState, turn: TurnMessages, guard: Guard) -> CallRunner:
         return CallRunner(
             context=context,
             caller=self._caller(context, state, turn),
             seal=self._rules.secrets.seal,
             timeout=self._rules.seconds,
+            objection_of=guard.for_script,
         )
 
-    async def _plan(
-        self, turn: TurnMessages, calls: Sequence[ToolCall], earlier: Sequence[ToolCall], state: Mapping[str, Any]
+    def _plan(
+        self,
+        turn: TurnMessages,
+        calls: Sequence[ToolCall],
+        earlier: Sequence[ToolCall],
+        offer: Offer,
+        state: Mapping[str, Any],
     ) -> list[Planned]:
-        offer = subagents.joined(await self._manner.offer(turn.agent.tools), state)
         planned = tool_calls.plan(calls, earlier, offer, lambda tool: subagents.free(tool, self._rules.permit(tool)))
         if turn.agent.active:
             return subagents.bounded(planned, state)
         return [each.refused("This agent is paused: its tools cannot be used.") for each in planned]
 
-    def _strange(self, turn: TurnMessages) -> Callable[[Planned], bool]:
-        """Return a function that judges a call. It returns True if the call reads or sends data and names a host that
-        neither the asker nor the configuration named. For tools with a rule in the configuration, it returns False."""
-        words = words_of(turn.current)
-
-        def judge(planned: Planned) -> bool:
-            tool = planned.tool
-            if tool is None or tool.risk not in {Risk.READ, Risk.EGRESS} or self._rules.ruled(tool):
-                return False
-            return unnamed(planned.arguments, words, self._rules.known_hosts)
-
-        return judge
+    async def _guard(self, context: NodeContext, state: AgentState, turn: TurnMessages, offer: Offer) -> Guard:
+        """Return the judge of the calls. Its texts are read only in a turn with taint."""
+        known, rounds = Known(words_of(turn.current), today=day_of(context.now())), []
+        if state.taint:
+            execution = context.execution
+            rounds = await self._store.read(load_rounds, execution, state.rounds, self._rules.secrets.open)
+            earlier = await self._store.read(earlier_words, context.state, turn.current)
+            known = replace(known, earlier=earlier)
+        return Guard(rules=self._rules.outgoing, known=known, taint=state.taint, tools=offer.tools, rounds=rounds)
 
     def _verdicts(self, answer: Answer | None, state: AgentState, planned: Sequence[Planned]) -> dict[str, Any]:
         """Return people's decisions so far, by the index of the call. The decisions include the new answer if the call

@@ -152,6 +152,11 @@ MOST_CALLS = 50
 MOST_VALUE = 262_144
 
 
+_INSTEAD = (
+    "Print the data, and write a script that contains the address or the words themselves: a person can approve it."
+)
+
+
 class ScriptCalls:
     """The `Answerer` of one script, which may call `functions` on behalf of `caller`. It answers each line
     `{"function", "arguments"}` with `{"error", "value"}`, in which either the error or the value is null. `names`
@@ -187,6 +192,10 @@ class ScriptCalls:
         if tool is None:
             raise ToolError(f"Scripts cannot call a tool {name[:100]!r}.")
         tool.check(arguments)
+        if (why := self._caller.objection(tool, arguments)) is not None:
+            raise ToolError(
+                f"This call needs the approval of a person, and a script cannot wait for one. {why} {_INSTEAD}"
+            )
         self.made.append(name)
         said = await tool.call(arguments, replace(self._caller, call_id=f"{self._caller.call_id}-{len(self.made)}"))
         return said if len(said) <= MOST_VALUE else f"{said[:MOST_VALUE]}\n[… rest omitted …]"

@@ -16,7 +16,7 @@ import structlog
 from arvis.config.servers import McpServer
 from arvis.domain.regex import regex
 from arvis.domain.text import storable
-from arvis.domain.tools import Risk, ToolSpec
+from arvis.domain.tools import Need, Risk, ToolDeclaration, ToolSpec
 from arvis.ports.clock import Clock
 from arvis.ports.tool import Caller, Tool
 from arvis.tools.mcp.remote import Offer, RemoteServer
@@ -35,6 +35,7 @@ class McpTool:
         spec: ToolSpec,
         risk: Risk,
         repeatable: bool,
+        local: bool,
         check: Callable[[Mapping[str, Any]], None],
         server: RemoteServer,
     ) -> None:
@@ -42,6 +43,8 @@ class McpTool:
         self.risk = risk
         self.repeatable = repeatable
         self.sensitive = False
+        #: A server gets the arguments, unless it is a program that keeps them on this machine.
+        self.declaration = ToolDeclaration(risk=risk, repeatable=repeatable, needs=() if local else (Need.NETWORK,))
         self._name = name
         self._check = check
         self._server = server
@@ -136,6 +139,7 @@ class _Offers:
             spec=ToolSpec(f"{settings.name}.{offer.name}", description, offer.schema),
             risk=Risk.READ if self._is_harmless(settings, offer) else settings.risk,
             repeatable=settings.repeatable,
+            local=settings.local,
             check=check,
             server=server,
         )

@@ -15,12 +15,14 @@ from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.messages import Principal
+from arvis.domain.outgoing import Known
 from arvis.domain.taint import Label, Taint
-from arvis.domain.tools import Permit, Risk, ToolCall, wire_name
+from arvis.domain.tools import Permit, ToolCall, wire_name
 from arvis.domain.workflows import LogType
 from arvis.engine.graph import Decision, Node, NodeContext, Pause
 from arvis.graphs.agent import tool_calls
-from arvis.graphs.agent.tool_calls import CallRunner, Planned, unnamed
+from arvis.graphs.agent.outgoing import Guard, day_of
+from arvis.graphs.agent.tool_calls import CallRunner, Planned
 from arvis.graphs.agent.tools import APPROVE, REJECT, TOO_LONG, ToolRules
 from arvis.graphs.context import narrowed
 from arvis.plugins import Plugins
@@ -104,14 +106,11 @@ class _ToolCall:
                 write(context, [line(self._spec.id, LogType.WARNING, warning)])
         return await self._use(context, token, {"arguments": changed, "read": sorted(said.taint)}, None)
 
-    def _strange(self, planned: Planned) -> bool:
-        """Return whether the call names a host that neither the workflow nor the configuration names."""
-        tool = planned.tool
-        if tool is None or tool.risk not in {Risk.READ, Risk.EGRESS} or self._rules.ruled(tool):
-            return False
-        return unnamed(
-            planned.arguments, json.dumps(dict(self._spec.data), ensure_ascii=False), self._rules.known_hosts
-        )
+    def _guard(self, context: NodeContext, taint: Taint) -> Guard:
+        """Return the judge of the call. The texts of the workflow's author are known."""
+        written = json.dumps(dict(self._spec.data), ensure_ascii=False)
+        known = Known(written, today=day_of(context.now()))
+        return Guard(rules=self._rules.outgoing, known=known, taint=taint, tools={})
 
     async def _use(
         self, context: NodeContext, token: Token, kept: Mapping[str, Any], verdict: Mapping[str, Any] | None
@@ -120,7 +119,8 @@ class _ToolCall:
         who = await self._store.read(_who, context.execution, self._spec)
         taint = taint_of(context.state) | frozenset(map(Label, kept["read"]))
         call = ToolCall(context.visit, wire_name(str(self._spec.data["tool"])), kept["arguments"])
-        (planned,) = tool_calls.wary(await self._plan(context, who.agent, call), taint, self._strange)
+        guard = self._guard(context, taint)
+        (planned,) = guard.review(await self._plan(context, who.agent, call))
         if planned.tool is not None and planned.tool.sensitive:
             planned = planned.refused(f"The tool {planned.name} must not be used here: {_UNKEPT}.")
         if verdict is not None and kept.get("hash") == fingerprint(call, planned.name):
@@ -130,7 +130,7 @@ class _ToolCall:
             if (text := _question(planned, who)) is not None:
                 return self._ask(context, text, {**kept, "hash": fingerprint(call, planned.name)})
             planned = planned.refused(TOO_LONG)
-        return await self._make(context, token, planned, who, taint)
+        return await self._make(context, token, planned, who, guard)
 
     async def _plan(self, context: NodeContext, agent: Agent, call: ToolCall) -> list[Planned]:
         allowed = context.state.get(RUN, {}).get("tools")
@@ -155,12 +155,14 @@ class _ToolCall:
         write(context, [line(self._spec.id, LogType.INPUT_RECEIVED, said)])
         return verdict
 
-    async def _make(self, context: NodeContext, token: Token, planned: Planned, who: _Who, taint: Taint) -> Decision:
+    async def _make(self, context: NodeContext, token: Token, planned: Planned, who: _Who, guard: Guard) -> Decision:
+        taint = guard.taint
         runner = CallRunner(
             context=context,
             caller=self._caller(context, who, taint),
             seal=self._rules.secrets.seal,
             timeout=self._rules.seconds,
+            objection_of=guard.for_script,
         )
         (output,) = await runner.run([planned])
         asked = [line(self._spec.id, LogType.TOOL_CALL, {"tool": planned.name, "arguments": dict(planned.arguments)})]
@@ -201,7 +203,9 @@ def _unfenced(text: str) -> str:
 
 def _question(planned: Planned, who: _Who) -> str | None:
     name = "a workflow" if who.person is None else who.person.name
-    return question(planned.call, tool=planned.name, agent=who.agent.name, asker=name, person=who.person)
+    return question(
+        planned.call, tool=planned.name, agent=who.agent.name, asker=name, person=who.person, why=planned.why
+    )
 
 
 def _who(tx: Transaction, execution: Execution, spec: NodeSpec) -> _Who:

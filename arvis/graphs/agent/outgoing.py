@@ -1,0 +1,192 @@
+"""Collects the texts that the judge of outgoing data needs (`domain/outgoing.py`), and judges the calls of a turn.
+
+Each text has an origin. Own texts of the person, the configuration and public outputs are known; every other text, such as
+history, memory, files, variables and outputs of servers, is private.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.messages import Role, StoredMessage
+from arvis.domain.outgoing import Found, Judge, Known, Outgoing, Reach
+from arvis.domain.regex import regex
+from arvis.domain.taint import Label, Taint
+from arvis.domain.text import EARLIER_MESSAGES, own_words
+from arvis.domain.tools import Need, Permit, Risk, ToolCall, ToolOutput
+from arvis.graphs.agent.tool_calls import Planned
+from arvis.ports.store import Transaction
+from arvis.ports.tool import Objection, Tool, Wary, declaration_of
+from arvis.prompt import Round
+from arvis.tasks.state import WorkState
+
+#: The labels of a message whose text was, at least partly, not written by its sender.
+_FOREIGN = frozenset({Label.PEOPLE, Label.TOOLS, Label.AGENTS, Label.FLAGGED})
+#: The labels of a text that an agent wrote without other sources. In a turn with only these labels, no unknown author
+#: can have chosen a call, so only the hosts of addresses are checked.
+_ONLY_AGENTS = frozenset({Label.AGENTS})
+#: The numbers of earlier messages that are read, and of the person's own messages that are used.
+_EARLIER, _OWN_EARLIER = 40, 6
+#: The lines of a block of the person in the earlier messages that a client reported.
+_REPORTED = regex(r"^\[user\]\n((?:> .*(?:\n|\Z))+)", re.MULTILINE)
+#: The bits of choices of addresses in one script. A turn may run several scripts, whose calls are not stored.
+_SCRIPT_BITS = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingRules:
+    """The rules of the configuration."""
+
+    #: The hosts that the configuration names.
+    hosts: Collection[str]
+    #: The hosts of `hosts` whose pages are private.
+    private_hosts: Collection[str]
+    #: A function that returns True if the configuration has a rule for the tool. Calls of such a tool are not judged.
+    ruled: Callable[[Tool], bool]
+
+
+def words_of(messages: Sequence[StoredMessage]) -> str:
+    """Return the asker's own text in these messages."""
+    return "\n".join(_own(message) for message in messages)
+
+
+def _own(message: StoredMessage) -> str:
+    if message.content.startswith(EARLIER_MESSAGES):
+        return own_words(message.content)
+    return "" if message.taint & _FOREIGN else message.content
+
+
+def earlier_words(tx: Transaction, state: Mapping[str, Any], messages: Sequence[StoredMessage]) -> str:
+    """Return own texts of the person from earlier turns of the conversation, and tasks by agents without other sources."""
+    texts = [message.content for message in messages if message.taint and message.taint <= _ONLY_AGENTS]
+    for message in messages:
+        if message.content.startswith(EARLIER_MESSAGES):
+            texts += [each.replace("\n> ", "\n") for each in _REPORTED.findall(message.content)]
+    work = WorkState.from_json(state)
+    asker = messages[-1].principal_id
+    if work.run is None and work.conversation and asker is not None:
+        past = tx.messages.history(work.conversation, _EARLIER)
+        own = [
+            each for each in past if each.role is Role.USER and each.principal_id == asker and not each.taint & _FOREIGN
+        ]
+        texts += [own_words(each.content) for each in own[-_OWN_EARLIER:]]
+    return "\n".join(texts)
+
+
+def found_in(rounds: Sequence[Round], tools: Mapping[str, Tool], private_hosts: Collection[str]) -> list[Found]:
+    """Return the public outputs of these rounds: results of searches, and pages of public hosts."""
+    found = []
+    for call, output in _outputs(rounds):
+        tool = tools.get(call.name)
+        if tool is None or output.failed or not declaration_of(tool).public_output:
+            continue
+        if output.sources:
+            found.append(Found(output.content, [source.url for source in output.sources]))
+        elif declaration_of(tool).only_to_addresses:
+            page = output.content.partition("\n")[0].partition(" ")[0]
+            asked = str((call.arguments or {}).get("url", ""))
+            if not {_host_of(page), _host_of(asked)} & {*private_hosts, ""}:
+                found.append(Found(output.content, page=page))
+    return found
+
+
+def _outputs(rounds: Sequence[Round]) -> list[tuple[ToolCall, ToolOutput]]:
+    return [pair for each in rounds for pair in zip(each.calls, each.outputs, strict=False)]
+
+
+def _host_of(address: str) -> str:
+    try:
+        return (urlsplit(address).hostname or "").rstrip(".").lower()
+    except ValueError:
+        return ""
+
+
+def reach_of(tool: Tool) -> Reach | None:
+    """Return the systems to which a call sends its arguments; None if the policy alone decides about the tool."""
+    declared = declaration_of(tool)
+    if declared.risk is Risk.EGRESS:
+        return Reach.ADDRESSES if declared.only_to_addresses else Reach.SERVICE
+    if declared.risk is Risk.READ:
+        return Reach.SERVICE if Need.NETWORK in declared.needs else Reach.LOCAL
+    return None
+
+
+class Guard:
+    """The judge of the calls of a turn. `taint` is the taint of the turn: in a turn without taint, all calls that the
+    policy permits may run. `rounds` are the earlier rounds of the turn; their calls count towards the limits."""
+
+    def __init__(
+        self,
+        *,
+        rules: OutgoingRules,
+        known: Known,
+        taint: Taint,
+        tools: Mapping[str, Tool],
+        rounds: Sequence[Round] = (),
+    ) -> None:
+        self._rules = rules
+        self._taint = taint
+        self._made = _outputs(rounds)
+        self._known = replace(known, hosts=rules.hosts, found=found_in(rounds, tools, rules.private_hosts))
+        self._judge = Judge(self._known)
+        for call, _ in self._made:
+            if (tool := tools.get(call.name)) is not None and call.arguments is not None:
+                self._judge.objection(self._outgoing(tool, call.arguments) or _NOTHING)
+
+    @property
+    def taint(self) -> Taint:
+        return self._taint
+
+    def review(self, planned: Sequence[Planned]) -> list[Planned]:
+        """Return the calls. Each call to which there is an objection needs an approval."""
+        if not self._taint:
+            return list(planned)
+        return [self._reviewed(each) for each in planned]
+
+    def _reviewed(self, planned: Planned) -> Planned:
+        if planned.tool is None or planned.permit is not Permit.ALWAYS:
+            return planned
+        if isinstance(planned.tool, Wary) and planned.tool.wary(planned.arguments):
+            return replace(planned, permit=Permit.ASK)
+        why = self._objection(planned.tool, planned.arguments, self._judge)
+        return planned if why is None else replace(planned, permit=Permit.ASK, why=why)
+
+    def for_script(self, planned: Planned) -> Objection:
+        """Return the function that judges the calls of a script. A person who approved the script has read its text."""
+        if not self._taint:
+            return lambda _tool, _arguments: None
+        script = str(planned.arguments.get("script", "")) if planned.approved else ""
+        known = replace(self._known, own=f"{self._known.own}\n{script}")
+        judge = Judge(known, address_bits=_SCRIPT_BITS)
+        return lambda tool, arguments: self._objection(tool, arguments, judge)
+
+    def _objection(self, tool: Tool, arguments: Mapping[str, Any], judge: Judge) -> str | None:
+        outgoing = self._outgoing(tool, arguments)
+        if outgoing is None or self._rules.ruled(tool):
+            return None
+        if self._taint <= _ONLY_AGENTS:
+            outgoing = replace(outgoing, reach=Reach.LOCAL)
+        return judge.objection(outgoing)
+
+    def _outgoing(self, tool: Tool, arguments: Mapping[str, Any]) -> Outgoing | None:
+        reach = reach_of(tool)
+        if reach is None:
+            return None
+        server, dot, _ = tool.spec.name.partition(".")
+        returned: list[str] = []
+        if dot and tool.risk is Risk.READ:
+            prefix = f"{server}__"
+            returned = [output.content for call, output in self._made if call.name.startswith(prefix)]
+        return Outgoing(arguments, reach, tool.spec.parameters, returned)
+
+
+_NOTHING = Outgoing({}, Reach.LOCAL, {})
+
+
+def day_of(now: int) -> date:
+    return datetime.fromtimestamp(now / 1000, UTC).date()
