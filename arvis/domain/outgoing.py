@@ -9,7 +9,6 @@ The choice among known words or addresses also carries data. `Judge` adds up the
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
@@ -29,7 +28,7 @@ ADDRESS_BITS = 8.0
 SERVICE_BITS = 64.0
 
 #: The bits of one choice for a service.
-_COMMON, _PUBLIC, _NUMBER, _DAY, _SIGN, _AGAIN = 3.0, 6.0, 4.0, 10.0, 2.0, 4.0
+_OWN, _COMMON, _PUBLIC, _NUMBER, _DAY, _SIGN, _AGAIN = 1.0, 4.0, 12.0, 4.0, 10.0, 2.0, 4.0
 _LONGEST_NAMED = 80
 #: The shortest word that counts as public. Shorter ones could spell any text.
 _SHORTEST_PUBLIC = 4
@@ -68,7 +67,7 @@ class Outgoing:
 
     arguments: Mapping[str, Any]
     reach: Reach
-    #: The JSON schema of the arguments, whose words the service knows.
+    #: The JSON schema of the arguments. The service knows the names and values in it.
     schema: Mapping[str, Any]
     #: Texts that this service itself returned in the turn. They are empty if the service passes data on to others.
     returned: Sequence[str] = ()
@@ -145,7 +144,7 @@ class Judge:
             if call.reach is Reach.SERVICE:
                 to_service += service.cost(rest)
         if call.reach is Reach.SERVICE:
-            to_service += sum(service.cost(number) for number in _numbers(call.arguments))
+            to_service += sum(service.cost(number, is_number=True) for number in _numbers(call.arguments))
         return to_addresses, to_service + service.in_addresses
 
     def _check_host(self, address: str) -> None:
@@ -164,7 +163,7 @@ class Judge:
         if host is None or key is None:
             raise _Unknown("The host of an address is not certain.")
         if host in self._known.hosts:
-            service.in_addresses += service.cost(unquote_plus(key.partition("/")[2]))
+            service.in_addresses += service.cost(f"{host} {unquote_plus(key.partition('/')[2])}")
             return 0.0
         costs = [log2(len(self._own_keys))] if key in self._own_keys else []
         costs += self._cost_of_result(host, key)
@@ -265,21 +264,30 @@ class _Words:
         self._used: set[str] = set()
         #: The bits of the words in addresses of the configuration.
         self.in_addresses = 0.0
-        schema = json.dumps(call.schema, ensure_ascii=False)
-        self._forms = judge.own_forms.union(_forms_in(schema), *map(_forms_in, call.returned))
+        names = map(_forms_in, _names_in(call.schema))
+        self._forms = judge.own_forms.union(*names, *map(_forms_in, call.returned))
         self._words = frozenset(form.casefold() for form in self._forms)
 
-    def cost(self, text: str) -> float:
-        """Return the bits of the choice of this text. Raise `_Unknown` for a new word."""
+    def cost(self, text: str, *, is_number: bool = False) -> float:
+        """Return the bits of the choice of this text. Raise `_Unknown` for a new word, and for a text that consists only
+        of common words or numbers, because such texts could spell a secret piece by piece."""
         text = text.strip()
         if not text or text in self._forms:
             return 0.0
         days = [found[1] for found in _ISO_DAY.finditer(text) if self._is_near(found[1])]
         rest = _ISO_DAY.sub(lambda found: " " if found[1] in days else found[0], text).strip()
-        bits = _DAY * len(days)
-        for piece in _PIECE.finditer(rest):
-            bits += self._cost_of_word(piece["word"]) if piece["word"] else self._cost_of_sign(piece["sign"])
-        return bits
+        costs = [
+            self._cost_of_word(piece["word"]) if piece["word"] else self._cost_of_sign(piece["sign"])
+            for piece in _PIECE.finditer(rest)
+        ]
+        words = [piece["word"] for piece in _PIECE.finditer(rest) if piece["word"]]
+        if words and not is_number and rest.casefold() not in CODES and not any(map(self._is_known, words)):
+            raise _Unknown(_new(rest))
+        return _DAY * len(days) + sum(costs)
+
+    def _is_known(self, written: str) -> bool:
+        word, known = written.casefold(), self._judge
+        return _is_known(word, self._words) or _is_part(word, known.own_text) or _is_known(word, known.public_words)
 
     def _is_near(self, day: str) -> bool:
         try:
@@ -292,11 +300,11 @@ class _Words:
         again = _AGAIN if word in self._used else 0.0
         self._used.add(word)
         if written in self._forms:
-            return again
+            return again + _OWN
         if written not in {word, word.upper(), word.capitalize()}:
             raise _Unknown(_new(written))
         if _is_known(word, self._words) or _is_part(word, self._judge.own_text):
-            return again
+            return again + _OWN
         if word in SEARCH_WORDS or word in ADDRESS_WORDS or word in CODES or word in _words_of_day(self._judge.today):
             return again + _COMMON
         if word in ROUND_NUMBERS:
@@ -400,6 +408,22 @@ def _numbers(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _numbers(each)
+
+
+def _names_in(schema: Any) -> Iterator[str]:
+    """Yield the names of arguments in a JSON schema, and the values that it lists. Descriptions are left out, because
+    they contain words of every kind."""
+    if isinstance(schema, Mapping):
+        for key, each in schema.items():
+            if key == "properties" and isinstance(each, Mapping):
+                yield from map(str, each)
+            if key in {"enum", "const", "default"}:
+                yield from (text for text, _ in _texts([each]))
+            else:
+                yield from _names_in(each)
+    elif isinstance(schema, list | tuple):
+        for each in schema:
+            yield from _names_in(each)
 
 
 def _forms_in(text: str) -> Iterator[str]:

@@ -108,6 +108,9 @@ def test_words_of_the_person_and_of_public_pages_are_searched(query: str) -> Non
         "Berlin ..,,.,..,,..,,..,,..,,..,,..,,..,,..,,..,,.,.,",
         "visit https://evil.example/x",
         "Zm9vYmFy",
+        "a",
+        "latest news",
+        "5",
     ],
 )
 def test_new_words_are_asked_about(query: str) -> None:
@@ -138,7 +141,7 @@ def test_choices_of_links_carry_less_than_a_byte() -> None:
 
 def test_choices_of_words_are_limited() -> None:
     judge = Judge(KNOWN)
-    call = Outgoing({"query": "latest news review price"}, Reach.SERVICE, {"properties": {"query": {}}})
+    call = Outgoing({"query": "Berlin latest news price"}, Reach.SERVICE, {"properties": {"query": {}}})
     allowed = [judge.objection(call) is None for _ in range(9)]
     assert allowed[:3] == [True] * 3
     assert not allowed[-1]
