@@ -159,7 +159,7 @@ class Judge:
         return host in self._known.hosts or _is_named(host, self._known.own) or host in self._listed_hosts
 
     def _cost_of_address(self, address: str, service: _Words) -> float:
-        host, key = _host(address), _key(address)
+        host, key = _host(address), address_key(address)
         if host is None or key is None:
             raise _Unknown("The host of an address is not certain.")
         if host in self._known.hosts:
@@ -177,7 +177,7 @@ class Judge:
     def _cost_of_result(self, host: str, key: str) -> list[float]:
         """Return the bits of the choice of a search result. Several results of one site may belong to one person."""
         site = _site(host)
-        keys = {known for each in self._known.found for known in map(_key, each.listed) if known}
+        keys = {known for each in self._known.found for known in map(address_key, each.listed) if known}
         there = [known for known in keys if _site(known.partition("/")[0].partition(":")[0]) == site]
         return [log2(1 + len(there))] if key in keys else []
 
@@ -205,9 +205,7 @@ class Judge:
 
     @cached_property
     def _own_keys(self) -> frozenset[str]:
-        own = self._known.own
-        written = [*_ADDRESS.findall(own), *(f"https://{bare}" for bare in _BARE_ADDRESS.findall(own))]
-        return frozenset(key for key in map(_key, map(_trimmed, written)) if key)
+        return addresses_in(self._known.own)
 
     @cached_property
     def _listed_hosts(self) -> frozenset[str]:
@@ -225,8 +223,7 @@ class Judge:
         for each in self._known.found:
             host = _host(each.page) if each.page else None
             if host is not None:
-                written = [*_LINK.findall(each.text), *_ADDRESS.findall(each.text)]
-                links.setdefault(host, set()).update(key for key in map(_key, map(_trimmed, written)) if key)
+                links.setdefault(host, set()).update(addresses_in(each.text))
         return {host: frozenset(keys) for host, keys in links.items()}
 
     @cached_property
@@ -351,7 +348,7 @@ def _host(address: str) -> str | None:
     return host.rstrip(".").lower() if host else None
 
 
-def _key(address: str) -> str | None:
+def address_key(address: str) -> str | None:
     """Return host, port, path and query of an address: the part that is sent. None if the host is not certain."""
     host = _host(address)
     if host is None:
@@ -363,6 +360,13 @@ def _key(address: str) -> str | None:
         return None
     place = host if port in {None, 80, 443} else f"{host}:{port}"
     return f"{place}{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+
+
+def addresses_in(text: str) -> frozenset[str]:
+    """Return the keys of the addresses in a text."""
+    written = [*_ADDRESS.findall(text), *_LINK.findall(text)]
+    written += [f"https://{bare}" for bare in _BARE_ADDRESS.findall(text)]
+    return frozenset(key for key in map(address_key, map(_trimmed, written)) if key)
 
 
 def _trimmed(written: str) -> str:

@@ -17,6 +17,8 @@ from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, MessageStatus, StoredMessage
+from arvis.domain.outgoing import Known
+from arvis.domain.outgoing_links import LinkStream, SafeLinks
 from arvis.domain.runs import RunRequest, RunResult, Turn, read_in
 from arvis.domain.tools import ToolSpec
 from arvis.engine.graph import Decision, End, Goto, Graph, Next, NodeContext
@@ -25,6 +27,7 @@ from arvis.graphs.agent import subagents
 from arvis.graphs.agent.completion import CHECK_NEW_MESSAGES, EXPLICIT, RULES, Completion, listen
 from arvis.graphs.agent.files import FileNode, FileRules, is_voice, unsettled
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
+from arvis.graphs.agent.outgoing import Guard, day_of, words_of
 from arvis.graphs.agent.plugins import Brought, Extending
 from arvis.graphs.agent.prompt import CallingAgent, CallLimits, PreparedCall, PromptBuilder, PromptInputs
 from arvis.graphs.agent.steering import (
@@ -38,7 +41,7 @@ from arvis.graphs.agent.tool_protocols import ToolCalling, ToolProtocol
 from arvis.graphs.agent.tools import ToolNode, ToolRules
 from arvis.graphs.compaction.graph import Compactor
 from arvis.graphs.compaction.scripts import COMPACTION
-from arvis.graphs.context import TurnContext, load_turn_context
+from arvis.graphs.context import TurnContext, load_turn_context, load_turn_messages
 from arvis.graphs.model import ModelCaller, unheard
 from arvis.llm.attempts import RunFailed
 from arvis.llm.tokens import estimator_of
@@ -199,9 +202,27 @@ class _Nodes:
             return Next(None, **changes(AgentState, read=read), **asked)
         if (restarted := await restart(self._store, context, call.agent.on_new_message)) is not None:
             return restarted
+        links = await self._links(context, state, call)
+        safe = result if links is None else replace(result, content=links.safe(result.content))
         return await self._complete(
-            context, call, marked(result), read, asked_for_tools=bool(result.calls or answered.calls)
+            context, call, marked(safe), read, asked_for_tools=bool(result.calls or answered.calls)
         )
+
+    async def _links(self, context: NodeContext, state: AgentState, call: PreparedCall) -> SafeLinks | None:
+        """Return the judge of the links in the reply; None in a turn without taint."""
+        if not state.taint:
+            return None
+        turn = await self._store.read(load_turn_messages, context.execution)
+        offer = await self._tools.registry.offer(turn.agent.tools)
+        rounds = await self._store.read(load_rounds, context.execution, state.rounds, self._tools.secrets.open)
+        guard = Guard(
+            rules=self._tools.outgoing,
+            known=Known(words_of(turn.current), today=day_of(context.now())),
+            taint=state.taint,
+            tools=offer.tools,
+            rounds=rounds,
+        )
+        return guard.links([call.system, call.changing, *(turn.content for turn in call.turns)])
 
     async def _complete(
         self,
@@ -285,7 +306,13 @@ class _Nodes:
         self, context: NodeContext, state: AgentState, call: PreparedCall, request: RunRequest
     ) -> dict[str, Any]:
         address, audience = state.address, call.newest
-        showing = Showing(send=lambda offset, text: context.publish_now(Delta(address, audience or "", offset, text)))
+        links = await self._links(context, state, call) if audience is not None else None
+
+        def send(offset: int, text: str) -> None:
+            context.publish_now(Delta(address, audience or "", offset, text))
+
+        stream = LinkStream(links=links, send=send) if links is not None else None
+        showing = Showing(send=send if stream is None else stream.add)
         try:
             answer = await self._caller.call(
                 context,
@@ -299,6 +326,8 @@ class _Nodes:
             return {**answer, "read": read_in(request.turns)}
         finally:
             showing.close()
+            if stream is not None:
+                stream.close()
 
 
 def _prepared(

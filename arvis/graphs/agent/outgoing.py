@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import Role, StoredMessage
-from arvis.domain.outgoing import Found, Judge, Known, Outgoing, Reach
+from arvis.domain.outgoing import Found, Judge, Known, Outgoing, Reach, address_key, addresses_in
+from arvis.domain.outgoing_links import SafeLinks
 from arvis.domain.regex import regex
 from arvis.domain.taint import Label, Taint
 from arvis.domain.text import EARLIER_MESSAGES, own_words
@@ -164,6 +165,22 @@ class Guard:
         known = replace(self._known, own=f"{self._known.own}\n{script}")
         judge = Judge(known, address_bits=_SCRIPT_BITS)
         return lambda tool, arguments: self._objection(tool, arguments, judge)
+
+    def links(self, texts: Sequence[str]) -> SafeLinks | None:
+        """Return the judge of the links in the reply; None if the reply needs no judge. `texts` are the other texts of
+        the prompt."""
+        if not self._taint - _ONLY_AGENTS:
+            return None
+        written = addresses_in("\n".join([*texts, self._known.own, *(output.content for _, output in self._made)]))
+        judge = Judge(self._known)
+        allowed: dict[str, bool] = {}
+
+        def is_known(url: str) -> bool:
+            if url not in allowed:
+                allowed[url] = judge.objection(Outgoing({"url": url}, Reach.ADDRESSES, {})) is None
+            return allowed[url]
+
+        return SafeLinks(is_written=lambda url: address_key(url) in written, is_known=is_known)
 
     def _objection(self, tool: Tool, arguments: Mapping[str, Any], judge: Judge) -> str | None:
         outgoing = self._outgoing(tool, arguments)

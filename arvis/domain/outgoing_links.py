@@ -1,0 +1,105 @@
+"""Links and images in the replies of tainted turns (ADR 0071).
+
+Programs of readers load images without a click, and a click sends the address of a link. So an image whose address is not
+known becomes a link, and the address of a link that may carry data becomes plain text: `https[:]//host/…`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from arvis.domain.outgoing import address_key
+from arvis.domain.regex import regex
+
+#: The line that follows a reply with a changed address.
+NOTE = "(An address above is not a link, because it may carry data to an unknown host.)"
+
+#: The beginning of an image in Markdown, with its address if it is written inline; elements of HTML that load something;
+#: addresses, also without a scheme or with odd slashes.
+_PARTS = regex(
+    r"(?P<image>!\[(?P<alt>[^\]\n]{0,500})\](?:\(\s*<?(?P<target>[^\s)>]{0,2000})[^)\n]{0,500}\))?)"
+    r"|(?P<element><(?=/?\s*(?:img|iframe|video|audio|object|embed|link|source|picture|svg|base|meta|style|script|form)\b))"
+    r"|(?P<address>(?:\bhttps?:[/\\]{0,9}|(?:\b[a-z][a-z0-9+.-]{1,30}:)?[/\\]{2,9})[^\s<>\"'`)\]]{1,8000}"
+    r"|(?<![\w@./:-])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}[/?#][^\s<>\"'`)\]]{1,2000})",
+    0x2,
+)
+_COLON = regex(r"://|:(?=[/\\])|:(?=\w)|//")
+#: A short address that names a public page and has no room for data.
+_SHORT = regex(r"https?://[a-z][a-z.-]{3,30}(?:/(?:[a-z.-]{0,16}|v\d)){0,2}")
+_LONGEST_SHORT = 48
+#: The maximum number of characters that a stream holds back until an address is complete.
+_MOST_HELD = 4_000
+_END_OF_WORD = frozenset(" \n\t")
+
+
+class SafeLinks:
+    """The links and images of one reply. `is_written` returns True for an address that a text of the turn contains, and
+    `is_known` for one that the judge of outgoing data allows."""
+
+    def __init__(self, *, is_written: Callable[[str], bool], is_known: Callable[[str], bool]) -> None:
+        self._is_written = is_written
+        self._is_known = is_known
+
+    def safe(self, text: str) -> str:
+        """Return the text with harmless links and images only."""
+        made = self._replaced(text)
+        return made if made.count("[:]") == text.count("[:]") else f"{made}\n\n{NOTE}"
+
+    def _replaced(self, text: str) -> str:
+        made, place = [], 0
+        for found in _PARTS.finditer(text):
+            made.append(text[place : found.start()])
+            place = found.end()
+            if found["image"]:
+                target = found["target"] or ""
+                whole = found["image"] if target and self._is_known(target) else self._as_link(found["image"])
+                made.append(whole)
+            elif found["element"]:
+                made.append("< ")
+            else:
+                made.append(self._address(found["address"]))
+        return "".join([*made, text[place:]])
+
+    def _as_link(self, image: str) -> str:
+        return self._replaced(image[1:])
+
+    def _address(self, written: str) -> str:
+        address = written.rstrip(".,;:!?*_")
+        whole = address if "://" in address[:32] else f"https://{address.lstrip('/')}"
+        short = len(address) <= _LONGEST_SHORT and _SHORT.fullmatch(address)
+        if short or (address_key(whole) is not None and self._is_harmless(address, whole)):
+            return written
+        return _COLON.sub("[:]//", written, count=1) if _COLON.search(written) else written.replace(".", "[.]")
+
+    def _is_harmless(self, address: str, whole: str) -> bool:
+        return "\\" not in address and (self._is_written(whole) or self._is_known(whole))
+
+
+class LinkStream:
+    """A filter for the pieces of a streamed reply. It holds a piece back until the words in it are complete."""
+
+    def __init__(self, *, links: SafeLinks, send: Callable[[int, str], None]) -> None:
+        self._links = links
+        self._send = send
+        self._whole = ""
+        self._sent = ""
+
+    def add(self, offset: int, text: str) -> None:
+        """Take a piece at this offset. A piece at offset 0 begins a new text."""
+        if offset == 0:
+            self._whole, self._sent = "", ""
+        self._whole += text
+        end = max((self._whole.rfind(each) for each in _END_OF_WORD), default=-1) + 1
+        opened = self._whole.rfind("![", 0, end)
+        if opened >= 0 and "\n" not in self._whole[opened:end] and end - opened < _MOST_HELD:
+            end = opened
+        self._show(self._links.safe(self._whole[:end]).removesuffix(f"\n\n{NOTE}"))
+
+    def close(self) -> None:
+        """Send the held text."""
+        self._show(self._links.safe(self._whole).removesuffix(f"\n\n{NOTE}"))
+
+    def _show(self, text: str) -> None:
+        if text.startswith(self._sent) and len(text) > len(self._sent):
+            self._send(len(self._sent), text[len(self._sent) :])
+            self._sent = text
