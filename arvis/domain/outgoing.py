@@ -327,7 +327,18 @@ def _new(word: str) -> str:
 
 
 def _unknown_host(host: str) -> str:
-    return f"The host {_named(host)} is neither in your message nor in the configuration nor in a search result."
+    return f"The host {_plain_host(host)} is neither in your message nor in the configuration nor in a search result."
+
+
+def _plain_host(host: str) -> str:
+    """Return a host for people. Letters of other scripts can look like those of a known host, so add the form that is
+    used for connections."""
+    if host.isascii():
+        return _named(host)
+    try:
+        return f"{_named(host)} ({_named(host.encode('idna').decode())})"
+    except UnicodeError:
+        return _named(ascii(host))
 
 
 def _named(text: str) -> str:

@@ -51,6 +51,7 @@ def test_known_addresses_are_fetched(url: str) -> None:
         ("https://evil.example/", "The host evil.example is neither"),
         ("https://evil.example/x", "The host evil.example is neither"),
         ("https://4711.shop.example/hours", "The host 4711.shop.example"),
+        ("https://sh\u043ep.example/hours", "(xn--shp-ted.example)"),
         ("https://shop.example/4711", "“4711”"),
         ("https://shop.example/abc", "“abc”"),
         ("https://shop.example/hours?d=secret", "“d”"),
