@@ -32,6 +32,12 @@ _OWN, _COMMON, _PUBLIC, _NUMBER, _DAY, _SIGN, _AGAIN = 1.0, 4.0, 12.0, 4.0, 10.0
 _LONGEST_NAMED = 80
 #: The shortest word that counts as public. Shorter ones could spell any text.
 _SHORTEST_PUBLIC = 4
+#: Common words with fewer letters count only beside more known words.
+_SHORTEST_COMMON = 3
+#: The maximum number of signs between two words.
+_LONGEST_SIGN = 3
+#: The names of arguments for a language.
+_LANGUAGES = frozenset({"language", "lang", "locale"})
 _DAYS_AROUND = 400
 
 _ADDRESS = regex(r"[a-z][a-z0-9+.-]{0,30}:[/\\]{1,9}[^\s\"'<>]{1,8000}", re.IGNORECASE)
@@ -131,7 +137,7 @@ class Judge:
         """Return the bits of the choices of addresses and of words. Raise `_Unknown` for a part that is not known."""
         to_addresses = to_service = 0.0
         service = _Words(self, call)
-        for text, is_key in _texts(call.arguments):
+        for text, key in _texts(call.arguments):
             addresses = _ADDRESS.findall(text)
             for address in addresses:
                 if call.reach is Reach.LOCAL:
@@ -139,10 +145,11 @@ class Judge:
                 else:
                     to_addresses += self._cost_of_address(address, service)
             rest = _ADDRESS.sub(" ", text)
-            if call.reach is Reach.ADDRESSES and not is_key and rest.strip():
+            if call.reach is Reach.ADDRESSES and key is not None and rest.strip():
                 raise _Unknown("The address is not complete, so its host is not certain.")
             if call.reach is Reach.SERVICE:
-                to_service += service.cost(rest)
+                is_code = key in _LANGUAGES and rest.casefold() in CODES
+                to_service += _COMMON if is_code else service.cost(rest)
         if call.reach is Reach.SERVICE:
             to_service += sum(service.cost(number, is_number=True) for number in _numbers(call.arguments))
         return to_addresses, to_service + service.in_addresses
@@ -189,7 +196,7 @@ class Judge:
         return costs
 
     def _cost_of_new_path(self, key: str) -> float:
-        """Return the bits of an address at a known host, whose other words the person wrote or many sites use."""
+        """Return the bits of an address at a known host, whose other words the person wrote."""
         place, _, path = key.partition("/")
         if ":" in place:
             raise _Unknown(f"The port of {_named(place)} is not in your message.")
@@ -197,9 +204,9 @@ class Judge:
             raise _Unknown(f"The address contains data: {_named(path)}.")
         words = [found["word"] for found in _PIECE.finditer(path) if found["word"]]
         for word in words:
-            if not (word.isalpha() and word.islower() and (word in ADDRESS_WORDS or _is_known(word, self._own_words))):
+            if not (word.isalpha() and word.islower() and _is_known(word, self._own_words)):
                 raise _Unknown(f"The address contains “{_named(word)}”, which your message does not contain.")
-        return max(1.0, len(words) * log2(len(self._own_words) + len(ADDRESS_WORDS)))
+        return max(1.0, len(words) * log2(len(self._own_words)))
 
     # -- the known addresses and words -----------------------------------------------------------------------------
 
@@ -266,8 +273,8 @@ class _Words:
         self._words = frozenset(form.casefold() for form in self._forms)
 
     def cost(self, text: str, *, is_number: bool = False) -> float:
-        """Return the bits of the choice of this text. Raise `_Unknown` for a new word, and for a text that consists only
-        of common words or numbers, because such texts could spell a secret piece by piece."""
+        """Return the bits of the choice of this text. Raise `_Unknown` for a new word, and for a text with too few known
+        words, because common words or numbers alone could spell a secret piece by piece."""
         text = text.strip()
         if not text or text in self._forms:
             return 0.0
@@ -278,7 +285,9 @@ class _Words:
             for piece in _PIECE.finditer(rest)
         ]
         words = [piece["word"] for piece in _PIECE.finditer(rest) if piece["word"]]
-        if words and not is_number and rest.casefold() not in CODES and not any(map(self._is_known, words)):
+        known = sum(map(self._is_known, words))
+        short = sum(len(word) < _SHORTEST_COMMON for word in words if not self._is_known(word))
+        if words and not is_number and known <= short:
             raise _Unknown(_new(rest))
         return _DAY * len(days) + sum(costs)
 
@@ -302,7 +311,7 @@ class _Words:
             raise _Unknown(_new(written))
         if _is_known(word, self._words) or _is_part(word, self._judge.own_text):
             return again + _OWN
-        if word in SEARCH_WORDS or word in ADDRESS_WORDS or word in CODES or word in _words_of_day(self._judge.today):
+        if word in SEARCH_WORDS or word in ADDRESS_WORDS or word in _words_of_day(self._judge.today):
             return again + _COMMON
         if word in ROUND_NUMBERS:
             return again + _NUMBER
@@ -313,6 +322,8 @@ class _Words:
     def _cost_of_sign(self, sign: str) -> float:
         if sign in _FREE_SIGNS:
             return 0.0
+        if len(sign) > _LONGEST_SIGN:
+            raise _Unknown(f"The call contains the signs {_named(ascii(sign))}.")
         if not (sign.isascii() and sign.isprintable()) and sign.strip() not in self._judge.own_text:
             raise _Unknown(f"The call contains the signs {sign!a}, which your message does not contain.")
         return _SIGN * len(sign)
@@ -401,17 +412,17 @@ def _is_named(host: str, words: str) -> bool:
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def _texts(value: Any) -> Iterator[tuple[str, bool]]:
-    """Yield each text in a value, and whether it is a key."""
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str | None]]:
+    """Yield each text in a value with the key of the text. Keys are texts, too, with None as their key."""
     if isinstance(value, str):
-        yield value, False
+        yield value, key
     elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield str(key), True
-            yield from _texts(each)
+        for name, each in value.items():
+            yield str(name), None
+            yield from _texts(each, str(name))
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _texts(each)
+            yield from _texts(each, key)
 
 
 def _numbers(value: Any) -> Iterator[str]:
@@ -493,14 +504,14 @@ au aux avec ce dans de des du en est et la le les ou où pour quand que qui sur 
 con cuando de del donde el en es la las lo los para por que quien sin un una y
 """
 SEARCH_WORDS = frozenset(_SEARCH_WORDS.split())
-#: Words of addresses that many sites use.
+#: Words of addresses that many sites use. They may be sent to hosts of the configuration.
 _ADDRESS_WORDS = """
 about api article articles blog changelog contact de doc docs download en es faq feed fr guide help home htm html
 index info json latest license main md news pdf php pricing privacy readme releases robots rss search sitemap
 support txt wiki www xml
 """
 ADDRESS_WORDS = frozenset(_ADDRESS_WORDS.split())
-#: Codes of languages, and of the daemon's own values for searches.
+#: Codes of languages and countries.
 _CODES = "ar cs da de el en es fi fr he hi hu it ja ko nl no pl pt ro ru sv tr uk zh br gb us at ch"
 CODES = frozenset(_CODES.split())
 #: Numbers that models choose for sizes and pages.
