@@ -26,9 +26,6 @@ from arvis.tasks.rounds import TOOL_EFFECT
 #: The maximum number of characters of a question, because a person must be able to read it completely.
 LONGEST_QUESTION = 6_000
 
-#: The beginning of the reason for a question about outgoing data.
-UNTRUSTED_SOURCES = "The agent has read text of other authors, which may have chosen this call."
-
 _LONGEST_NAME = 60
 #: Characters that are invisible although Python counts them as printable: Unicode's default ignorable characters, and
 #: the blank pattern of Braille.
@@ -44,10 +41,10 @@ def question(
 ) -> str | None:
     """Return the question about a tool call; None if the question is too long to be shown completely. `asker` is the name
     of the person, or of the program that works for the person. `why` is the reason why a call that the policy permits
-    needs an approval."""
+    needs an approval, in lines."""
     lines = [line(name, value) for name, value in _items(call)]
     head = f"{_short(agent)} wants to use the tool {visible(tool)}."
-    reason = [f"{UNTRUSTED_SOURCES} {visible(why)}"] if why else []
+    reason = [visible(each) for each in why.splitlines()]
     shown = ["With:", *lines] if lines else ["The call has no arguments."]
     return _shown([head, *shown, _asker(asker, person), *reason])
 
@@ -95,9 +92,9 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def fingerprint(call: ToolCall, tool: str) -> str:
-    """Return a hash of the call, so that an answer applies only to this call."""
-    return digest(f"{tool} {call.what}")
+def fingerprint(call: ToolCall, tool: str, change: str = "") -> str:
+    """Return a hash of the call, so that an answer applies only to this call. `change` is the shown change of the tool."""
+    return digest(f"{tool} {call.what}{change}")
 
 
 def verdict_of(answer: Answer, *, choices: tuple[str, ...], on_expiry: str) -> dict[str, Any]:

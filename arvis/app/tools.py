@@ -48,7 +48,11 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Tools
             guard.read_rules(allow=config.tools.allow_hosts)
         if config.mcp.servers:
             mcp = await asyncio.to_thread(importlib.import_module, "arvis.tools.mcp.servers")
-            slow.append(await stack.enter_async_context(mcp.open_servers(config.mcp.servers, clock=base.clock)))
+            slow.append(
+                await stack.enter_async_context(
+                    mcp.open_servers(config.mcp.servers, clock=base.clock, store=base.store)
+                )
+            )
         box: OnDemand[Any] = OnDemand(
             "arvis.app.toolbox:build_toolbox", base=base, providers=providers, stack=stack, slow=slow
         )

@@ -110,6 +110,21 @@ class Wary(Protocol):
 
 
 @runtime_checkable
+class Pinned(Protocol):
+    """A tool of a server that can change its description. Models get only the description that was accepted."""
+
+    @property
+    def change(self) -> str:
+        """Return the differences between the accepted and the present description as lines; "" if there are none. While
+        there are differences, each call needs an approval."""
+        ...
+
+    async def accept(self) -> None:
+        """Accept the change that `change` shows."""
+        ...
+
+
+@runtime_checkable
 class Current(Protocol):
     """A tool whose description depends on data that changes."""
 

@@ -22,7 +22,7 @@ from arvis.domain.text import EARLIER_MESSAGES, own_words
 from arvis.domain.tools import Need, Permit, Risk, ToolCall, ToolOutput
 from arvis.graphs.agent.tool_calls import Planned
 from arvis.ports.store import Transaction
-from arvis.ports.tool import Objection, Tool, Wary, declaration_of
+from arvis.ports.tool import Objection, Pinned, Tool, Wary, declaration_of
 from arvis.prompt import Round
 from arvis.tasks.state import WorkState
 
@@ -31,6 +31,9 @@ _FOREIGN = frozenset({Label.PEOPLE, Label.TOOLS, Label.AGENTS, Label.FLAGGED})
 #: The labels of a text that an agent wrote without other sources. In a turn with only these labels, no unknown author
 #: can have chosen a call, so only the hosts of addresses are checked.
 _ONLY_AGENTS = frozenset({Label.AGENTS})
+#: The beginnings of the reasons for questions.
+_UNTRUSTED = "The agent has read text of other authors, which may have chosen this call."
+_CHANGED = "The server has changed the description of this tool. Your approval accepts the change:"
 #: The numbers of earlier messages that are read, and of the person's own messages that are used.
 _EARLIER, _OWN_EARLIER = 40, 6
 #: The lines of a block of the person in the earlier messages that a client reported.
@@ -145,17 +148,19 @@ class Guard:
 
     def review(self, planned: Sequence[Planned]) -> list[Planned]:
         """Return the calls. Each call to which there is an objection needs an approval."""
-        if not self._taint:
-            return list(planned)
         return [self._reviewed(each) for each in planned]
 
     def _reviewed(self, planned: Planned) -> Planned:
-        if planned.tool is None or planned.permit is not Permit.ALWAYS:
+        if planned.tool is None or planned.permit is Permit.NEVER:
+            return planned
+        if isinstance(planned.tool, Pinned) and planned.tool.change:
+            return replace(planned, permit=Permit.ASK, why=f"{_CHANGED}\n{planned.tool.change}")
+        if not self._taint or planned.permit is not Permit.ALWAYS:
             return planned
         if isinstance(planned.tool, Wary) and planned.tool.wary(planned.arguments):
             return replace(planned, permit=Permit.ASK)
         why = self._objection(planned.tool, planned.arguments, self._judge)
-        return planned if why is None else replace(planned, permit=Permit.ASK, why=why)
+        return planned if why is None else replace(planned, permit=Permit.ASK, why=f"{_UNTRUSTED} {why}")
 
     def for_script(self, planned: Planned) -> Objection:
         """Return the function that judges the calls of a script. A person who approved the script has read its text."""

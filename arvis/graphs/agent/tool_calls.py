@@ -18,7 +18,7 @@ from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import storable
 from arvis.domain.tools import Permit, Source, ToolCall, ToolOutput
 from arvis.engine.graph import NodeContext
-from arvis.ports.tool import Caller, Objection, Tool, declaration_of
+from arvis.ports.tool import Caller, Objection, Pinned, Tool, declaration_of
 from arvis.tasks.rounds import effect_name, output_of
 from arvis.tools.registry import Offer
 
@@ -68,6 +68,12 @@ class Planned:
 
     def refused(self, why: str) -> Planned:
         return Planned(self.call, refusal=why, own_output=self.own_output)
+
+
+def change_in(planned: Planned) -> str:
+    """Return the change of the tool that the question about the call shows; "" if there is none."""
+    tool: object = planned.tool
+    return tool.change if isinstance(tool, Pinned) else ""
 
 
 def plan(
@@ -227,6 +233,8 @@ class CallRunner:
         )
         try:
             async with asyncio.timeout(self._timeout):
+                if planned.approved and isinstance(tool, Pinned):
+                    await tool.accept()
                 content = await tool.call(planned.arguments, caller)
         except ToolError as failed:
             return _failed(planned, failed.what)

@@ -9,7 +9,7 @@ from typing import Protocol
 from arvis.domain.dataclass import replace
 from arvis.domain.runs import RunResult, Turn
 from arvis.domain.tools import Permit, ToolCall, ToolSpec
-from arvis.ports.tool import Tool, Wary
+from arvis.ports.tool import Pinned, Tool, Wary
 from arvis.tools.code import CODE_EXECUTION, Workbench, code_of, code_tool, envelope, functions_text
 from arvis.tools.code.packages import ANY
 from arvis.tools.registry import Offer, Registry
@@ -92,7 +92,8 @@ class CodeTools:
         free = {
             name: tool
             for name, tool in offer.tools.items()
-            if not tool.sensitive and not isinstance(tool, Wary) and self._permit(tool) is Permit.ALWAYS
+            if not (tool.sensitive or isinstance(tool, Wary) or (isinstance(tool, Pinned) and tool.change))
+            and self._permit(tool) is Permit.ALWAYS
         }
         return Offer(free)
 

@@ -249,7 +249,7 @@ def _asking(index: int, planned: Planned) -> dict[str, Any]:
 
 
 def _hash(planned: Planned) -> str:
-    return fingerprint(planned.call, planned.name)
+    return fingerprint(planned.call, planned.name, tool_calls.change_in(planned))
 
 
 def _after(planned: Planned, verdict: Mapping[str, Any] | None) -> Planned:

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import importlib
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
 import structlog
@@ -83,7 +83,11 @@ class RemoteServer:
     """A configured server with its connection. `make` turns the offers of the server into tools."""
 
     def __init__(
-        self, *, settings: McpServer, clock: Clock, make: Callable[[RemoteServer, Sequence[Offer]], Sequence[Tool]]
+        self,
+        *,
+        settings: McpServer,
+        clock: Clock,
+        make: Callable[[RemoteServer, Sequence[Offer]], Awaitable[Sequence[Tool]]],
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -96,6 +100,7 @@ class RemoteServer:
         self._link: Link | None = None
         self._reported_down = False
         self._tools: Sequence[Tool] = ()
+        self._offers: Sequence[Offer] = ()
 
     @property
     def settings(self) -> McpServer:
@@ -174,7 +179,12 @@ class RemoteServer:
                 self._link = None
 
     async def _list(self, link: Link) -> None:
-        self._tools = self._make(self, await link.offers())
+        self._offers = await link.offers()
+        await self.remake()
+
+    async def remake(self) -> None:
+        """Make the tools again from the last list, after a person has accepted a change."""
+        self._tools = await self._make(self, self._offers)
 
     async def _outcome(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
         """Run the work in a separate task. Return the result of the work or the exception that ended it, and return a

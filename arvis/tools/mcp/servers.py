@@ -7,8 +7,9 @@ import asyncio
 import importlib
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import structlog
@@ -18,7 +19,9 @@ from arvis.domain.regex import regex
 from arvis.domain.text import storable
 from arvis.domain.tools import Need, Risk, ToolDeclaration, ToolSpec
 from arvis.ports.clock import Clock
+from arvis.ports.store import Store
 from arvis.ports.tool import Caller, Tool
+from arvis.tools.mcp.pins import MOST_NAMES, Pins, change_of
 from arvis.tools.mcp.remote import Offer, RemoteServer
 
 # -- a tool of a server, with the interface of the port `Tool` ---------------------------------------------------------
@@ -38,8 +41,13 @@ class McpTool:
         local: bool,
         check: Callable[[Mapping[str, Any]], None],
         server: RemoteServer,
+        change: str,
+        accept: Callable[[], Awaitable[None]],
     ) -> None:
         self.spec = spec
+        #: The differences between the accepted and the present description; "" if there are none.
+        self.change = change
+        self._accept = accept
         self.risk = risk
         self.repeatable = repeatable
         self.sensitive = False
@@ -52,6 +60,10 @@ class McpTool:
     def check(self, arguments: Mapping[str, Any]) -> None:
         self._check(arguments)
 
+    async def accept(self) -> None:
+        if self.change:
+            await self._accept()
+
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:  # noqa: ARG002 - the port's signature
         self._check(arguments)
         return await self._server.call(self._name, arguments)
@@ -60,17 +72,17 @@ class McpTool:
 log = structlog.get_logger(__name__)
 
 _MAX_DESCRIPTION = 2_000
-#: The number of names that are remembered for each server, because a server may invent names for ever.
-_MOST_NAMES = 1_000
 _TOOL_NAME = regex(r"[A-Za-z0-9_./-]{1,128}", re.ASCII)
 _ALL = "*"
 
 
 @asynccontextmanager
-async def open_servers(settings: Sequence[McpServer], *, clock: Clock) -> AsyncIterator[McpServers]:
+async def open_servers(
+    settings: Sequence[McpServer], *, clock: Clock, store: Store | None = None
+) -> AsyncIterator[McpServers]:
     """Provide the servers during the context. A server is connected when one of its tools is first needed. At the end
-    all connections are closed and all programs ended."""
-    offers = _Offers()
+    all connections are closed and all programs ended. `store` holds the accepted descriptions of tools."""
+    offers = _Offers(pins=Pins(store, clock, {}))
     servers = [RemoteServer(settings=each, clock=clock, make=offers.tools) for each in settings]
     try:
         yield McpServers(servers)
@@ -109,18 +121,28 @@ def _parts(name: str) -> tuple[str, str, str]:
 class _Offers:
     """The conversion of offers into tools. It leaves out unusable offers and logs each of them once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, pins: Pins) -> None:
         self._logged: dict[str, set[str]] = defaultdict(set)
-        self._first: dict[str, dict[str, Offer]] = defaultdict(dict)
+        self._pins = pins
 
-    def tools(self, server: RemoteServer, offers: Sequence[Offer]) -> Sequence[Tool]:
+    async def tools(self, server: RemoteServer, offers: Sequence[Offer]) -> Sequence[Tool]:
+        """Return the tools. The descriptions of tools that were never seen before are accepted."""
         settings = server.settings
         named = {offer.name: offer for offer in offers if not settings.tools or offer.name in settings.tools}
-        made = (self._tool(server, offer) for _, offer in sorted(named.items()))
+        accepted = await self._pins.read(settings.name)
+        new = {name: offer for name, offer in named.items() if name not in accepted and _TOOL_NAME.fullmatch(name)}
+        if new:
+            await self._pins.accept(settings.name, new)
+            accepted = await self._pins.read(settings.name)
+        made = (self._tool(server, offer, accepted.get(name)) for name, offer in sorted(named.items()))
         return [tool for tool in made if tool is not None]
 
-    def _tool(self, server: RemoteServer, offer: Offer) -> Tool | None:
+    def _tool(self, server: RemoteServer, present: Offer, accepted: Offer | None) -> Tool | None:
         settings = server.settings
+        change = change_of(accepted, present) if accepted is not None else ""
+        if change and self._is_new(settings, f"{present.name} changed"):
+            log.warning("mcp_tool_changed", server=settings.name, tool=present.name)
+        offer = accepted if accepted is not None and change else present
         if not _TOOL_NAME.fullmatch(offer.name):
             self._leave_out(settings, offer, "its name cannot be used")
             return None
@@ -137,23 +159,19 @@ class _Offers:
         return McpTool(
             name=offer.name,
             spec=ToolSpec(f"{settings.name}.{offer.name}", description, offer.schema),
-            risk=Risk.READ if self._is_harmless(settings, offer) else settings.risk,
+            risk=Risk.READ if _is_harmless(settings, present, accepted, change) else settings.risk,
             repeatable=settings.repeatable,
             local=settings.local,
             check=check,
             server=server,
+            change=change,
+            accept=partial(self._accept, server, present),
         )
 
-    def _is_harmless(self, settings: McpServer, offer: Offer) -> bool:
-        """Return whether to trust the server's claim that a tool only reads. The claim is trusted only while the tool
-        has the first description that the server gave, and only for the first `_MOST_NAMES` tools."""
-        first = self._first[settings.name]
-        if offer.name not in first and len(first) < _MOST_NAMES:
-            first[offer.name] = offer
-        same = first.get(offer.name) == offer
-        if not same and offer.name in first and self._is_new(settings, f"{offer.name} changed"):
-            log.warning("mcp_tool_changed", server=settings.name, tool=offer.name)
-        return settings.trust_annotations and offer.read_only and same
+    async def _accept(self, server: RemoteServer, offer: Offer) -> None:
+        await self._pins.accept(server.settings.name, {offer.name: offer})
+        log.info("mcp_tool_accepted", server=server.settings.name, tool=offer.name)
+        await server.remake()
 
     def _leave_out(self, settings: McpServer, offer: Offer, why: str) -> None:
         name = offer.name[:128]
@@ -164,7 +182,13 @@ class _Offers:
         """Return True if `what` was not logged before and the maximum number of log entries for this server is not
         reached. Remember that it is logged now."""
         logged = self._logged[settings.name]
-        if what in logged or len(logged) >= 2 * _MOST_NAMES:
+        if what in logged or len(logged) >= 2 * MOST_NAMES:
             return False
         logged.add(what)
         return True
+
+
+def _is_harmless(settings: McpServer, present: Offer, accepted: Offer | None, change: str) -> bool:
+    """Return whether to trust the server's claim that a tool only reads. The claim is trusted only while the tool has the
+    accepted description."""
+    return settings.trust_annotations and present.read_only and accepted is not None and not change

@@ -123,12 +123,14 @@ class _ToolCall:
         (planned,) = guard.review(await self._plan(context, who.agent, call))
         if planned.tool is not None and planned.tool.sensitive:
             planned = planned.refused(f"The tool {planned.name} must not be used here: {_UNKEPT}.")
-        if verdict is not None and kept.get("hash") == fingerprint(call, planned.name):
+        if verdict is not None and kept.get("hash") == fingerprint(call, planned.name, tool_calls.change_in(planned)):
             planned = tool_calls.decided(planned, verdict)
         known = context.known(effect_name(0, call)) is not None
         if planned.permit is Permit.ASK and planned.tool is not None and not known:
             if (text := _question(planned, who)) is not None:
-                return self._ask(context, text, {**kept, "hash": fingerprint(call, planned.name)})
+                return self._ask(
+                    context, text, {**kept, "hash": fingerprint(call, planned.name, tool_calls.change_in(planned))}
+                )
             planned = planned.refused(TOO_LONG)
         return await self._make(context, token, planned, who, guard)
 
