@@ -62,7 +62,9 @@ COMMANDS = {
     "doctor": Command("commands.doctor", "Check the installation, with or without a running daemon."),
     "backup": Command("commands.database", "Back up all data, with or without a running daemon."),
     "export": Command("commands.interchange", "Export agents, memory, conversations and more into a file."),
-    "import": Command("commands.interchange", "Import the file of an export."),
+    "import": Command(
+        "commands.interchange", "Import the file of an export, or the home of OpenClaw, Hermes or nanobot."
+    ),
     "restore": Command("commands.database", "Replace the data with a backup, or list the backups."),
     "move": Command("commands.move", "Move all data between SQLite and PostgreSQL."),
     "config": Command("commands.config", "Migrate a configuration file of an older version."),

@@ -28,7 +28,7 @@ _BOTS = Table(
 )
 
 #: The secrets that a bot of each platform needs. A person names other secrets with --secret.
-_SECRETS: Mapping[str, Sequence[str]] = {
+SECRETS: Mapping[str, Sequence[str]] = {
     "discord": ("token",),
     "telegram": ("token",),
     "slack": ("bot_token", "app_token"),
@@ -132,7 +132,7 @@ def create(
     On a terminal, the command asks for the secrets.
     """
     given = {key for key, _ in (*variables, *files)}
-    missing = [key for key in _SECRETS.get(bot[0], ()) if key not in given and key not in asked]
+    missing = [key for key in SECRETS.get(bot[0], ()) if key not in given and key not in asked]
     body = {
         "platform": bot[0],
         "name": bot[1],

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import base64
+import importlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from arvis.cli.api_client import Api, ApiCommand
-from arvis.cli.output import Output, Table, file_size
+from arvis.cli.output import Output, Row, Table, file_size
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError
 
 #: The seconds for which a large file may take.
 _TIMEOUT = 600.0
-_ITEMS = Table("kind", "name", "action", "why", nothing="The file contains no records.")
+_ITEMS = Table("kind", "name", "action", "why")
+_PROGRAMS = ("openclaw", "hermes", "nanobot")
 _KINDS = ("people", "skills", "workflows", "agents", "schedules", "memory", "conversations")
 
 
@@ -44,17 +49,87 @@ def save(api: Api, file: Path, query: dict[str, Any], *, force: bool) -> Output:
     return Output({"file": str(file), "bytes": len(data)}, f"{file} is written ({file_size(len(data))}).")
 
 
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The options of an import. `owner` is a platform and a user."""
+
+    dry_run: bool
+    yes: bool
+    replace: bool
+    everything: bool
+    enable_schedules: bool
+    owner: tuple[str, str] | None
+
+
+def shown(report: Row, *, everything: bool, notes: Iterable[str]) -> Output:
+    """Return the output of an import. `everything`: list unchanged records, too."""
+    items = [each for each in report["items"] if everything or each["action"] != "unchanged"]
+    numbers = ", ".join(f"{number} {action}" for action, number in sorted(report["counts"].items())) or "nothing"
+    words = f"{'Would do' if report['dryRun'] else 'Done'}: {numbers}."
+    return Output(report, *([_ITEMS.text(items)] if items else []), words, notes=notes)
+
+
+class _Source(click.Path):
+    """The name of a program, or the path of a file. The shell completes both."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        programs = [CompletionItem(name) for name in _PROGRAMS if incomplete and name.startswith(incomplete)]
+        return programs or super().shell_complete(ctx, param, incomplete)
+
+
+def _person(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    platform, colon, user = text.partition(":")
+    if not platform or not colon or not user:
+        raise click.BadParameter("must be PLATFORM:USER, such as telegram:123456789")
+    return platform, user
+
+
 @click.command("import", cls=ApiCommand)
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.argument("source", type=_Source(), metavar="FILE|PROGRAM")
+@click.argument("home", type=click.Path(path_type=Path), required=False)
 @click.option("--dry-run", is_flag=True, help="Only list what would be imported.")
 @click.option("--replace", is_flag=True, help="Replace agents, skills and workflows that exist and differ.")
 @click.option("--all", "everything", is_flag=True, help="List unchanged records, too.")
-def import_(*, api: Api, file: Path, dry_run: bool, replace: bool, everything: bool) -> Output:
-    """Import the file of an export. The whole file is checked first. An import can run again: records that exist already
-    stay as they are."""
+@click.option("--yes", is_flag=True, help="PROGRAM: do not ask for a confirmation.")
+@click.option(
+    "--owner",
+    metavar="PLATFORM:USER",
+    callback=_person,
+    help="PROGRAM: the person whom the memory about its user is about (default: the only person who is listed).",
+)
+@click.option("--enable-schedules", is_flag=True, help="PROGRAM: turn on the schedules that were on there.")
+def import_(
+    *,
+    api: Api,
+    source: str,
+    home: Path | None,
+    dry_run: bool,
+    replace: bool,
+    everything: bool,
+    yes: bool,
+    owner: tuple[str, str] | None,
+    enable_schedules: bool,
+) -> Output:
+    """Import the file of an export, or a copy of the home directory of another program.
+
+    PROGRAM is openclaw, hermes or nanobot; HOME is the copy of its directory, such as ~/.openclaw. An import can run
+    again: records that exist already stay as they are.
+    """
+    wishes = Wishes(dry_run, yes, replace, everything, enable_schedules, owner)
+    if home is not None:
+        if source not in _PROGRAMS:
+            raise click.UsageError(f"{source} is not one of {', '.join(_PROGRAMS)}. Name only the FILE of an export.")
+        # Its module imports the store, which other commands of this module do not need.
+        output: Output = importlib.import_module("arvis.cli.commands.peers").import_peer(api, source, home, wishes)
+        return output
+    if yes or owner is not None or enable_schedules:
+        raise click.UsageError("--yes, --owner and --enable-schedules need a PROGRAM and its HOME.")
+    file = Path(source)
+    if not file.is_file():
+        more = f" Name the home of {source}, too." if source in _PROGRAMS else ""
+        raise click.BadParameter(f"{source} is not a file.{more}", param_hint="FILE")
     body = {"archive": base64.b64encode(file.read_bytes()).decode(), "dryRun": dry_run, "replace": replace}
     report = api.post("import", body=body, timeout=_TIMEOUT)
-    shown = [each for each in report["items"] if everything or each["action"] != "unchanged"]
-    numbers = ", ".join(f"{number} {action}" for action, number in sorted(report["counts"].items())) or "nothing"
-    words = f"{'Would do' if dry_run else 'Done'}: {numbers}."
-    return Output(report, *([_ITEMS.text(shown)] if shown else []), words, notes=report["asks"])
+    return shown(report, everything=everything, notes=report["asks"])

@@ -1,0 +1,180 @@
+"""Reads the sessions of OpenClaw: from the database of an agent, and from the files of versions before 2026.7.2."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from arvis.domain.dataclass import dataclass
+from arvis.domain.regex import regex
+from arvis.interchange.format import PersonRef
+from arvis.interchange.peers.draft import SUPPORTED, Draft, place_in
+from arvis.interchange.peers.home import Row, as_map, as_text
+from arvis.interchange.peers.transcripts import Line, Talk, add_talk, moment, text_of
+
+#: Kinds of sessions in which no person writes.
+_WITHOUT_PEOPLE = ("cron:", "hook:", "subagent:", "heartbeat", "acp:", "explicit:model-run-")
+_DIRECT = frozenset({"direct", "dm"})
+_GROUP = frozenset({"group", "channel", "room"})
+#: A block about the message that the program puts before a person's text.
+_BLOCK = regex(r"[^\n]{1,80}\(untrusted metadata\):[^\n]*\n```json\n(?P<json>.*?)\n```\s*", re.DOTALL)
+_ENVELOPE = regex(r"\[[A-Z][A-Za-z]+ [^\]\n]{1,200}\d{4}-\d{2}-\d{2}[^\]\n]{1,60}\] ?")
+_SENDER = regex(r"id:(\w{3,40})")
+_MESSAGE_ID = regex(r"\n?\[message_id: [^\]\n]{1,100}\]\s*\Z")
+_WINDOWS = ("session_id", "session_key", "created_at")
+_TABLES = {
+    "session_nodes": ("session_key", "entry_json"),
+    "session_entries": ("session_key", "entry_json"),
+    "session_windows": _WINDOWS,
+    "sessions": _WINDOWS,
+    "session_transcript_cold_archives": ("session_id", "archive_name"),
+    "transcript_events": ("session_id", "seq", "event_json", "event_zstd", "created_at"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session: its key and entry in the list of sessions, and its beginning in ms."""
+
+    id: str
+    key: str
+    entry: Row
+    begin: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The agent whose sessions are read, by its id there and its slug, and the people who may use it."""
+
+    id: str
+    slug: str
+    people: Sequence[PersonRef]
+    owner: PersonRef | None
+
+
+def add_sessions(draft: Draft, agent: str, slug: str, people: Sequence[PersonRef], owner: PersonRef | None) -> None:
+    """Add the conversations of an agent."""
+    asked = Asked(agent, slug, people, owner)
+    others = 0
+    for session, events in [*_from_database(draft, agent), *_from_files(draft, agent)]:
+        key = session.key.removeprefix(f"agent:{agent}:")
+        if key.startswith(_WITHOUT_PEOPLE):
+            others += 1
+        else:
+            _add(draft, asked, session, key, events)
+    if others:
+        why = f"{others} transcripts of schedules, web hooks and helpers are not conversations with people"
+        draft.home.leave("conversations", f"agents/{agent}", why)
+
+
+def _from_database(draft: Draft, agent: str) -> Iterator[tuple[Session, list[Row]]]:
+    file = f"agents/{agent}/agent/openclaw-agent.sqlite"
+    entries, windows, rows = dict[str, Row](), dict[str, Row](), list[Row]()
+    for table, row in draft.home.rows(file, _TABLES):
+        match table:
+            case "session_nodes" | "session_entries":
+                entries[as_text(row["session_key"])] = _json(row["entry_json"])
+            case "session_windows" | "sessions":
+                windows[as_text(row["session_id"])] = row
+            case "session_transcript_cold_archives":
+                why = f"it is archived in {row['archive_name']}; open it in OpenClaw once and copy the home again"
+                draft.home.leave("conversations", as_text(row["session_id"]), why)
+            case _:
+                rows.append(row)
+    packed = sum(row["event_json"] is None for row in rows)
+    if packed:
+        why = f"{packed} long messages are compressed with Zstandard, which Arvis cannot read"
+        draft.home.leave("conversations", file, why)
+    for session_id, group in groupby(rows, key=lambda row: as_text(row["session_id"])):
+        window = windows.get(session_id, {})
+        key = as_text(window.get("session_key"))
+        session = Session(session_id, key, entries.get(key, {}), moment(window.get("created_at")))
+        yield session, [_json(row["event_json"]) | {"_at": row["created_at"]} for row in group]
+
+
+def _from_files(draft: Draft, agent: str) -> Iterator[tuple[Session, list[Row]]]:
+    folder = f"agents/{agent}/sessions"
+    listed = draft.home.values(f"{folder}/sessions.json") if draft.home.has(f"{folder}/sessions.json") else {}
+    keys = {as_text(as_map(entry).get("sessionId")): (key, as_map(entry)) for key, entry in listed.items()}
+    for file in draft.home.entries(folder):
+        name = file.rpartition("/")[2]
+        stem, dot, rest = name.partition(".jsonl")
+        if not dot or ".deleted." in rest or rest.startswith((".lock", ".bak")):
+            continue
+        events = [row for _, row in draft.home.lines(file)]
+        head = next((row for row in events if row.get("type") == "session"), {})
+        session_id = as_text(head.get("id")) or stem
+        key, entry = keys.get(session_id, keys.get(stem, ("", {})))
+        yield Session(session_id, key, entry, moment(head.get("timestamp"))), events
+
+
+def _add(draft: Draft, asked: Asked, session: Session, key: str, events: Iterable[Row]) -> None:
+    route = as_map(session.entry.get("deliveryContext"))
+    platform = as_text(route.get("channel") or session.entry.get("lastChannel"))
+    chat = as_text(route.get("to") or session.entry.get("lastTo")).rpartition(":")[2]
+    parts = key.split(":")
+    person = None
+    direct = True
+    place = place_in("web", asked.slug)
+    if len(parts) >= 3 and (kind := next((each for each in parts[1:-1] if each in _DIRECT | _GROUP), "")):  # noqa: PLR2004
+        platform, peer = parts[0], parts[parts.index(kind) + 1]
+        thread = parts[-1] if parts[-2] in {"topic", "thread"} else ""
+        direct = kind in _DIRECT
+        person = draft.person(platform, peer) if direct and platform in SUPPORTED else None
+        # The direct chats of Telegram have the id of the person; those of other platforms have their own ids.
+        chat = peer if not direct or platform == "telegram" else chat if chat not in {"", peer} else f"dm-{peer}"
+        place = place_in(platform.lower()[:32], chat, thread)
+    elif asked.owner is not None and platform == asked.owner.platform and chat == asked.owner.user_id:
+        # The shared conversation of all direct chats is shown to the owner only.
+        person = asked.owner
+        place = place_in(platform, chat) if platform == "telegram" else place
+    talk = Talk(session.id, asked.slug, place, direct, session.begin)
+    add_talk(
+        draft, talk, [line for event in events if (line := _line(draft, event, person, place.platform)) is not None]
+    )
+
+
+def _line(draft: Draft, event: Row, person: PersonRef | None, platform: str) -> Line | None:
+    message = as_map(event.get("message"))
+    role = as_text(message.get("role"))
+    if event.get("type") != "message" or role not in {"user", "assistant", "toolResult", "tool"}:
+        return None
+    at = moment(event.get("timestamp")) or moment(message.get("timestamp")) or moment(event.get("_at"))
+    if role in {"toolResult", "tool"}:
+        return Line("tool", "", at)
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    calls = any(as_map(block).get("type") in {"toolCall", "tool_use", "toolUse"} for block in blocks)
+    text, author, name = text_of(content), person, ""
+    if role == "user":
+        text, sender, name = _unwrapped(text)
+        if author is None and sender and platform in SUPPORTED:
+            author = draft.person(platform, sender, name)
+    return Line(role, text, at, as_text(event.get("id")), author if role == "user" else None, name, calls=calls)
+
+
+def _unwrapped(text: str) -> tuple[str, str, str]:
+    """Return a person's own words, and the id and name of the person, without what the program has put around them."""
+    sender, name = "", ""
+    while (block := _BLOCK.match(text)) is not None:
+        facts = _json(block["json"])
+        sender = as_text(facts.get("sender_id") or facts.get("senderId")) or sender
+        name = as_text(facts.get("name") or facts.get("sender")) or name
+        text = text[block.end() :]
+    envelope = _ENVELOPE.match(text)
+    if envelope is not None:
+        found = _SENDER.search(envelope[0])
+        sender = sender or (found[1] if found else "")
+        text = text[envelope.end() :]
+    return _MESSAGE_ID.sub("", text), sender, name
+
+
+def _json(text: Any) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
