@@ -25,6 +25,7 @@ PARTS = {
     "espeak-ng": "install eSpeak NG (Debian: apt-get install espeak-ng)",
     "ffmpeg": "install FFmpeg (Debian: apt-get install ffmpeg)",
     "systemd-analyze": "install systemd (Debian: apt-get install systemd)",
+    "zstd": "install Zstandard (Debian: apt-get install zstd)",
     "whisper": "install Whisper (make voice)",
 }
 

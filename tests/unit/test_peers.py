@@ -1,4 +1,4 @@
-"""The homes of other programs are read with care: damaged files are reported, nothing outside is read, and nobody gets
+"""The homes of other programs are read with care: damaged files are reported, nothing outside is read, and no person gets
 more rights."""
 
 from __future__ import annotations
@@ -6,20 +6,22 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from arvis.cli.commands.peers import read_peer
 from arvis.domain.errors import Unprocessable
 from arvis.domain.memory import Category
 from arvis.domain.messages import Role
 from arvis.interchange import format as records
 from arvis.interchange.format import PersonRef
 from arvis.interchange.peers.draft import Choice, Draft
-from arvis.interchange.peers.reading import read_peer
-from arvis.store.foreign import read_tables
-from tests.fixtures.peers import ANN, AT, BEN, HOMES, database, openclaw_event, write, write_lines
+from arvis.store.copied_tables import read_tables
+from tests.fixtures.peers import ANN, AT, BEN, HOMES, database, openclaw, openclaw_event, write, write_lines
+from tests.parts import require
 
 CAROL = PersonRef(platform="telegram", user_id="400100400")
 
@@ -127,6 +129,28 @@ def test_wrong_types_are_no_crash(tmp_path: Path, program: str, value: Any) -> N
     )
     write(tmp_path / "workspace" / "skills" / "a" / "SKILL.md", f"---\nname: {json.dumps(value)}\n---\nText\n")
     assert len(found(read(program, tmp_path), "agents")) == 1
+
+
+def zstd(text: bytes) -> bytes:
+    return subprocess.run([require("zstd"), "-1cq", "--check"], input=text, capture_output=True, check=True).stdout
+
+
+def test_compressed_messages_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    openclaw(tmp_path, database=True, compress=zstd)
+    draft = read("openclaw", tmp_path)
+    assert [len(talk.messages) for talk in found(draft, "conversations")] == [20, 40]
+    assert why(draft, "openclaw-agent.sqlite") == ""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    draft = read("openclaw", tmp_path)
+    assert found(draft, "conversations") == []
+    assert "3 conversations have compressed messages: install the program zstd" in why(draft, "openclaw-agent.sqlite")
+
+
+def test_damaged_compressed_messages_are_reported(tmp_path: Path) -> None:
+    openclaw(tmp_path, database=True, compress=lambda text: zstd(text)[:-1])
+    draft = read("openclaw", tmp_path)
+    assert found(draft, "conversations") == []
+    assert "they are damaged" in why(draft, "openclaw-agent.sqlite")
 
 
 # -- rights --------------------------------------------------------------------------------------------------------------
@@ -248,7 +272,7 @@ def test_markdown_becomes_facts(tmp_path: Path) -> None:
 
 def test_what_a_program_adds_to_a_message_is_removed(tmp_path: Path) -> None:
     write(tmp_path / "openclaw.json", {})
-    block = f'Sender (untrusted metadata):\\n```json\\n{{"sender_id": "{ANN}", "name": "Ann"}}\\n```\\n\\n'
+    block = f'Sender (untrusted metadata):\n```json\n{{"sender_id": "{ANN}", "name": "Ann"}}\n```\n\n'
     texts = [
         f"{block}Hello\n[message_id: 7]",
         f"[Telegram Ann id:{ANN} Fri 2026-05-01 08:00 UTC] Hello",

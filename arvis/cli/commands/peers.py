@@ -7,7 +7,7 @@ import io
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,32 @@ from arvis.cli.api_client import Api
 from arvis.cli.commands.bots import SECRETS
 from arvis.cli.commands.interchange import Wishes, shown
 from arvis.cli.output import Output, Row, tell
-from arvis.domain.errors import ArvisError
+from arvis.domain.errors import ArvisError, Unprocessable
 from arvis.interchange.archive import Contents, Writer
 from arvis.interchange.format import KINDS, PersonRef
 from arvis.interchange.peers.draft import Choice, Draft, agent_slug
-from arvis.interchange.peers.reading import read_peer
-from arvis.store.foreign import read_tables
+from arvis.interchange.peers.hermes import read_hermes
+from arvis.interchange.peers.home import Home, ReadTables
+from arvis.interchange.peers.nanobot import read_nanobot
+from arvis.interchange.peers.openclaw import read_openclaw
+from arvis.store.copied_tables import read_tables
 
 #: The seconds for which one request may take.
 _TIMEOUT = 600.0
 _MS = 1000
 _MOST_ROWS = 200
+
+_READERS: Mapping[str, Callable[[Draft], None]] = {
+    "openclaw": read_openclaw,
+    "hermes": read_hermes,
+    "nanobot": read_nanobot,
+}
+#: Files and folders of which a home has at least one, and the usual place of a home.
+_SIGNS = {
+    "openclaw": (("openclaw.json", "clawdbot.json", "moltbot.json", "agents"), "~/.openclaw"),
+    "hermes": (("config.yaml", "state.db", "memories", "SOUL.md"), "~/.hermes"),
+    "nanobot": (("config.json", "workspace"), "~/.nanobot"),
+}
 
 
 def import_peer(api: Api, program: str, home: Path, wishes: Wishes) -> Output:
@@ -48,6 +63,21 @@ def import_peer(api: Api, program: str, home: Path, wishes: Wishes) -> Output:
     if sys.stdin.isatty():
         _ask_secrets(api, draft)
     return shown(report, everything=wishes.everything, notes=_steps(api, draft, report))
+
+
+def read_peer(program: str, root: Path, *, tables: ReadTables, choice: Choice) -> Draft:
+    """Return the records of a copy of the home of `program`. Raise `Unprocessable` if the directory is not such a
+    home."""
+    signs, usual = _SIGNS[program]
+    if not root.is_dir() or not any((root / sign).exists() for sign in signs):
+        raise Unprocessable(
+            f"{root} is not the home of {program}.",
+            why=f"It is not a directory with {', '.join(signs[:-1])} or {signs[-1]}.",
+            fix=f"Stop {program}, copy {usual} from its machine, and name the copy.",
+        )
+    draft = Draft(Home(root, tables=tables), program, choice)
+    _READERS[program](draft)
+    return draft
 
 
 def _send(api: Api, draft: Draft, wishes: Wishes, *, dry_run: bool) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from arvis.domain.errors import Unprocessable
 from arvis.domain.regex import regex
 
 Row = Mapping[str, Any]
-#: Yields the rows of tables of a SQLite file, as `arvis.store.foreign.read_tables`.
+#: Yields the rows of tables of a SQLite file, as `arvis.store.copied_tables.read_tables`.
 ReadTables = Callable[[Path, Mapping[str, Sequence[str]]], Iterator[tuple[str, Row]]]
 
 #: The maximum sizes in bytes: of a file that is read whole, and of a file and a line of JSON lines.

@@ -23,7 +23,7 @@ _HEADING = regex(r"#{1,6}\s+(.+)")
 _ITEM = regex(r"(\s*)(?:[-*+]|\d{1,3}[.)])\s+(.*)")
 _CHECKED, _UNCHECKED = regex(r"\[[xX]\]\s+"), regex(r"\[ \]")
 _RULE = regex(r"\s*([-*_])(\s*\1){2,}\s*")
-#: Parts of a template that nobody has filled in: nothing or only words in brackets, with or without a label, and notes
+#: Parts of a template that is not filled in: nothing or only words in brackets, with or without a label, and notes
 #: about the file itself.
 _BLANK = regex(r"(?:[^:()]{1,60}:\**\s*)?(?:\([^()]*\)|\s*)|\*(?:This|Edit this) file [^*]+\*", re.DOTALL)
 _FRONT = regex(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)

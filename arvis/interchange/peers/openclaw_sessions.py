@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
@@ -24,6 +26,8 @@ _BLOCK = regex(r"[^\n]{1,80}\(untrusted metadata\):[^\n]*\n```json\n(?P<json>.*?
 _ENVELOPE = regex(r"\[[A-Z][A-Za-z]+ [^\]\n]{1,200}\d{4}-\d{2}-\d{2}[^\]\n]{1,60}\] ?")
 _SENDER = regex(r"id:(\w{3,40})")
 _MESSAGE_ID = regex(r"\n?\[message_id: [^\]\n]{1,100}\]\s*\Z")
+#: The time limit of the program zstd in seconds.
+_PATIENCE = 300
 _WINDOWS = ("session_id", "session_key", "created_at")
 _TABLES = {
     "session_nodes": ("session_key", "entry_json"),
@@ -31,7 +35,7 @@ _TABLES = {
     "session_windows": _WINDOWS,
     "sessions": _WINDOWS,
     "session_transcript_cold_archives": ("session_id", "archive_name"),
-    "transcript_events": ("session_id", "seq", "event_json", "event_zstd", "created_at"),
+    "transcript_events": ("session_id", "seq", "event_json", "event_zstd", "event_utf8_bytes", "created_at"),
 }
 
 
@@ -84,15 +88,49 @@ def _from_database(draft: Draft, agent: str) -> Iterator[tuple[Session, list[Row
                 draft.home.leave("conversations", as_text(row["session_id"]), why)
             case _:
                 rows.append(row)
-    packed = sum(row["event_json"] is None for row in rows)
-    if packed:
-        why = f"{packed} long messages are compressed with Zstandard, which Arvis cannot read"
-        draft.home.leave("conversations", file, why)
-    for session_id, group in groupby(rows, key=lambda row: as_text(row["session_id"])):
+    texts = _texts(draft, file, rows)
+    for session_id, group in groupby(zip(rows, texts, strict=True), key=lambda each: as_text(each[0]["session_id"])):
+        events = list(group)
+        if any(text is None for _, text in events):
+            continue  # a part of a conversation could not be completed later
         window = windows.get(session_id, {})
         key = as_text(window.get("session_key"))
         session = Session(session_id, key, entries.get(key, {}), moment(window.get("created_at")))
-        yield session, [_json(row["event_json"]) | {"_at": row["created_at"]} for row in group]
+        yield session, [_json(text) | {"_at": row["created_at"]} for row, text in events]
+
+
+def _texts(draft: Draft, file: str, rows: Sequence[Row]) -> list[Any]:
+    """Return the JSON text of each event. The text of a compressed event is None if it cannot be decompressed."""
+    packed = [row for row in rows if row["event_json"] is None]
+    frames = [bytes(row["event_zstd"] or b"") for row in packed]
+    found, problem = _decompressed(frames, [int(row["event_utf8_bytes"] or 0) for row in packed])
+    if problem:
+        count = len({row["session_id"] for row in packed})
+        draft.home.leave("conversations", file, f"{count} conversations have compressed messages: {problem}")
+    unpacked = iter(found)
+    return [next(unpacked) if row["event_json"] is None else row["event_json"] for row in rows]
+
+
+def _decompressed(frames: Sequence[bytes], lengths: Sequence[int]) -> tuple[list[str | None], str]:
+    """Return the texts of these Zstandard frames with these lengths in bytes, and the problem if there is one. The
+    program `zstd` decompresses all frames at once."""
+    program = shutil.which("zstd")
+    if not frames:
+        return [], ""
+    if program is None:
+        return [None] * len(frames), "install the program zstd, and import again"
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed program without arguments from the home
+            [program, "-dcq"], input=b"".join(frames), capture_output=True, timeout=_PATIENCE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [None] * len(frames), f"the program zstd failed ({error})"
+    if done.returncode != 0 or len(done.stdout) != sum(lengths):
+        return [None] * len(frames), "they are damaged"
+    ends = list(accumulate(lengths))
+    return [
+        done.stdout[end - length : end].decode("utf-8", "replace") for end, length in zip(ends, lengths, strict=True)
+    ], ""
 
 
 def _from_files(draft: Draft, agent: str) -> Iterator[tuple[Session, list[Row]]]:

@@ -1,4 +1,4 @@
-"""Turns allow lists of other programs into the people whom an agent answers. Nobody gets more rights than before."""
+"""Turns allow lists of other programs into the people whom an agent answers. No person gets more rights than before."""
 
 from __future__ import annotations
 
