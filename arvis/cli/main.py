@@ -52,7 +52,7 @@ COMMANDS = {
     "projects": Command("commands.projects", "List, show, create, update and delete projects that agents work on."),
     "skills": Command("commands.skills", "List, show, create and delete skills."),
     "memory": Command("commands.memory", "List, show, create, confirm and delete facts that agents remember."),
-    "audit": Command("commands.reports", "List the changes that agents requested, with their outcomes."),
+    "audit": Command("commands.reports", "List the changes that agents requested, failed logins and exports."),
     "usage": Command("commands.reports", "Show calls, tokens and costs of models."),
     "clients": Command("commands.clients", "List, show and create customers; enter charges and payments."),
     "explain": Command("commands.explain", "Explain how a message was handled and why."),

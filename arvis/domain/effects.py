@@ -70,21 +70,22 @@ class Proposal:
 
 
 class AccessKind(StrEnum):
-    """The kinds of failed login attempts. The audit log contains failed login attempts and the actions that models
-    requested."""
+    """The kinds of access to the installation. The audit log contains failed logins, exports, and the actions that
+    models requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
+    EXPORT = "export"
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """Failed login attempts of one kind from one address."""
+class Access:
+    """Failed logins of one kind from one address, or an export."""
 
     kind: AccessKind
-    #: The address from which the attempts came.
+    #: The address from which the logins came; for an export the id of the person, or `all`.
     subject: str
-    #: The known details, such as the number of attempts (`times`). They contain no secret.
+    #: The known details, such as the number of logins (`times`) or the exported kinds (`kinds`). They contain no secret.
     fields: Mapping[str, Any]
     ordinal: int = 0
 
@@ -92,7 +93,7 @@ class Attempt:
         return {**{name: getattr(self, name) for name in self.__slots__}, "fields": dict(self.fields)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Attempt:
+    def from_json(cls, data: Mapping[str, Any]) -> Access:
         return cls(**{**data, "kind": AccessKind(data["kind"])})
 
 
@@ -124,13 +125,21 @@ class AuditEntry:
 
     id: str
     at: int
-    #: `execution_id` and `agent_id` are empty for a login attempt.
+    #: `execution_id` and `agent_id` are empty for an access.
     execution_id: str
     message_id: str | None
     agent_id: str
     principal_id: str | None
-    proposal: Proposal | Attempt
+    proposal: Proposal | Access
     taint: str
     outcome: Outcome
     reason: str | None
     report: str
+
+
+def access_entry(entry_id: str, access: Access, at: int, by: str | None = None) -> AuditEntry:
+    """Return the entry about an access. `by` is the id of the person; None: unknown. Only a login can fail."""
+    return AuditEntry(
+        id=entry_id, at=at, execution_id="", message_id=None, agent_id="", principal_id=by, proposal=access, taint="",
+        outcome=Outcome.DONE if access.kind is AccessKind.EXPORT else Outcome.REFUSED, reason=None, report="",
+    )  # fmt: skip

@@ -71,6 +71,12 @@ def imported(daemon: Daemon, file: Path, *options: str) -> Any:
     return json.loads(done.stdout)
 
 
+def exports(daemon: Daemon) -> list[tuple[str, Any, bool]]:
+    """Return the exports in the audit log, the newest first: whose records, their numbers, and whether somebody is named."""
+    entries = Api(None, daemon.data).get("audit", query={"kind": "export"})["items"]
+    return [(each["subject"], each["fields"]["counts"], each["principalId"] is not None) for each in entries]
+
+
 def changed(report: Any) -> list[Any]:
     return [each for each in report["items"] if each["action"] not in {"unchanged", "skip"}]
 
@@ -85,6 +91,7 @@ def test_a_second_installation_gets_everything_and_once(first: Daemon, second: D
         contents = b"".join(archive.read(name) for name in archive.namelist())
         manifest = json.loads(archive.read("manifest.json"))
     assert SECRET.encode() not in contents
+    assert exports(first) == [("all", manifest["counts"], True)], "a refused export has no entry"
     assert (manifest["format"], manifest["version"]) == ("arvis-export", 1)
 
     rehearsed = imported(second, file, "--dry-run")
@@ -121,6 +128,11 @@ def test_a_person_gets_their_own_data(first: Daemon, tmp_path: Path) -> None:
     assert b"Ann likes knots" in texts
     assert b"a note" in texts
     assert b"Ben is here" not in texts
+    people = Api(None, first.data).get("people", query={"platform": "web", "q": "ann"})["items"]
+    ((subject, counts, named),) = exports(first)
+    assert ([subject], counts["people"], named) == ([each["id"] for each in people if each["userId"] == "ann"], 1, True)
+    shown = first.arvis("audit", "--kind", "export")
+    assert subject in shown.stdout
 
 
 def test_damaged_files_are_refused_before_anything_is_written(second: Daemon, tmp_path: Path) -> None:

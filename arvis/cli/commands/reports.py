@@ -9,7 +9,7 @@ import click
 from arvis.cli.api_client import Api, ApiCommand
 from arvis.cli.options import choice, page_options
 from arvis.cli.output import Output, Table, at, channel, moment
-from arvis.domain.effects import EffectKind, Outcome
+from arvis.domain.effects import AccessKind, EffectKind, Outcome
 
 _STATUS = Table(
     "agent",
@@ -76,9 +76,11 @@ _AUDIT = Table(
 
 @click.command(cls=ApiCommand)
 @click.option("--agent", help="Only requests of this agent.")
-@click.option("--kind", type=choice(EffectKind))
+@click.option(
+    "--kind", type=click.Choice([*map(str, EffectKind), *map(str, AccessKind)]), help="Only entries of this kind."
+)
 @click.option("--outcome", type=choice(Outcome))
 @page_options
 def audit(*, api: Api, **query: Any) -> Output:
-    """List the changes that agents requested, with their outcomes, newest first."""
+    """List the changes that agents requested, with their outcomes, failed logins and exports, newest first."""
     return _AUDIT.page(api.get("audit", query=query))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.domain.effects import AccessKind, Attempt, AuditEntry, EffectKind, Outcome, Proposal
+from arvis.domain.effects import Access, AccessKind, AuditEntry, EffectKind, Outcome, Proposal
 from arvis.domain.ids import first_id_at
 from arvis.domain.versions import Version, Versioned
 from arvis.ports.changes import Delegation
@@ -57,7 +57,7 @@ def entry_of(row: Row) -> AuditEntry:
         message_id=row["message_id"],
         agent_id=row["agent_id"],
         principal_id=row["principal_id"],
-        proposal=Attempt.from_json(proposal) if row["kind"] in _ACCESS else Proposal.from_json(proposal),
+        proposal=Access.from_json(proposal) if row["kind"] in _ACCESS else Proposal.from_json(proposal),
         taint=row["taint"],
         outcome=Outcome(row["outcome"]),
         reason=row["reason"],

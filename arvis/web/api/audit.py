@@ -1,4 +1,4 @@
-"""The audit log over HTTP, read-only: changes that models proposed, their outcomes, and failed logins."""
+"""The audit log over HTTP, read-only: changes that models proposed, their outcomes, failed logins, and exports."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AuditRoutes(Routes):
     @route(
         "GET",
         "/api/audit",
-        "List changes that models proposed and failed logins, newest first",
+        "List changes that models proposed, failed logins and exports, newest first",
         OPERATE,
         {200: Page[AuditEntryView]},
         query={**PAGING, "agent": LABEL, "kind": one_of(_KINDS), "outcome": one_of(Outcome)},

@@ -14,13 +14,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from arvis import __version__
+from arvis.domain.effects import Access, AccessKind, access_entry
 from arvis.domain.errors import Unprocessable
 from arvis.interchange.archive import MOST_BYTES, read_archive
 from arvis.interchange.exporting import Choice, Exporter
 from arvis.interchange.format import KINDS
 from arvis.interchange.importing import Action, ArchiveImporter, Rules
 from arvis.ports.clock import Clock
-from arvis.ports.store import Store
+from arvis.ports.store import Store, Transaction
 from arvis.services import schedules
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import Call, Routes, answer, route
@@ -61,6 +62,8 @@ class InterchangeRoutes(Routes):
     def __init__(self, *, store: Store, gate: Authorizer, clock: Clock, rules: schedules.Rules) -> None:
         self._exporter = Exporter(store=store, clock=clock, program=f"arvis {__version__}")
         self._importer = ArchiveImporter(store=store, clock=clock)
+        self._store = store
+        self._clock = clock
         self._gate = gate
         self._rules = rules
 
@@ -78,10 +81,13 @@ class InterchangeRoutes(Routes):
         kinds = tuple(KINDS) if wanted is None else tuple(wanted.split(","))
         if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise Unprocessable(f"There is no kind {unknown[0]!r}.", fix=f"Use {', '.join(KINDS)}.")
+        by = await self._gate.principal_id(call.identity)
         target = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
         try:
-            await self._exporter.write(target, Choice(kinds, person))
+            manifest = await self._exporter.write(target, Choice(kinds, person))
             await asyncio.to_thread(target.seek, 0)
+            # The entry is stored before the first byte leaves the daemon.
+            await self._store.write(_note, person, manifest.counts, by, self._clock.now())
         except BaseException:
             target.close()
             raise
@@ -112,6 +118,12 @@ class InterchangeRoutes(Routes):
                 asks=list(report.asks),
             )
         )
+
+
+def _note(tx: Transaction, person: str | None, counts: Mapping[str, int], by: str, now: int) -> None:
+    """Store in the audit log who has exported what: the person or `all`, and the numbers of records by kind."""
+    access = Access(AccessKind.EXPORT, person or "all", {"counts": dict(counts)})
+    tx.audit.add(access_entry(tx.new_id(), access, now, by))
 
 
 class _Download(StreamingResponse):

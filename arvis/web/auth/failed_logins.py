@@ -13,7 +13,7 @@ import structlog
 from starlette.requests import HTTPConnection
 
 from arvis.domain.dataclass import dataclass
-from arvis.domain.effects import AccessKind, Attempt, AuditEntry, Outcome
+from arvis.domain.effects import Access, AccessKind, access_entry
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 
@@ -58,7 +58,7 @@ class FailedLogins:
         if seen.times == 1 or _is_power_of_ten(seen.times):
             fields = {"by": by, "times": seen.unwritten, **({"user": user[:_LONGEST_NAME]} if user else {})}
             seen.unwritten = 0
-            await self._store.write(_keep, Attempt(AccessKind(event), shown, fields), self._clock.now())
+            await self._store.write(_keep, Access(AccessKind(event), shown, fields), self._clock.now())
 
     def _counted(self, address: str, event: str, by: str) -> tuple[_AttemptCount, str]:
         """Count the attempt. Return the count, and the address under which the attempt was counted, which can be
@@ -89,22 +89,8 @@ def _is_power_of_ten(number: int) -> bool:
     return str(number).rstrip("0") == "1"
 
 
-def _keep(tx: Transaction, attempt: Attempt, now: int) -> None:
-    tx.audit.add(
-        AuditEntry(
-            id=tx.new_id(),
-            at=now,
-            execution_id="",
-            message_id=None,
-            agent_id="",
-            principal_id=None,
-            proposal=attempt,
-            taint="",
-            outcome=Outcome.REFUSED,
-            reason=None,
-            report="",
-        )
-    )
+def _keep(tx: Transaction, access: Access, now: int) -> None:
+    tx.audit.add(access_entry(tx.new_id(), access, now))
 
 
 def address_of(connection: HTTPConnection) -> str:
