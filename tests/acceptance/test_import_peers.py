@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +16,7 @@ from typing import Any
 import pytest
 
 from arvis.cli.api_client import Api
-from tests.acceptance.daemon import Daemon, running_daemon
+from tests.acceptance.daemon import Daemon, environment, running_daemon
 from tests.fixtures.peers import (
     ANN,
     AT,
@@ -134,6 +139,39 @@ def test_the_command_asks_first_and_names_the_next_steps(daemon: Daemon, tmp_pat
     assert done.returncode == 0, done.stderr
     assert "`arvis bots create telegram --off --set agent=nanobot`" in done.stderr
     assert "`arvis accounts create anthropic --provider anthropic`" in done.stderr
+
+
+def test_a_terminal_asks_for_tokens_and_creates_bots_that_are_off(daemon: Daemon, tmp_path: Path) -> None:
+    HOMES["nanobot"](tmp_path / "home")
+    token, key = "123456:a-new-token-for-a-test-0123456789abcd", "sk-new-key-for-a-test"
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "arvis", "import", "nanobot", str(tmp_path / "home"), "--data", str(daemon.data)]
+    process = subprocess.Popen(
+        command, env=environment(TERM="dumb"), stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
+    os.close(theirs)
+    shown = ""
+    for words, answer in (("[y/N]:", "y"), ("Token:", token), ("Key of anthropic (empty: later):", key)):
+        shown += until(ours, words)
+        os.write(ours, f"{answer}\n".encode())
+    shown += until(ours, "agents show nanobot")
+    assert process.wait(timeout=60) == 0
+    os.close(ours)
+    assert token not in shown
+    assert key not in shown
+    api = Api(None, daemon.data)
+    (bot,) = [each for each in api.get("bots")["items"] if each["platform"] == "telegram"]
+    assert (bot["name"], bot["enabled"], bot["settings"]["agent"]) == ("main", False, "nanobot")
+    assert "anthropic" in {each["provider"] for each in api.get("accounts")["items"]}
+
+
+def until(terminal: int, words: str) -> str:
+    """Return what the terminal shows until these words."""
+    shown = ""
+    while words not in shown:
+        assert select.select([terminal], [], [], 60)[0], f"{words!r} is not in {shown!r}"
+        shown += os.read(terminal, 65_536).decode(errors="replace")
+    return shown
 
 
 def test_wrong_arguments_are_explained(daemon: Daemon, tmp_path: Path) -> None:
