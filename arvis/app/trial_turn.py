@@ -151,4 +151,4 @@ def _reply_to(tx: Transaction, message_id: str) -> str:
     if message is None or message.conversation_id is None:
         return ""
     history = tx.messages.history(message.conversation_id, 10)
-    return next((said.content for said in history if said.role is Role.ASSISTANT), "")
+    return next((said.text for said in history if said.role is Role.ASSISTANT), "")

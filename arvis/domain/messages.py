@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.past_rounds import Excerpt, PastRound
 from arvis.domain.taint import CLEAN, Taint
 
 
@@ -275,6 +276,19 @@ class StoredMessage:
     source: str = ""
     #: The id of the question that this notice shows.
     wait_id: str | None = None
+    #: The rounds of the turn that this message ends. Only prompts and exports read them.
+    rounds: tuple[PastRound, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PastFile:
+    """A file of a message of an ended turn."""
+
+    #: The number of the file among all files of its turn, from 1.
+    number: int
+    #: The file without its text.
+    file: Attachment
+    text: Excerpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +296,7 @@ class PastMessage:
     """The fields of a message of an ended turn that prompts and summaries use. Times in ms."""
 
     role: Role
+    #: The text, without the names of files.
     content: str
     #: An estimate.
     tokens: int
@@ -292,6 +307,25 @@ class PastMessage:
     principal_id: str | None = None
     user_name: str = ""
     created_at: int = 0
+    #: The names of the files, separated by commas.
+    file_names: str = ""
+    files: tuple[PastFile, ...] = ()
+    #: The rounds before this reply.
+    rounds: tuple[PastRound, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The text, followed by the names of the files."""
+        return f"{self.content}\n[Files: {self.file_names}]".strip() if self.file_names else self.content
+
+    @property
+    def size(self) -> int:
+        """The number of characters of the text, of the files and of the rounds, without the arguments of calls."""
+        if not self.files and not self.rounds:
+            return len(self.content)
+        calls = [call for each in self.rounds for call in each.calls]
+        parts = (len(self.content), *(each.text.size for each in self.files), *(call.output.size for call in calls))
+        return sum(parts)
 
 
 class DeliveryState(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeAlias
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
@@ -45,6 +45,12 @@ class Image:
     media_type: str
     data: bytes = field(repr=False)
     name: str = ""
+    #: True if the picture was sent in an earlier turn.
+    past: bool = False
+
+
+#: The name, the media type and the hash of a stored picture.
+PictureRef: TypeAlias = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,8 @@ class Turn:
     thoughts: Mapping[str, Any] | None = None
     #: The ids of the stored messages that this message contains. They are not sent to vendors.
     messages: tuple[str, ...] = field(default=(), compare=False)
+    #: The pictures that become `images` when the call is made.
+    pictures: tuple[PictureRef, ...] = ()
 
     @property
     def texts(self) -> list[str]:
@@ -74,12 +82,15 @@ class Turn:
 
 
 def joined(first: Turn, second: Turn) -> Turn:
-    """Join two messages of the same role. The second message must not have calls or outputs."""
+    """Join two messages of the same role. The second message must not have outputs, and the first one must not have
+    calls."""
     return replace(
         first,
-        content=f"{first.content}\n\n{second.content}" if first.content else second.content,
+        content="\n\n".join(filter(None, [first.content, second.content])),
         images=(*first.images, *second.images),
+        calls=second.calls,
         messages=(*first.messages, *second.messages),
+        pictures=(*first.pictures, *second.pictures),
     )
 
 

@@ -13,6 +13,9 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.regex import regex
 
+#: The tool that shows stored results and files of the conversation again. Agents with tools have it without naming it.
+READ_AGAIN = "read_again"
+
 
 class Risk(StrEnum):
     """The risks of tools, lowest first. A tool with several risks counts as having only the highest of them."""

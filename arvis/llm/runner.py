@@ -17,7 +17,7 @@ from arvis.domain.dataclass import replace
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.markup import escape
 from arvis.domain.regex import regex
-from arvis.domain.runs import Account, Cooldown, Measure, ModelCall, RunRequest, RunResult
+from arvis.domain.runs import Account, Cooldown, Image, Measure, ModelCall, RunRequest, RunResult
 from arvis.domain.text import presentable
 from arvis.llm.attempts import Attempt, LargestUse, Receipts, Run, RunFailed, Trail, Try, Unserved
 from arvis.llm.model_limits import ModelLimits, ModelProfile, limit_in
@@ -43,10 +43,16 @@ def without_pictures(request: RunRequest) -> RunRequest:
         return request
     turns = []
     for turn in request.turns:
-        names = [escape(" ".join(image.name.split()) or "without a name") for image in turn.images]
-        lines = [f"[Image {name}: this model cannot see images. Tell the person.]" for name in names]
+        lines = [_instead_of(image) for image in turn.images]
         turns.append(replace(turn, content="\n".join([turn.content, *lines]), images=()))
     return replace(request, turns=tuple(turns))
+
+
+def _instead_of(image: Image) -> str:
+    name = escape(" ".join(image.name.split()) or "without a name")
+    # About the picture of an earlier turn, the person was told in that turn.
+    told = "" if image.past else " Tell the person."
+    return f"[Image {name}: this model cannot see images.{told}]"
 
 
 def refused_pictures(request: RunRequest, error: ProviderError) -> bool:
@@ -292,7 +298,8 @@ class Runner:
         finally:
             self._rests.ended(choice)
         self._note_answer(tried, result, attempt)
-        pictures = attempt.size.pictures > 0 and not any(turn.images for turn in request.turns)
+        asked = any(not image.past for turn in whole.turns for image in turn.images)
+        pictures = asked and not any(turn.images for turn in request.turns)
         tools = bool(whole.tools) and not whole.tools_off and choice.account.provider in TOOLLESS
         return replace(result, left_out=(*(["pictures"] if pictures else []), *(["tools"] if tools else [])))
 

@@ -23,17 +23,10 @@ from arvis.domain.tools import ToolSpec
 from arvis.llm.tokens import Estimator
 from arvis.prompt import instructions
 from arvis.prompt import memory as notes
-from arvis.prompt.history import (
-    NO_TEXT,
-    Line,
-    Overheard,
-    clock_line,
-    files_that_fit,
-    line_of,
-    line_with,
-    overheard_line,
-)
+from arvis.prompt.files import files_that_fit
+from arvis.prompt.history import NO_TEXT, Line, Overheard, clock_line, line_of, line_with, overheard_line
 from arvis.prompt.memory import NOTHING, Notes, Remembered, Summaries, summaries_that_fit
+from arvis.prompt.past import Look
 from arvis.prompt.talk import Form, Talk, Talks, alternating
 from arvis.prompt.tool_rounds import Round, answers_room, cut_to_fit, fit_rounds, least_room, tools_cost
 
@@ -134,6 +127,8 @@ class Ingredients:
     summaries: Sequence[Compaction] = ()
     #: The offered tools.
     tools: Sequence[ToolSpec] = ()
+    #: True if the agent can read files and outputs of earlier turns again.
+    reads: bool = False
     #: The rounds of this turn, with their full outputs.
     rounds: Sequence[Round] = ()
     #: The principal id of the person who asks.
@@ -183,6 +178,10 @@ _MEMORY = 8
 _SUMMARIES = 4
 #: The texts of files in the messages that the agent has to answer get at most the usable tokens divided by this number.
 _FILES = 2
+#: The files and rounds of past messages, in addition to their names, get at most the usable tokens divided by `_PAST`,
+#: and at most `PAST_TOKENS`.
+_PAST = 2
+PAST_TOKENS = 30_000
 #: Overheard messages get at most the usable tokens divided by this number.
 _OBSERVED = 8
 _INCIDENTS = "Problems since your last reply here:"
@@ -284,13 +283,14 @@ class _Sheet:
         self._given = given
         self._count = given.estimator.tokens
         self._per_message = math.ceil(given.estimator.message_tokens)
-        self._form = Form(given.estimator, given.zone, given.group)
-        self._asked = [self._line(message) for message in given.current]
-        self._empty_line = given.estimator.tokens("\n\n")
-        self.layers = dict.fromkeys(LAYERS, 0)
         # After a model refused a prompt as too long, the next prompt gets half of the tokens.
         part = 2 if given.shrunk else 1
         self.usable = given.budget.usable // part
+        look = Look(group=given.group, calls=bool(given.tools), reads=given.reads)
+        self._form = Form(given.estimator, given.zone, look, min(self.usable // _PAST, PAST_TOKENS))
+        self._asked = [self._line(message) for message in given.current]
+        self._empty_line = given.estimator.tokens("\n\n")
+        self.layers = dict.fromkeys(LAYERS, 0)
         self._most = given.budget.most // part
         self._room_for_tools = given.budget.room_for_tools // part
         #: The tokens reserved for the newest round, and for people's answers to questions of this turn.
@@ -397,8 +397,7 @@ class _Sheet:
         given = self._given
         past = given.talks.of(given.conversation, given.history, self._form)
         if given.extras.added:
-            lines = [self._extended(*each) for each in zip(past.messages, past.lines, strict=True)]
-            past = Talk(self._form).extended(past.messages, lines)
+            past = past.with_added(given.extras.added)
         past = past.newest(room)
         self.layers["history"] = past.tokens
         return past
@@ -419,10 +418,7 @@ class _Sheet:
         return limit - sum(self.layers.values())
 
     def _line(self, message: StoredMessage) -> Line:
-        return self._extended(message, line_of(message, group=self._given.group))
-
-    def _extended(self, message: PastMessage | StoredMessage, line: Line) -> Line:
-        added = self._given.extras.added.get(message.id)
+        line, added = line_of(message, group=self._given.group), self._given.extras.added.get(message.id)
         return line if added is None else line_with(line, added)
 
     def _cost(self, text: str) -> int:

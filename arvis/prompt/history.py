@@ -1,8 +1,8 @@
-"""The messages of a conversation as turns of a prompt: files, speakers, days, and the newest messages that fit."""
+"""The messages of a conversation in the form for a prompt: speakers, days, overheard messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -10,67 +10,12 @@ from zoneinfo import ZoneInfo
 from arvis.domain.agents import is_timezone
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.markup import escape
-from arvis.domain.messages import Attachment, FileKind, PastMessage, Role, StoredMessage
+from arvis.domain.messages import PastMessage, Role, StoredMessage
 from arvis.domain.regex import regex
-from arvis.media import path_of
+from arvis.domain.runs import PictureRef, Turn
 from arvis.prompt.cleaning import sanitise
-from arvis.prompt.tool_rounds import cut_to_fit, fair_share
-
-# -- files: texts are quoted, images named, failures reported ----------------------------------------------------------
-
-
-#: The problem that is reported for a file if not even a part of its text fits.
-_NO_ROOM = "its text does not fit into the prompt"
-
-
-def file_text(file: Attachment) -> str:
-    """Return the text of a file for the prompt, or "" for a transcribed voice message, whose text is in the message.
-    Every line of a document begins with `> `, so that it cannot look like a person's words."""
-    about = f"{_on_one_line(file.filename)} ({_on_one_line(file.content_type)}, {file.size} bytes)"
-    if file.problem:
-        return f"[File {about} could not be read: {_on_one_line(file.problem)}. Tell the person.{_place(file)}]"
-    match file.kind:
-        case FileKind.VOICE if file.content:
-            return ""
-        case FileKind.IMAGE:
-            return f"[Picture {about}.{_place(file)}]"
-        case FileKind.DOCUMENT:
-            quoted = "\n".join(f"> {line}" for line in file.content.splitlines())
-            return f"[File {about}.{_place(file)} Content:]\n{quoted}" if quoted else f"[File {about} is empty.]"
-        case _:
-            return f"[Attached: {about}]"
-
-
-def files_that_fit(messages: Sequence[StoredMessage], room: int, count: Callable[[str], int]) -> list[StoredMessage]:
-    """Return the messages, with the texts of their files cut to at most `room` tokens together."""
-    texts = [file.content for message in messages for file in message.attachments if _is_quoted(file)]
-    sizes = [count(text) for text in texts]
-    if sum(sizes) <= room:
-        return list(messages)
-    share = fair_share(sizes, room)
-    return [
-        replace(each, attachments=tuple(_cut(file, share, count) for file in each.attachments)) for each in messages
-    ]
-
-
-def _cut(file: Attachment, share: int, count: Callable[[str], int]) -> Attachment:
-    if not _is_quoted(file):
-        return file
-    shortened = cut_to_fit(file.content, share, count)
-    return replace(file, content=shortened, problem="" if shortened else _NO_ROOM)
-
-
-def _is_quoted(file: Attachment) -> bool:
-    return file.kind is FileKind.DOCUMENT and bool(file.content)
-
-
-def _place(file: Attachment) -> str:
-    return f" In your folder: {path_of(file)}." if file.sha256 else ""
-
-
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())
-
+from arvis.prompt.files import file_text, on_one_line
+from arvis.prompt.past import Detail, Look, file_texts, pictures_of, turns_before
 
 # -- dates: the line with the current time, and the days of the history ------------------------------------------------
 
@@ -145,22 +90,45 @@ class Line:
     at: int
     #: The id of the message if this turn answers the message, else empty.
     message: str = ""
+    #: The messages of the prompt that precede this one: the rounds before a reply.
+    rounds: tuple[Turn, ...] = ()
+    #: The pictures of a past message.
+    pictures: tuple[PictureRef, ...] = ()
+    detail: Detail = Detail.FULL
+
+    @property
+    def size(self) -> int:
+        """The number of characters."""
+        return len(self.text) + sum([len(text) for turn in self.rounds for text in turn.texts])
 
 
-def line_of(message: PastMessage | StoredMessage, *, group: bool) -> Line:
+def line_of(message: StoredMessage, *, group: bool) -> Line:
+    """Return a message that the agent has to answer."""
+    return Line("user", escape(words_of(message, group=group)), message.created_at, message.id)
+
+
+def past_line_of(message: PastMessage, look: Look, detail: Detail = Detail.FULL) -> Line:
+    """Return a message of the history, with its files and rounds in this detail."""
     if message.role is not Role.USER:
-        return Line("assistant", escape(message.content) or NO_TEXT, message.created_at)
-    message_id = message.id if isinstance(message, StoredMessage) else ""
-    return Line("user", escape(words_of(message, group=group)), message.created_at, message_id)
+        before = turns_before(message, look, detail) if message.rounds else ()
+        return Line("assistant", escape(message.text) or NO_TEXT, message.created_at, rounds=before, detail=detail)
+    text = escape(words_of(message, group=look.group, detail=detail, reads=look.reads))
+    return Line("user", text, message.created_at, pictures=pictures_of(message, detail), detail=detail)
 
 
-def words_of(message: PastMessage | StoredMessage, *, group: bool) -> str:
+def words_of(
+    message: PastMessage | StoredMessage, *, group: bool, detail: Detail = Detail.FULL, reads: bool = False
+) -> str:
     """Return the cleaned text of a message, followed by its files. If `group` is True, the result begins with the
-    person's name. The caller must escape the result for a prompt."""
+    person's name. Files of past messages have this detail; `reads` is True if the agent can read them again. The caller
+    must escape the result for a prompt."""
     clean = sanitise(message.content)
     text = f"{clean.text}\n{_CUT_HERE}" if clean.truncated else clean.text
-    if isinstance(message, StoredMessage) and message.attachments:
+    if isinstance(message, StoredMessage):
         files = [shown for file in message.attachments if (shown := file_text(file))]
+    else:
+        files = file_texts(message, detail, reads=reads)
+    if files:
         text = "\n".join([text, *files] if text else files)
     text = text or NO_TEXT
     return _spoken(message.user_name, message.principal_id or "", text) if group else text
@@ -183,6 +151,6 @@ def overheard_line(messages: Sequence[Overheard], at: int) -> Line:
 def _spoken(name: str, person: str, text: str) -> str:
     """Return the text with the speaker in front. All lines except the first are indented, so that no line of a message
     can look like the message of another person."""
-    name = _NOT_IN_NAMES.sub("", _on_one_line(name))[:_LONGEST_NAME].strip() or "Somebody"
+    name = _NOT_IN_NAMES.sub("", on_one_line(name))[:_LONGEST_NAME].strip() or "Somebody"
     mark = person[-_MARK:].lower() or "?"
     return f"{name} #{mark}: " + "\n  ".join(text.splitlines())

@@ -1,18 +1,24 @@
 """The past messages of a conversation as turns of a prompt. They are kept, because the next prompt of the conversation
-contains the same messages and a few newer ones, and only the newer ones are converted."""
+contains the same messages and a few newer ones, and only the newer ones are converted.
+
+Files and rounds of messages are in full at first. If they exceed a limit, those of the oldest messages are shortened,
+and then only named, until they are below half of the limit. So most prompts begin with the same text as the previous
+one, which vendors then need not read again."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from operator import is_
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import PastMessage, Role
 from arvis.domain.runs import Turn, joined
 from arvis.domain.taint import CLEAN, Taint
-from arvis.llm.tokens import Estimator
-from arvis.prompt.history import NO_TEXT, Line, day_of, line_of
+from arvis.llm.tokens import PICTURE_TOKENS, Estimator
+from arvis.prompt.history import NO_TEXT, Line, day_of, line_with, past_line_of
+from arvis.prompt.past import Detail, Look, is_rich, picture_bytes
+from arvis.prompt.tool_rounds import cost_of_turns
 
 #: If the history begins with a message of the agent, this user message is put before it, because vendors require a user
 #: message first.
@@ -23,31 +29,119 @@ _DAY = "[2000-01-01]\n"
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """The part of a prompt that files and rounds take in addition to their names."""
+
+    tokens: int = 0
+    pictures: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Load) -> Load:
+        return Load(self.tokens + other.tokens, self.pictures + other.pictures, self.bytes + other.bytes)
+
+    def __sub__(self, other: Load) -> Load:
+        return Load(self.tokens - other.tokens, self.pictures - other.pictures, self.bytes - other.bytes)
+
+    def within(self, limit: Load) -> bool:
+        return self.tokens <= limit.tokens and self.pictures <= limit.pictures and self.bytes <= limit.bytes
+
+    def half(self) -> Load:
+        return Load(self.tokens // 2, self.pictures // 2, self.bytes // 2)
+
+    def reduces(self, total: Load, limit: Load) -> bool:
+        """Return True if this load is a part of what exceeds the limit."""
+        return (
+            (self.tokens > 0 and total.tokens > limit.tokens)
+            or (self.pictures > 0 and total.pictures > limit.pictures)
+            or (self.bytes > 0 and total.bytes > limit.bytes)
+        )
+
+
+_NOTHING = Load()
+#: The maximum number of past pictures in a prompt, and the maximum sum of their sizes in bytes.
+MOST_PICTURES, MOST_BYTES = 6, 8_000_000
+
+
+@dataclass(frozen=True, slots=True)
 class Form:
     """The properties of a prompt that determine the form and the tokens of its messages."""
 
     estimator: Estimator
     zone: str
-    #: True if several people write in the conversation.
-    group: bool
+    look: Look = Look()
+    #: The maximum number of tokens of files and rounds of past messages.
+    most: int = 1_000_000
 
     @property
     def day_tokens(self) -> int:
         return self.estimator.tokens(_DAY)
 
+    @property
+    def limit(self) -> Load:
+        return Load(self.most, MOST_PICTURES, MOST_BYTES)
+
     def cost(self, lines: Sequence[Line]) -> int:
         """Return the tokens of these messages, with those of the empty line after each message."""
         tokens = self.estimator.tokens_of_each([line.text for line in lines])
-        return sum(tokens) + len(lines) * self._per_message
+        return sum(tokens) + len(lines) * self._per_message + sum(self._besides(lines))
 
     def costs_with_day(self, lines: Sequence[Line]) -> list[int]:
         """Return the tokens of each message if it begins with a day."""
-        besides = self._per_message + self.day_tokens
-        return [tokens + besides for tokens in self.estimator.tokens_of_each([line.text for line in lines])]
+        more = self._per_message + self.day_tokens
+        tokens = self.estimator.tokens_of_each([line.text for line in lines])
+        return [text + more + besides for text, besides in zip(tokens, self._besides(lines), strict=True)]
+
+    def _besides(self, lines: Sequence[Line]) -> list[int]:
+        """Return the tokens of the rounds and pictures of each message."""
+        return [self._tokens_besides(line) if line.rounds or line.pictures else 0 for line in lines]
+
+    def _tokens_besides(self, line: Line) -> int:
+        return cost_of_turns(line.rounds, self.estimator) + len(line.pictures) * PICTURE_TOKENS
 
     @property
     def _per_message(self) -> int:
         return self.estimator.tokens("\n\n") + math.ceil(self.estimator.message_tokens)
+
+
+class _Details:
+    """The choice of the detail of each message. It depends only on the messages, from the oldest to the newest, so a
+    choice that is continued equals one that is made again."""
+
+    def __init__(self, form: Form, details: Sequence[Detail] = (), loads: Sequence[Load] = ()) -> None:
+        self._form = form
+        self.details = [*details]
+        self.loads = [*loads]
+
+    def add(self, messages: Sequence[PastMessage]) -> None:
+        """Choose for the messages that have no detail yet."""
+        for index in range(len(self.details), len(messages)):
+            rich = is_rich(messages[index])
+            self.details.append(Detail.FULL)
+            self.loads.append(load_of(messages[index], self._form, Detail.FULL) if rich else _NOTHING)
+            if rich:
+                self._lower(messages[: index + 1])
+
+    def _lower(self, messages: Sequence[PastMessage]) -> None:
+        limit = self._form.limit
+        total = sum(self.loads, _NOTHING)
+        if total.within(limit):
+            return
+        newest = [index for index, message in enumerate(messages) if message.turn == messages[-1].turn]
+        older = range(newest[0])
+        for indexes, goal in ((older, limit.half()), (newest, limit)):
+            for detail in (Detail.SHORT, Detail.NAMED):
+                for index in indexes:
+                    if self.details[index] > detail and self.loads[index].reduces(total, goal):
+                        load = load_of(messages[index], self._form, detail)
+                        total += load - self.loads[index]
+                        self.details[index], self.loads[index] = detail, load
+
+
+def load_of(message: PastMessage, form: Form, detail: Detail) -> Load:
+    """Return the load of the files and rounds of a message in this detail."""
+    line, named = (past_line_of(message, form.look, each) for each in (detail, Detail.NAMED))
+    tokens = form.cost([line]) - form.cost([named])
+    return Load(max(tokens, 0), len(line.pictures), picture_bytes(message) if line.pictures else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +149,13 @@ class Talk:
     """The messages of a history that are in a prompt, oldest first."""
 
     form: Form
+    #: The texts that plugins add to messages, by message id.
+    added: Mapping[str, str] = field(default_factory=dict)
     messages: Sequence[PastMessage] = ()
     #: The messages in the form for the prompt, without days.
     lines: tuple[Line, ...] = ()
+    #: The load of each message.
+    loads: Sequence[Load] = ()
     #: The tokens of each message if it begins with a day, and their sum.
     costs: tuple[int, ...] = ()
     most: int = 0
@@ -70,7 +168,7 @@ class Talk:
     taint: Taint = CLEAN
     people: frozenset[str | None] = frozenset()
 
-    def extended(self, newer: Sequence[PastMessage], lines: Sequence[Line]) -> Talk:
+    def extended(self, newer: Sequence[PastMessage], lines: Sequence[Line], loads: Sequence[Load]) -> Talk:
         """Return the talk with these newer messages; `lines` are the messages in the form for the prompt."""
         if not newer:
             return self
@@ -80,8 +178,10 @@ class Talk:
         costs = self.form.costs_with_day(lines)
         return Talk(
             form=self.form,
+            added=self.added,
             messages=(*self.messages, *newer),
             lines=(*self.lines, *lines),
+            loads=(*self.loads, *loads),
             costs=(*self.costs, *costs),
             most=self.most + sum(costs),
             turns=alternating(shown, self.turns),
@@ -91,19 +191,53 @@ class Talk:
             people=self.people.union([message.principal_id for message in newer if message.role is Role.USER]),
         )
 
+    def with_added(self, added: Mapping[str, str]) -> Talk:
+        """Return the talk with the texts that plugins add to messages."""
+        lines = [_with(line, message, added) for line, message in zip(self.lines, self.messages, strict=True)]
+        return Talk(self.form, added).extended(self.messages, lines, self.loads)
+
     def newest(self, room: int) -> Talk:
-        """Return the talk with the newest messages that fit into `room` tokens."""
+        """Return the talk with the newest messages that fit into `room` tokens. If not all fit, the files and rounds of
+        the oldest messages are only named, and then the oldest messages are left out."""
         room -= self.form.day_tokens + self.form.cost([_OPENING])
         if self.most <= room:
             return self
-        first = newest_that_fit(self.lines, self.costs, room)
-        return Talk(self.form).extended(self.messages[first:], self.lines[first:])
+        talk = self
+        if any(load.tokens for load in self.loads):
+            named = self._in([Detail.NAMED] * len(self.lines))
+            talk = self._in(self._details_within(room - named.most)) if named.most <= room else named
+            if talk.most <= room:
+                return talk
+        first = newest_that_fit(talk.lines, talk.costs, room)
+        return Talk(self.form, self.added).extended(talk.messages[first:], talk.lines[first:], talk.loads[first:])
 
     def followed_by(self, current: Sequence[Line]) -> list[Line]:
         """Return the messages that follow this talk in the prompt, with their days. If no message precedes them, the day
         of the first one is not shown."""
         day = self.day if self.lines or not current else _day(current[0], self.form.zone)
         return dated(current, self.form.zone, day)[0]
+
+    def _details_within(self, room: int) -> list[Detail]:
+        """Return the details with which the files and rounds of the newest messages fit into `room` tokens."""
+        details = []
+        for line, load in zip(reversed(self.lines), reversed(self.loads), strict=True):
+            room -= load.tokens
+            details.append(line.detail if room >= 0 else Detail.NAMED)
+        return details[::-1]
+
+    def _in(self, details: Sequence[Detail]) -> Talk:
+        """Return the talk with the messages in these details."""
+        lines, loads = [], []
+        for message, line, load, detail in zip(self.messages, self.lines, self.loads, details, strict=True):
+            same = detail == line.detail or not is_rich(message)
+            lines.append(line if same else _with(past_line_of(message, self.form.look, detail), message, self.added))
+            loads.append(load if same else load_of(message, self.form, detail))
+        return Talk(self.form, self.added).extended(self.messages, lines, loads)
+
+
+def _with(line: Line, message: PastMessage, added: Mapping[str, str]) -> Line:
+    text = added.get(message.id)
+    return line if text is None else line_with(line, text)
 
 
 def newest_that_fit(lines: Sequence[Line], costs: Sequence[int], room: int) -> int:
@@ -137,11 +271,12 @@ def alternating(lines: Sequence[Line], before: Sequence[Turn] = ()) -> tuple[Tur
     require that user and assistant alternate."""
     turns = list(before)
     for line in lines:
-        turn = Turn(line.role, line.text, messages=(line.message,) if line.message else ())
-        if not turns or turns[-1].role != line.role:
-            turns.append(turn)
-        elif line.role != "assistant" or line.text != NO_TEXT:  # a reply without text is left out
-            turns[-1] = joined(turns[-1], turn)
+        messages = (line.message,) if line.message else ()
+        for turn in (*line.rounds, Turn(line.role, line.text, messages=messages, pictures=line.pictures)):
+            if not turns or turns[-1].role != turn.role:
+                turns.append(turn)
+            elif turn.role != "assistant" or turn.content != NO_TEXT:  # a reply without text is left out
+                turns[-1] = joined(turns[-1], turn)
     return tuple(turns)
 
 
@@ -165,14 +300,20 @@ class Talks:
         known, characters = self._kept.pop(conversation, (Talk(form), 0))
         self._characters -= characters
         count = len(known.messages)
-        if known.form == form and count <= len(history) and all(map(is_, known.messages, history)):
-            newer = history[count:]
-            talk = known.extended(newer, [line_of(message, group=form.group) for message in newer])
-            characters += sum([len(line.text) + _LINE for line in talk.lines[count:]])
+        if known.form == form and count <= len(history) and all(map(_is_same, known.messages, history)):
+            chosen = _Details(form, [line.detail for line in known.lines], known.loads)
+            chosen.add(history)
+            if all(line.detail == detail for line, detail in zip(known.lines, chosen.details, strict=False)):
+                newer = history[count:]
+                talk = known.extended(newer, _lines_of(newer, chosen.details[count:], form), chosen.loads[count:])
+                characters += sum([line.size + _LINE for line in talk.lines[count:]])
+                self._keep(conversation, talk, characters)
+                return talk
         else:
-            talk = Talk(form).extended(history, _lines_of(history, form, known))
-            characters = sum([len(line.text) + _LINE for line in talk.lines])
-        self._keep(conversation, talk, characters)
+            chosen = _Details(form)
+            chosen.add(history)
+        talk = Talk(form).extended(history, _lines_of(history, chosen.details, form, known), chosen.loads)
+        self._keep(conversation, talk, sum([line.size + _LINE for line in talk.lines]))
         return talk
 
     def _keep(self, conversation: str, talk: Talk, characters: int) -> None:
@@ -183,13 +324,20 @@ class Talks:
             self._characters -= dropped
 
 
-def _lines_of(history: Sequence[PastMessage], form: Form, known: Talk) -> list[Line]:
+def _is_same(one: PastMessage, other: PastMessage) -> bool:
+    return one is other or one == other
+
+
+def _lines_of(
+    history: Sequence[PastMessage], details: Sequence[Detail], form: Form, known: Talk | None = None
+) -> list[Line]:
     """Return the messages in the form for the prompt. Lines of the `known` talk are used again."""
     lines = {}
-    if known.form.group == form.group:
+    if known is not None and known.form.look == form.look:
         lines = {message.id: (message, line) for message, line in zip(known.messages, known.lines, strict=True)}
     found = []
-    for message in history:
+    for message, detail in zip(history, details, strict=True):
         same, line = lines.get(message.id, (None, None))
-        found.append(line if line is not None and same == message else line_of(message, group=form.group))
+        usable = line is not None and line.detail == detail and same == message
+        found.append(line if usable and line is not None else past_line_of(message, form.look, detail))
     return found

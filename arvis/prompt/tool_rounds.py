@@ -141,6 +141,11 @@ def answers_room(rounds: Sequence[Round], estimator: Estimator) -> int:
     return sum(_cost_of(words, estimator) for each in rounds for words in each.words if not words.message)
 
 
+def cost_of_turns(turns: Sequence[Turn], estimator: Estimator) -> int:
+    """Return the tokens of these messages."""
+    return _cost(turns, estimator) if turns else 0
+
+
 def tools_cost(tools: Sequence[ToolSpec], rounds: Sequence[Turn], estimator: Estimator) -> int:
     """Return the tokens of the offered tools and of the rounds made with them."""
     return _cost(rounds, estimator, tools) if tools or rounds else 0

@@ -203,11 +203,11 @@ def load_rounds(
     tx: Transaction,
     execution: Execution,
     rounds: Rounds,
-    unseal: Callable[[str], str],
+    unseal: Callable[[str], str] | None,
     written: Callable[[StoredMessage], str] = lambda message: message.content,
 ) -> list[Round]:
     """Return the finished rounds since the last restart in the form that prompts use. `written` returns the text of a
-    message, and `unseal` decrypts sealed outputs."""
+    message, and `unseal` decrypts sealed outputs (None: they stay sealed)."""
     places = {(effect.cursor_id, effect.visit, effect.name): effect for effect in tx.executions.effects(execution.id)}
     messages = {each.id: each for each in tx.messages.of_turn(execution.id)} if rounds.messages else {}
     found = []
@@ -225,7 +225,7 @@ def _output(
     call: ToolCall,
     results: ToolResults | None,
     effects: Mapping[tuple[str, int, str], Effect],
-    unseal: Callable[[str], str],
+    unseal: Callable[[str], str] | None,
 ) -> ToolOutput:
     if results is None:
         return output_of(call, None)
@@ -243,8 +243,8 @@ def output_of(call: ToolCall, effect: Effect | None) -> ToolOutput:
     return replace(ToolOutput.from_json(effect.result), call_id=call.id)
 
 
-def _unsealed(output: ToolOutput, unseal: Callable[[str], str]) -> ToolOutput:
-    if not output.sealed:
+def _unsealed(output: ToolOutput, unseal: Callable[[str], str] | None) -> ToolOutput:
+    if unseal is None or not output.sealed:
         return output
     try:
         return replace(output, content=unseal(output.content), sealed=False)

@@ -11,10 +11,10 @@ from dataclasses import asdict, field, fields
 from enum import StrEnum
 from typing import Any
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Answer, ExecutionStatus
 from arvis.domain.messages import FileKind, OutgoingFile, StoredMessage
-from arvis.domain.runs import Image
+from arvis.domain.runs import Image, Turn
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.engine.state import stored, whole
 from arvis.ports.store import Store
@@ -229,10 +229,19 @@ def pictures_of(messages: Sequence[StoredMessage]) -> list[list[str]]:
     return kept[::-1]
 
 
-async def load_pictures(store: Store, pictures: Sequence[Sequence[str]]) -> tuple[Image, ...]:
-    """Return these pictures with their bytes. Pictures whose bytes are no longer stored are left out."""
+async def load_pictures(store: Store, pictures: Sequence[Sequence[str]], *, past: bool = False) -> tuple[Image, ...]:
+    """Return these pictures with their bytes. Pictures whose bytes are no longer stored are left out. `past` is True if
+    the pictures were sent in an earlier turn."""
     found = [(name, media_type, await store.get_blob(sha256)) for name, media_type, sha256 in pictures]
-    return tuple(Image(media_type, data, name) for name, media_type, data in found if data is not None)
+    return tuple(Image(media_type, data, name, past=past) for name, media_type, data in found if data is not None)
+
+
+async def with_pictures(store: Store, turns: Sequence[Turn]) -> list[Turn]:
+    """Return the messages of a prompt with the bytes of their past pictures."""
+    return [
+        replace(turn, images=await load_pictures(store, turn.pictures, past=True)) if turn.pictures else turn
+        for turn in turns
+    ]
 
 
 #: The maximum number of files of a reply.

@@ -40,6 +40,7 @@ from arvis.services.billing import charge_turn
 from arvis.services.graph_selection import Selection, default_graph, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks.access import limits_of_sender, origin_of
+from arvis.tasks.past_rounds import past_rounds
 from arvis.tasks.state import AgentState, WorkState
 from arvis.tasks.task import is_run
 from arvis.turns.questions import repeat_questions
@@ -290,6 +291,7 @@ def end_turn(
     # An agent's turn without rounds has sent no message between the question and the reply, so the next position is
     # free.
     straight = execution.graph == "agent" and not AgentState.from_json(execution.state).rounds.count
+    rounds = () if straight else past_rounds(tx, execution)
     reply = replace(
         newest,
         id=tx.new_id(),
@@ -305,7 +307,9 @@ def end_turn(
         reply_to=newest.id,
         position=1 + (newest.position if straight else _last_position(tx, execution.id)),
         attachments=(),
-        taint=ending.taint,
+        # A notice is written by the daemon, but the rounds of its turn have the taint of the turn.
+        taint=ending.taint | (taint_in(execution.state) if rounds else CLEAN),
+        rounds=rounds,
     )
     tx.messages.add(reply)
     if ending.status is MessageStatus.ANSWERED:

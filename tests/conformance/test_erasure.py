@@ -20,6 +20,7 @@ from arvis.domain.jobs import NewJob
 from arvis.domain.memory import Category, NewFact
 from arvis.domain.messages import Attachment, PrincipalRole, Role
 from arvis.domain.notifications import Notification, NotificationState, Problem
+from arvis.domain.past_rounds import PastRound
 from arvis.domain.platforms import OverheardMessage
 from arvis.domain.runs import ModelCall
 from arvis.engine import lifecycle
@@ -223,7 +224,8 @@ class Scene:
             principal_id=who, content="question canary" if who == self.ann else "question of Ben", turn=None if number == OPEN else number + 1,
             address=conversation.address,
         )  # fmt: skip
-        reply = replace(own, id=tx.new_id(), role=Role.ASSISTANT, principal_id=None, reply_to=own.id)
+        made = PastRound("canary" if who == self.ann else "a round of Ben", ())
+        reply = replace(own, id=tx.new_id(), role=Role.ASSISTANT, principal_id=None, reply_to=own.id, rounds=(made,))
         tx.messages.add(own)
         if number == OPEN:
             tx.jobs.add(NewJob.advance(execution.id, conversation.lane, 5, principal_id=who), now)
@@ -267,7 +269,8 @@ def left_of(tx: Transaction, scene: Scene) -> dict[str, object]:
     """Return the data of Ben and of Ann that an erasure of Ann leaves."""
     history = tx.messages.history(scene.hall, 99)
     return {
-        "history": [message.content for message in history],
+        "history": [message.text for message in history],
+        "rounds": [each.text for message in history for each in message.rounds],
         "direct": tx.conversations.get(scene.direct),
         "people": [tx.principals.find("web", name) is not None for name in ("ann", "ben")],
         "facts": [fact.content for number in range(1, 9) if (fact := tx.facts.by_number(number)) is not None],
@@ -279,6 +282,7 @@ def left_of(tx: Transaction, scene: Scene) -> dict[str, object]:
 
 EXPECTED = {
     "history": ["question of Ben\n[Files: note.txt]", "question of Ben"],
+    "rounds": ["a round of Ben"],
     "direct": None,
     "people": [False, True],
     "facts": ["Ann is a friend"],

@@ -114,15 +114,15 @@ async def test_a_model_that_does_not_see_is_told_of_it(database: Database) -> No
 
 
 async def test_later_turns_know_which_files_came(database: Database) -> None:
-    """The history names the files; their texts are read once and stay in the folder."""
     async with app_with_files(database) as (app, platform):
         platform.files |= {"plan.txt": b"the plan", "a[b].txt": b"x"}
         message_id = await sent(app, "", *map(waiting, platform.files))
         await answered(app, message_id)
-        await app.ask("What did I send?")
-        earlier, *_ = app.provider.asked[-1].turns
-        assert "Files: plan.txt, a(b).txt]" in earlier.content
-        assert "the plan" not in earlier.content
+        for question in ("What did I send?", "And what does it say?"):
+            await app.ask(question)
+            earlier, *_ = app.provider.asked[-1].turns
+            assert "[File plan.txt (text/plain, 8 bytes)." in earlier.content
+            assert "> the plan" in earlier.content
 
 
 async def test_documents_are_quoted_and_lie_in_the_agents_folder(database: Database) -> None:

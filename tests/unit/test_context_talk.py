@@ -9,13 +9,29 @@ from typing import Any
 
 import pytest
 
-from arvis.domain.messages import PastMessage, Role
+from arvis.domain.messages import Attachment, FileKind, PastFile, PastMessage, Role
+from arvis.domain.past_rounds import Excerpt, PastCall, PastRound
+from arvis.domain.runs import Turn
 from arvis.domain.taint import CLEAN, Label
+from arvis.domain.tools import ToolSpec
 from arvis.llm.tokens import Estimator
-from arvis.prompt.compose import Budget, compose
+from arvis.prompt.compose import Budget, Prompt, compose
 from arvis.prompt.history import NO_TEXT
 from arvis.prompt.talk import Talks
-from tests.context_kit import DAY, FULL, LETTERS, NOW, SMALL, current, exchange, ingredients, line, spoken, summary
+from tests.context_kit import (
+    DAY,
+    FULL,
+    LETTERS,
+    NOW,
+    SMALL,
+    current,
+    exchange,
+    ingredients,
+    line,
+    size,
+    spoken,
+    summary,
+)
 
 # -- messages in the prompt --------------------------------------------------------------------------------
 
@@ -126,14 +142,26 @@ def _said(random: Random, at: int) -> list[PastMessage]:
     text = random.choice(["one", "<b>two", "a longer text", "", "語"])
     taint = frozenset({Label.FILES}) if random.random() < 0.1 else CLEAN
     by = random.choice(["ann", "ann", "ann", "bob"])
-    message = line(random.choice([Role.USER, Role.ASSISTANT]), text, by=by, at=at, taint=taint)
-    return [replace(message, id=f"{at}")]
+    role = random.choice([Role.USER, Role.ASSISTANT])
+    message = replace(line(role, text, by=by, at=at, taint=taint), id=f"{at}", turn=at)
+    return [message if random.random() < 0.5 else _rich(random, message)]
+
+
+def _rich(random: Random, message: PastMessage) -> PastMessage:
+    """Return the message with files or with rounds."""
+    words = "word " * random.choice([1, 50, 900])
+    if message.role is Role.USER:
+        kind, content = random.choice([(FileKind.IMAGE, ""), (FileKind.DOCUMENT, words)])
+        file = Attachment("a", "text/plain", 2_000_000, f"{message.id:0>64}", kind=kind)
+        return replace(message, file_names="a", files=(PastFile(1, file, Excerpt.of(content, 2_000)),))
+    made = PastCall("look", {"words": words[:300]}, Excerpt.of(words, 2_000))
+    return replace(message, rounds=(PastRound("So.", (made, made)),))
 
 
 def _changed(random: Random, history: list[PastMessage], changes: dict[str, Any], step: int) -> str:
     """Change the history or the form of the prompt, and return the kind of the change."""
     kind = random.choice(
-        ["grows"] * 8 + ["shrinks", "is read again", "is edited", "group", "zone", "estimator", "room"]
+        ["grows"] * 8 + ["shrinks", "is read again", "is edited", "group", "zone", "estimator", "room", "tools"]
     )
     match kind:
         case "grows":
@@ -154,7 +182,9 @@ def _changed(random: Random, history: list[PastMessage], changes: dict[str, Any]
         case "estimator":
             changes["estimator"] = random.choice([LETTERS, Estimator()])
         case "room":
-            changes["budget"] = random.choice([Budget(200_000), Budget(200)])
+            changes["budget"] = random.choice([Budget(200_000), Budget(20_000), Budget(200)])
+        case "tools":
+            changes["tools"] = random.choice([(), (ToolSpec("look", "", {}),)])
     return kind
 
 
@@ -162,13 +192,79 @@ def _changed(random: Random, history: list[PastMessage], changes: dict[str, Any]
 def test_a_prompt_from_kept_messages_is_the_same_as_a_new_one(seed: int) -> None:
     random, talks, kinds = Random(seed), Talks(), Counter[str]()
     history: list[PastMessage] = []
-    left_out = 0
-    changes: dict[str, Any] = {"group": False, "zone": "UTC", "estimator": LETTERS, "budget": Budget(200_000)}
+    left_out = named = cut = 0
+    changes: dict[str, Any] = {"group": False, "zone": "UTC", "estimator": LETTERS, "budget": Budget(20_000)}
     for step in range(150):
         kinds[_changed(random, history, changes, step)] += 1
         given = {**changes, "history": tuple(history), "current": (current("now", at=NOW + step * DAY // 3),)}
         prompt = compose(ingredients(**given, talks=talks, conversation="c"))
         assert prompt == compose(ingredients(**given))
         left_out += prompt.left_out
-    assert len(kinds) == 8
+        named += sum(" not shown" in text for turn in prompt.turns for text in turn.texts)
+        cut += sum(" omitted" in text for turn in prompt.turns for text in turn.texts)
+    assert len(kinds) == 9
     assert left_out
+    assert named
+    assert cut
+
+
+# -- files and rounds of past messages ---------------------------------------------------------------------
+
+
+def table(turn: int, characters: int = 4_000) -> list[PastMessage]:
+    """Return a turn with a result of this length."""
+    made = PastRound("", (PastCall("look", {}, Excerpt("x" * characters, characters)),))
+    asked, answered = exchange(f"Question {turn}", f"Answer {turn}")
+    return [replace(asked, id=f"q{turn}", turn=turn), replace(answered, id=f"a{turn}", turn=turn, rounds=(made,))]
+
+
+def outputs(prompt: Prompt) -> list[int]:
+    return [len(output.content) for turn in prompt.turns for output in turn.outputs]
+
+
+def test_the_oldest_results_are_lowered_in_steps_and_prompts_mostly_extended() -> None:
+    """Most prompts begin with the whole text of the previous one."""
+    talks, history = Talks(), list[PastMessage]()
+    before: tuple[Turn, ...] = ()
+    lengths: list[int] = []
+    kept = 0
+    for turn in range(1, 31):
+        history += table(turn)
+        given = ingredients(
+            history=history, tools=(ToolSpec("look", "", {}),), budget=Budget(80_000), talks=talks, conversation="c"
+        )
+        prompt = compose(given)
+        kept += prompt.turns[: len(before)] == before
+        before = prompt.turns[:-1]
+        lengths = outputs(prompt)
+        assert lengths == sorted(lengths), "the older, the shorter"
+        assert lengths[-1] == 4_000
+        assert size(prompt, given) <= given.budget.usable
+        assert prompt.left_out == 0
+    assert kept >= 24
+    assert lengths[0] < 100
+
+
+def test_results_are_named_before_messages_are_left_out() -> None:
+    history = [message for turn in range(1, 9) for message in table(turn, 700)]
+    prompt = compose(ingredients(history=history, tools=(ToolSpec("look", "", {}),), budget=SMALL))
+    assert prompt.left_out == 0
+    assert len(outputs(prompt)) == 8
+    assert outputs(prompt)[0] < 100
+
+
+def test_pictures_are_sent_again_until_there_are_too_many() -> None:
+    history = list[PastMessage]()
+    prompt = compose(ingredients())
+    for turn in range(1, 9):
+        file = Attachment("red.png", "image/png", 1_000, f"{turn:064}", kind=FileKind.IMAGE)
+        asked, answered = exchange(f"Question {turn}", f"Answer {turn}")
+        shown = PastFile(1, file, Excerpt("", 0))
+        history += [
+            replace(asked, id=f"q{turn}", turn=turn, files=(shown,), file_names="red.png"),
+            replace(answered, turn=turn),
+        ]
+        prompt = compose(ingredients(history=history))
+        assert len(prompt.turns[-3].pictures) == 1
+        assert 3 <= sum(len(each.pictures) for each in prompt.turns) <= 6 or turn < 3
+    assert "[Picture f1.1: red.png (image/png, 1000 bytes). It is not shown here." in prompt.turns[0].content

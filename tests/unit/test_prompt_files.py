@@ -11,7 +11,7 @@ from arvis.domain.runs import Image, RunRequest, Turn
 from arvis.llm.model_limits import may_see, sees
 from arvis.llm.runner import without_pictures
 from arvis.messaging.spoken_replies import speakable
-from arvis.prompt.history import file_text, files_that_fit
+from arvis.prompt.files import file_text, files_that_fit
 from arvis.tasks.state import MOST_PICTURES, pictures_of
 from tests.context_kit import current
 

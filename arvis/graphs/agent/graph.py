@@ -16,7 +16,7 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
-from arvis.domain.messages import Address, MessageStatus, StoredMessage
+from arvis.domain.messages import Address, MessageStatus, PastMessage, StoredMessage
 from arvis.domain.outgoing import Known
 from arvis.domain.outgoing_links import LinkStream, SafeLinks
 from arvis.domain.runs import RunRequest, RunResult, Turn, read_in
@@ -56,7 +56,7 @@ from arvis.prompt import Prompt, Round, behind, fit_rounds, taint_of_asked, turn
 from arvis.prompt.history import line_of
 from arvis.skills import Skill
 from arvis.tasks.rounds import Rounds, load_rounds
-from arvis.tasks.state import AgentState, WorkState, load_pictures, pictures_of
+from arvis.tasks.state import AgentState, WorkState, load_pictures, pictures_of, with_pictures
 from arvis.tasks.task import is_run
 
 #: The node that builds the prompt. It also follows a compaction within the turn.
@@ -248,6 +248,7 @@ class _Nodes:
     ) -> PromptInputs:
         specs = await self._specs(context, turn.agent.tools)
         used = await self._used(context, state.rounds.with_messages(arrived), group=turn.group)
+        earlier = names_of(turn.history) if specs else frozenset()
         # These rules follow the rules for all agents. They are about the end of replies and about tool calls. A run
         # adds its instructions.
         rules = (
@@ -257,7 +258,7 @@ class _Nodes:
         )
         return PromptInputs(
             skills=await self._skills(),
-            tools=_with_used(specs, self._manner.shown(turns_of(used))),
+            tools=_with_used(specs, self._manner.shown(turns_of(used)), earlier),
             rounds=used,
             rules="\n\n".join(filter(None, rules)),
             shrunk=state.shrunk,
@@ -273,20 +274,22 @@ class _Nodes:
         specs = await self._specs(context, call.agent.tools)
         fitted = fit_rounds(used, call.room, estimator_of(call.calibration), call.most)
         made = self._manner.shown(fitted, off=off)
-        *earlier, newest = call.turns
+        *earlier, newest = await with_pictures(self._store, call.turns)
         if call.pictures:
-            newest = replace(newest, images=await load_pictures(self._store, call.pictures))
+            pictures = await load_pictures(self._store, call.pictures)
+            newest = replace(newest, images=(*newest.images, *pictures))
+        turns = behind((*earlier, newest), made)
         return RunRequest(
             system=call.system,
             changing=call.changing,
             now=call.now,
-            turns=behind((*earlier, newest), made),
+            turns=turns,
             model=None,
             agent_name=call.agent.name,
             max_tokens=min(call.reply, state.wishes.get("max_tokens", call.reply)),
             sampling=state.wishes.get("sampling", {}),
             max_bytes=self._reply_bytes,
-            tools=() if off and not made else _with_used(specs, made),
+            tools=() if off and not any(turn.calls for turn in turns) else _with_used(specs, turns),
             tools_off=off,
             conversation=state.conversation,
             allow_empty=state.rounds.end_with_tools,
@@ -398,9 +401,14 @@ def may_compact(execution: Execution) -> bool:
     return last is None or (last["rounds"] > 0 and last["failed"] is None)
 
 
-def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn]) -> tuple[ToolSpec, ...]:
-    """Return the tools, with a placeholder for each tool that was called in these messages and no longer exists.
-    Vendors reject a request that contains calls of unknown tools."""
-    used = {call.name for turn in turns for call in turn.calls} - {spec.name for spec in specs}
+def names_of(history: Sequence[PastMessage]) -> frozenset[str]:
+    """Return the names of the tools that were called in earlier turns."""
+    return frozenset(call.name for message in history for each in message.rounds for call in each.calls)
+
+
+def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn], names: Collection[str] = ()) -> tuple[ToolSpec, ...]:
+    """Return the tools, with a placeholder for each tool with one of these names, or which was called in these messages,
+    and no longer exists. Vendors reject a request that contains calls of unknown tools."""
+    used = {call.name for turn in turns for call in turn.calls}.union(names) - {spec.name for spec in specs}
     gone = [ToolSpec(name, "This tool no longer exists.", {"type": "object"}) for name in sorted(used)]
     return (*specs, *gone)

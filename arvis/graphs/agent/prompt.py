@@ -15,7 +15,7 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import Role
 from arvis.domain.money import Spender
 from arvis.domain.runs import Turn
-from arvis.domain.tools import ToolSpec
+from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 from arvis.graphs.agent.completion import EXPLICIT
 from arvis.graphs.agent.steering import way_of
 from arvis.graphs.context import TurnContext
@@ -99,7 +99,7 @@ class PreparedCall:
             **{
                 **known,
                 "agent": CallingAgent(**kept["agent"]),
-                "turns": [Turn(role, text, messages=tuple(ids)) for role, text, ids in kept["turns"]],
+                "turns": [_turn_of(*each) for each in kept["turns"]],
                 "calibration": counts and Calibration(**{**counts, "weights": tuple(counts["weights"])}),
                 "spender": Spender(**kept["spender"]),
             }
@@ -110,11 +110,33 @@ class PreparedCall:
         return {
             **kept,
             "agent": asdict(self.agent),
-            "turns": [[each.role, each.content, list(each.messages)] for each in self.turns],
+            "turns": [_turn_json(each) for each in self.turns],
             "counts": asdict(self.calibration) if self.calibration is not None else None,
             "spender": asdict(self.spender),
             **({"plugins": self.plugins} if self.plugins is not None else {}),
         }
+
+
+def _turn_json(turn: Turn) -> list[Any]:
+    plain: list[Any] = [turn.role, turn.content, list(turn.messages)]
+    more = {
+        "calls": [call.to_json() for call in turn.calls],
+        "outputs": [output.to_json() for output in turn.outputs],
+        "pictures": [list(picture) for picture in turn.pictures],
+    }
+    return [*plain, {name: value for name, value in more.items() if value}] if any(more.values()) else plain
+
+
+def _turn_of(role: str, text: str, ids: Sequence[str], more: Mapping[str, Any] | None = None) -> Turn:
+    turn, kept = Turn(role, text, messages=tuple(ids)), more or {}
+    if not kept:
+        return turn
+    return replace(
+        turn,
+        calls=tuple(ToolCall.from_json(call) for call in kept.get("calls", ())),
+        outputs=tuple(ToolOutput.from_json(output) for output in kept.get("outputs", ())),
+        pictures=tuple((name, media_type, sha256) for name, media_type, sha256 in kept.get("pictures", ())),
+    )
 
 
 #: The number of earlier messages of people that the choice of skills takes into account.
@@ -134,6 +156,8 @@ class PromptInputs:
     shrunk: bool
     #: The present time in ms.
     now: int
+    #: True if the agent can read files and outputs of earlier turns again.
+    reads: bool = False
     #: Rules that are added to the rules for all agents.
     rules: str = ""
     extras: Extras = NO_EXTRAS
@@ -187,6 +211,7 @@ class PromptBuilder:
                 recall=turn.recall,
                 summaries=turn.summaries,
                 tools=brought.tools,
+                reads=brought.reads,
                 rounds=brought.rounds,
                 asker=turn.asker,
                 observed=turn.observed,

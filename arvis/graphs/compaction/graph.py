@@ -106,7 +106,7 @@ def line_of(message: PastMessage, zone: str) -> str:
     name = " ".join(message.user_name.translate(str.maketrans("[]", "()")).split())[:_NAME]
     day = day_of(message.created_at, zone)
     role = Role.ASSISTANT if message.role is Role.PROGRESS else message.role
-    return f"[{role} {escape(name)} {day}]: {_indented(escape(message.content))}"
+    return f"[{role} {escape(name)} {day}]: {_indented(escape(message.text))}"
 
 
 def record(messages: Sequence[PastMessage], zone: str, room: int, estimate: Estimate) -> str:

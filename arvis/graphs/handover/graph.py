@@ -45,6 +45,7 @@ from arvis.messaging import messages as saying
 from arvis.messaging import notices
 from arvis.ports.store import Store, Transaction
 from arvis.prompt.history import words_of
+from arvis.prompt.past import Detail
 from arvis.tasks.access import CallerLimits, asker_of, caller_limits, may_reach
 from arvis.tasks.state import (
     BY_DAEMON,
@@ -193,10 +194,10 @@ def _summary(kept: Compaction) -> Entry:
 
 def _past(message: PastMessage, execution: Execution, conversation: Conversation) -> Entry:
     if message.role is not Role.USER:
-        return Entry("assistant", message.content, message.taint)
+        return Entry("assistant", message.text, message.taint)
     theirs = message.principal_id == execution.principal_id
     taint = message.taint if theirs else message.taint | {Label.PEOPLE}
-    return Entry("user", words_of(message, group=not (theirs and conversation.direct)), taint)
+    return Entry("user", words_of(message, group=not (theirs and conversation.direct), detail=Detail.SHORT), taint)
 
 
 def _shortened(entries: Iterable[Entry], most: int, characters: int) -> list[Entry]:

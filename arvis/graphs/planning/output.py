@@ -27,7 +27,7 @@ from arvis.messaging.streaming import Showing
 from arvis.ports.store import Store
 from arvis.prompt import Prompt
 from arvis.tags import read
-from arvis.tasks.state import WorkOutcome, WorkStatus, load_pictures, pictures_of, with_files
+from arvis.tasks.state import WorkOutcome, WorkStatus, load_pictures, pictures_of, with_files, with_pictures
 
 _OPENINGS = tuple(f"<{name}".casefold() for name in (FINAL_PRD, BRIEF))
 _OPENING = regex("|".join(_OPENINGS), re.IGNORECASE)
@@ -59,7 +59,7 @@ class OutputNode:
         return End(value, **sent, **changes(PlanningState, taint=taint, read=prompt.read))
 
     async def _ask(self, context: NodeContext, turn: TurnContext, prompt: Prompt, *, most: int) -> RunResult:
-        *earlier, newest = prompt.turns
+        *earlier, newest = await with_pictures(self._store, prompt.turns)
         pictures = await load_pictures(self._store, pictures_of(turn.current))
         request = self._adviser.request(
             context,
@@ -67,7 +67,7 @@ class OutputNode:
             system=prompt.system,
             changing=prompt.changing,
             now=prompt.now,
-            turns=(*earlier, replace(newest, images=pictures)),
+            turns=(*earlier, replace(newest, images=(*newest.images, *pictures))),
             most=most,
         )
         showing = _showing(context, turn)

@@ -103,9 +103,7 @@ class Lane:
 
 def seed(history: Sequence[PastMessage]) -> Lane:
     """Return a lane that begins with the conversation so far."""
-    said = (
-        LaneMessage(USER if each.role is Role.USER else ASSISTANT, each.content) for each in history[-MOST_MESSAGES:]
-    )
+    said = (LaneMessage(USER if each.role is Role.USER else ASSISTANT, each.text) for each in history[-MOST_MESSAGES:])
     return Lane(_bounded(tuple(replace(each, text=clipped(each.text, LONGEST_MESSAGE)) for each in said if each.text)))
 
 

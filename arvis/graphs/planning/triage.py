@@ -30,7 +30,7 @@ from arvis.memory.recall import Recall, recall, touch
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import Prompt
 from arvis.prompt.cleaning import sanitise
-from arvis.prompt.history import file_text
+from arvis.prompt.files import file_text
 from arvis.prompt.tool_rounds import fair_share
 from arvis.skills import Skill
 from arvis.skills.skill import usable

@@ -10,11 +10,11 @@ SELECT * FROM messages WHERE id = :id;
 INSERT INTO messages (
     id, conversation_id, role, content, tokens, status, reason, route, platform, connector, channel, thread, event_id,
     principal_id, user_name, agent_id, execution_id, position, turn, reply_to, superseded, created_at, taint,
-    platform_ref, album, source, wait_id
+    platform_ref, album, source, wait_id, rounds
 ) VALUES (
     :id, :conversation_id, :role, :content, :tokens, :status, :reason, :route, :platform, :connector, :channel, :thread,
     :event_id, :principal_id, :user_name, :agent_id, :execution_id, :position, :turn, :reply_to, 0, :created_at,
-    :taint, :platform_ref, :album, :source, :wait_id
+    :taint, :platform_ref, :album, :source, :wait_id, :rounds
 );
 
 -- name: messages_of_turn
@@ -64,7 +64,7 @@ WHERE execution_id = :execution_id AND role <> 'user' AND role <> 'progress' AND
 -- name: history
 -- Only turns that ended after the turn `after`, in the order in which they ended (docs/adr/0009). The newest is first;
 -- the caller reverses the rows.
-SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files FROM messages
+SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files, rounds FROM messages
 WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL AND turn > :after
 ORDER BY turn DESC, position DESC LIMIT :limit;
 

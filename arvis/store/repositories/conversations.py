@@ -13,7 +13,7 @@ from arvis.domain.messages import Address, PastMessage
 from arvis.domain.taint import taint_of, taint_text
 from arvis.ports.conversations import Calibration, Size
 from arvis.store.repositories.message_index import SqlMessageIndex
-from arvis.store.repositories.messages import address_of, past_message_of, place
+from arvis.store.repositories.messages import address_of, past_messages_of, place
 from arvis.store.sql.session import Row, Session, dump, each, first
 
 
@@ -81,7 +81,7 @@ class SqlCompactions:
 
     def oldest(self, conversation_id: str, limit: int) -> list[PastMessage]:
         rows = self._session.rows("oldest_messages", conversation_id=conversation_id, limit=limit)
-        return [past_message_of(row) for row in rows]
+        return past_messages_of(self._session, conversation_id, rows)
 
     def add(self, compaction: Compaction, message_ids: Sequence[str]) -> bool:
         place = {

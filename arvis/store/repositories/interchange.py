@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arvis.domain.conversations import Compaction, Conversation
+from arvis.domain.dataclass import replace
 from arvis.domain.memory import Fact
 from arvis.domain.messages import Address, Attachment, Principal, StoredMessage
+from arvis.domain.past_rounds import rounds_of
 from arvis.domain.taint import taint_text
 from arvis.store.repositories.conversations import compaction_of, conversation_of
 from arvis.store.repositories.memory import fact_of
@@ -41,7 +43,7 @@ class SqlInterchange:
         rows = self._session.rows(
             "messages_to_export", conversation_id=conversation_id, after=after, person=person, limit=limit
         )
-        return [message_of(row, self._files(row["id"])) for row in rows]
+        return [replace(message_of(row, self._files(row["id"])), rounds=rounds_of(row["rounds"])) for row in rows]
 
     def summaries(self, conversation_id: str) -> Sequence[Compaction]:
         rows = self._session.rows("summaries_to_export", conversation_id=conversation_id)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from arvis.domain.dataclass import replace
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import (
     Address,
@@ -20,11 +21,13 @@ from arvis.domain.messages import (
     FileState,
     MessageStatus,
     OutgoingFile,
+    PastFile,
     PastMessage,
     Role,
     StoredMessage,
 )
-from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
+from arvis.domain.past_rounds import Excerpt, rounds_of, rounds_text
+from arvis.domain.taint import CLEAN, Label, Taint, taint_of, taint_text
 from arvis.store.sql.session import Row, Session, dump
 
 #: Square brackets in file names are replaced by parentheses, because prompts put file names into square brackets.
@@ -170,13 +173,42 @@ def list_of(parts: Sequence[Button | OutgoingFile]) -> str:
 _ROLES = {role.value: role for role in Role}
 
 
+#: The maximum number of characters of a file's text that a past message contains.
+LONGEST_FILE = 60_000
+
+
+def past_messages_of(session: Session, conversation_id: str, rows: Sequence[Row]) -> list[PastMessage]:
+    """Return the messages of ended turns, with their files. `rows` are sorted by turn."""
+    messages = [past_message_of(row) for row in rows]
+    if not any(message.file_names for message in messages):
+        return messages
+    turns = {"first_turn": messages[0].turn, "last_turn": messages[-1].turn}
+    half = LONGEST_FILE // 2
+    found = session.rows("files_of_turns", conversation_id=conversation_id, **turns, most=LONGEST_FILE, half=half)
+    files: dict[str, list[PastFile]] = defaultdict(list)
+    numbers: dict[int, int] = defaultdict(int)
+    for row in found:
+        numbers[row["turn"]] += 1
+        files[row["message_id"]].append(_past_file(row, numbers[row["turn"]]))
+    return [_with_files(message, files[message.id]) if message.id in files else message for message in messages]
+
+
+def _past_file(row: Row, number: int) -> PastFile:
+    return PastFile(number, attachment_of(row), Excerpt(row["head"], row["characters"], row["tail"]))
+
+
+def _with_files(message: PastMessage, files: Sequence[PastFile]) -> PastMessage:
+    """Return a message with its files. Like a new message, it gets the label `FILES` for every file except a voice
+    message."""
+    outside = message.role is Role.USER and any(each.file.kind is not FileKind.VOICE for each in files)
+    taint = message.taint | {Label.FILES} if outside else message.taint
+    return replace(message, files=tuple(files), taint=taint)
+
+
 def past_message_of(row: Row) -> PastMessage:
-    content, files = row["content"], row["files"]
-    if files:  # for later turns, the message contains only the names of its files
-        content = f"{content}\n[Files: {files}]".strip()
     return PastMessage(
         role=_ROLES[row["role"]],
-        content=content,
+        content=row["content"],
         tokens=row["tokens"],
         id=row["id"],
         turn=row["turn"],
@@ -185,6 +217,8 @@ def past_message_of(row: Row) -> PastMessage:
         principal_id=row["principal_id"],
         user_name=row["user_name"],
         created_at=row["created_at"],
+        file_names=row["files"],
+        rounds=rounds_of(row["rounds"]) if row["rounds"] else (),
     )
 
 
@@ -238,6 +272,7 @@ class SqlMessages:
             source=message.source,
             album=message.album,
             wait_id=message.wait_id,
+            rounds=rounds_text(message.rounds),
         )
         begun = self._session.notices.begun.get(message.execution_id or "")
         if begun is not None and message.role is Role.USER:
@@ -294,7 +329,7 @@ class SqlMessages:
         rows = self._session.rows("history", conversation_id=conversation_id, after=after, limit=limit)
         if held and not rows:
             return held
-        newer = [past_message_of(row) for row in reversed(rows)]
+        newer = past_messages_of(self._session, conversation_id, rows[::-1])
         found = (*held, *newer)[-limit:] if held else tuple(newer)
         self._session.hold_history(key, found)
         return found

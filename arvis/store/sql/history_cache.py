@@ -22,7 +22,9 @@ _LONGEST = 400_000
 _MESSAGE = 500
 
 _UPDATED = regex(r"^\s*UPDATE\s+messages\s+SET\s(.*?)(?:\sWHERE\s|$)", re.IGNORECASE | re.DOTALL)
-_COLUMN = regex(r"\b(?:content|tokens|taint|principal_id|user_name|created_at|files|compaction_id|superseded)\s*=")
+_COLUMN = regex(
+    r"\b(?:content|tokens|taint|principal_id|user_name|created_at|files|rounds|compaction_id|superseded)\s*="
+)
 _REOPENED = regex(r"\bturn\s*=\s*NULL", re.IGNORECASE)
 _DELETED = regex(r"\bDELETE\s+FROM\s+(?:messages|conversations)\b", re.IGNORECASE)
 
@@ -91,7 +93,7 @@ class HistoryCache:
 
     def put(self, key: Hashable, messages: Sequence[PastMessage], begun: int) -> None:
         """Hold a history that a transaction has read which began at the commit `begun` and changed nothing."""
-        characters = sum([len(message.content) + _MESSAGE for message in messages])
+        characters = sum([message.size + _MESSAGE for message in messages])
         with self._lock:
             if (known := self._histories.pop(key, None)) is not None:
                 self._characters -= known.characters

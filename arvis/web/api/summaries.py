@@ -89,7 +89,7 @@ class SummaryRoutes(Routes):
                 fix="List the summaries of the conversation (GET /api/conversations/{conversation}/summaries).",
             )
         found = await self._insights.compacted_messages(compaction_id)
-        return answer_page([PastMessageView.showing(each) for each in found], None)
+        return answer_page([PastMessageView.showing(each, content=each.text) for each in found], None)
 
     @route("POST", f"{_ONE}/restore", "Restore the messages of a summary to the prompts", OPERATE, {200: RestoredView})
     async def _restore(self, call: Call) -> Response:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arvis.domain.conversations import Compaction, CompactionStatus
-from arvis.domain.messages import MessageStatus, PastMessage, Role
+from arvis.domain.messages import Attachment, FileKind, MessageStatus, PastMessage, Role, StoredMessage
+from arvis.domain.past_rounds import Excerpt, PastCall, PastRound
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.ports.conversations import Size
 from arvis.ports.store import Store, Transaction
+from arvis.store.repositories.messages import LONGEST_FILE
 from tests.conformance.store.scripts import AGENT, NOW, PLACE, add_agent, said
 from tests.conformance.store.transactions import TransactionCases
 
 DAY_MS = 86_400_000
 #: More than any of these conversations contains.
 ALL = 100
+NOTES = Attachment("notes.md", "text/markdown", 9, "1" * 64, kind=FileKind.DOCUMENT)
 
 
 def talk(tx: Transaction, turns: int) -> str:
@@ -65,11 +68,79 @@ def compact(tx: Transaction, compaction: Compaction) -> bool:
     return tx.compactions.add(compaction, ids)
 
 
+def oldest(tx: Transaction, conversation_id: str) -> list[PastMessage]:
+    return [*tx.compactions.oldest(conversation_id, ALL)]
+
+
 def history(tx: Transaction, conversation_id: str) -> list[PastMessage]:
     return [*tx.messages.history(conversation_id, ALL)]
 
 
+ROUNDS = (
+    PastRound(
+        "Let me look.",
+        (
+            PastCall("look", {"words": "Grüße", "list": [1, {"a": None}]}, Excerpt("short", 5)),
+            PastCall("dig", {}, Excerpt("begin", 900, "end"), failed=True, place=("c", 3, "tool 2: dig")),
+            PastCall("vault", {}, Excerpt("", 0), secret=True),
+        ),
+    ),
+    PastRound("", (PastCall("look", {}, Excerpt("", 0)),)),
+)
+LONG = "a" + "b" * LONGEST_FILE + "c"
+
+
+def talk_with_rounds_and_files(tx: Transaction) -> str:
+    """Write a conversation of three turns, of which the second has files and rounds."""
+    conversation = talk(tx, 1)
+    turn = tx.conversations.next_turn(conversation, NOW)
+    for number in range(2):
+        asked = said(f"files-{number}", execution="turn-2", conversation=conversation)
+        tx.messages.add(replace(asked, content="Look", position=number))
+        tx.files.add(asked.id, [replace(NOTES, content=text) for text in ("small", LONG)])
+    reply = said("reply-2", role=Role.ASSISTANT, execution="turn-2", conversation=conversation)
+    tx.messages.add(replace(reply, content="Answer 2", turn=turn, position=2, rounds=ROUNDS))
+    tx.messages.settle_turn("turn-2", MessageStatus.ANSWERED, reason=None, turn=turn, reply_id=reply.id)
+    end_turn(tx, conversation, 3)
+    return conversation
+
+
 class CompactionCases(TransactionCases):
+    async def test_the_history_has_the_rounds_and_files_of_its_turns(self, store: Store) -> None:
+        conversation = await store.write(talk_with_rounds_and_files)
+        for found in (await store.read(history, conversation), await store.read(oldest, conversation)):
+            assert [message.rounds for message in found] == [(), (), (), (), ROUNDS, (), ()]
+            files = [
+                [(each.number, each.text.head[:5], each.text.characters) for each in message.files] for message in found
+            ]
+            length = len(LONG)
+            assert files == [
+                [],
+                [],
+                [(1, "small", 5), (2, "abbbb", length)],
+                [(3, "small", 5), (4, "abbbb", length)],
+                [],
+                [],
+                [],
+            ]
+            assert [message.taint for message in found[1:4]] == [CLEAN, {Label.FILES}, {Label.FILES}]
+            text = found[2].files[1].text
+            assert (len(text.head), len(text.tail), text.tail[-2:]) == (LONGEST_FILE // 2, LONGEST_FILE // 2, "bc")
+            assert found[2].text == "Look\n[Files: notes.md, notes.md]"
+
+    async def test_emptied_messages_have_no_rounds(self, store: Store) -> None:
+        conversation = await store.write(talk_with_rounds_and_files)
+        assert await store.write(compact, summary("c1", conversation, 1, 2))
+        assert await store.write(lambda tx: tx.compactions.forget(NOW + 1, 9, NOW)) == 1
+
+        def back(tx: Transaction) -> StoredMessage | None:
+            (kept,) = [each for each in tx.interchange.messages(conversation, "", None, ALL) if each.id == "reply-2"]
+            return kept
+
+        kept = await store.write(back)
+        assert kept is not None
+        assert (kept.content, kept.rounds) == ("", ())
+
     async def test_a_summary_takes_its_messages_out_of_the_prompts(self, store: Store) -> None:
         conversation = await store.write(talk, 5)
         assert await store.read(lambda tx: tx.compactions.size(conversation)) == Size(messages=10, tokens=20)
