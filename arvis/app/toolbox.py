@@ -28,6 +28,7 @@ from arvis.queue.outages import RetryingStore
 from arvis.services.reminders import ReminderService
 from arvis.services.schedules import Rules
 from arvis.tools.code import PackageSets, Workbench, daemons_interpreter
+from arvis.tools.read_again import PastTurns
 from arvis.tools.registry import InstalledTools, Policy, Registry
 from arvis.turns.workflow_tools import WorkflowStarter
 
@@ -48,7 +49,7 @@ def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack,
     services = _Services(stack=stack, base=base, providers=providers)
     config = base.config
     rules = ToolRules(
-        registry=Registry(sources=[InstalledTools(services=services.get), *slow]),
+        registry=Registry(sources=[PastTurns(store=base.store), InstalledTools(services=services.get), *slow]),
         permit=lambda tool: Policy(rules=base.settings.current().approvals.policy).permit(tool),
         outgoing=OutgoingRules(
             hosts=_private_hosts(config) | _search_hosts(config),

@@ -12,6 +12,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.regex import regex
+from arvis.domain.taint import CLEAN, Taint, taint_in
 
 #: The tool that shows stored results and files of the conversation again. Agents with tools have it without naming it.
 READ_AGAIN = "read_again"
@@ -160,6 +161,10 @@ class ToolOutput:
     files: tuple[OutgoingFile, ...] = ()
     #: The pages that the tool found.
     sources: tuple[Source, ...] = ()
+    #: The stored pictures (name, media type, hash) that the next model calls of the turn contain.
+    pictures: tuple[tuple[str, str, str], ...] = ()
+    #: Labels of the output in addition to those of its tool.
+    taint: Taint = CLEAN
 
     def to_json(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"callId": self.call_id, "content": self.content, "failed": self.failed}
@@ -167,10 +172,23 @@ class ToolOutput:
             fields["files"] = [asdict(file) for file in self.files]
         if self.sources:
             fields["sources"] = [asdict(source) for source in self.sources]
+        if self.pictures:
+            fields["pictures"] = [list(picture) for picture in self.pictures]
+        if self.taint:
+            fields["taint"] = sorted(self.taint)
         return {**fields, "sealed": True} if self.sealed else fields
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolOutput:
         files = tuple(OutgoingFile(**file) for file in data.get("files", ()))
         sources = tuple(Source(**source) for source in data.get("sources", ()))
-        return cls(data["callId"], data["content"], data["failed"], data.get("sealed", False), files, sources)
+        return cls(
+            data["callId"],
+            data["content"],
+            data["failed"],
+            data.get("sealed", False),
+            files,
+            sources,
+            tuple((name, media_type, sha256) for name, media_type, sha256 in data.get("pictures", ())),
+            taint_in(data),
+        )

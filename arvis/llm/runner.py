@@ -50,9 +50,9 @@ def without_pictures(request: RunRequest) -> RunRequest:
 
 def _instead_of(image: Image) -> str:
     name = escape(" ".join(image.name.split()) or "without a name")
-    # About the picture of an earlier turn, the person was told in that turn.
-    told = "" if image.past else " Tell the person."
-    return f"[Image {name}: this model cannot see images.{told}]"
+    # The person already knows this about a picture of an earlier turn.
+    more = "" if image.past else " Tell the person."
+    return f"[Image {name}: this model cannot see images.{more}]"
 
 
 def refused_pictures(request: RunRequest, error: ProviderError) -> bool:

@@ -81,6 +81,10 @@ class Messages(Protocol):
         first."""
         ...
 
+    def of_past_turn(self, conversation_id: str, turn: int) -> list[StoredMessage]:
+        """Return the messages of the ended turn with this number, with their files and rounds, in order."""
+        ...
+
     def recent(self, conversation_id: str, principal_id: str, limit: int, *, since: int = 0) -> list[int]:
         """Return the times (ms), from `since` on, of this person's newest messages in the conversation, newest
         first."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, OutgoingFile
+from arvis.domain.runs import PictureRef
 from arvis.domain.taint import CLEAN, Taint
 from arvis.domain.tools import Risk, Source, ToolDeclaration, ToolSpec
 from arvis.ports.clock import Clock
@@ -22,7 +23,8 @@ from arvis.ports.store import Store
 
 
 def _nowhere(_thing: object) -> None:
-    """Ignore a file or a source: the value of `Caller.attach` and `Caller.cite` for calls without a reply."""
+    """Ignore a file, a source, a picture or labels: the value of these functions of `Caller` for calls without a
+    reply."""
 
 
 #: A function that judges a call of a tool with these arguments. It returns the reason why a person must approve the
@@ -54,6 +56,10 @@ class Caller:
     #: A function that adds a page to the sources of the output. The address must come from a service, not from the
     #: arguments of the call.
     cite: Callable[[Source], None] = _nowhere
+    #: A function that attaches a stored picture to the next model calls of the turn.
+    show: Callable[[PictureRef], None] = _nowhere
+    #: A function that adds labels to the taint of the output.
+    stain: Callable[[Taint], None] = _nowhere
     #: The sources that may have influenced the call, other than the person who asked.
     taint: Taint = CLEAN
     #: The judge of the calls that a tool makes for the model, such as those of a script.

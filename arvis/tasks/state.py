@@ -321,6 +321,8 @@ class AgentState(WorkState):
     asking: Mapping[str, Any] | None = None
     #: The tool call whose subagent is running: its index in the round and its log event.
     calling: Mapping[str, Any] | None = None
+    #: The pictures of earlier turns that the agent has read again: name, media type and hash of each.
+    again: Sequence[Sequence[str]] = ()
     #: The number of the present cycle (from 1).
     cycle: int = 1
     #: The reply without a status, after which the model was reminded to add the status.

@@ -49,6 +49,7 @@ from arvis.services.people import new_code
 from arvis.skills import Skill
 from arvis.store.open import Database, open_store
 from arvis.testing.providers import GivenProviders
+from arvis.tools.read_again import PastTurns
 from arvis.tools.registry import Policy, Registry
 from tests.conformance.databases import migrated
 from tests.flows.app_parts import MovableClock, ObservedStore, add_agents
@@ -153,7 +154,7 @@ class AppHarness:
             sees=lambda _provider, _model: self.senses.sighted,
         )
         tools = ToolRules(
-            registry=Registry(sources=[self.tools]),
+            registry=Registry(sources=[self.tools, PastTurns(store=self.store)]),
             permit=Policy(rules=self.rules).permit,
             outgoing=OutgoingRules(
                 hosts=self.known_hosts, private_hosts=(), ruled=lambda tool: tool.spec.name in self.ruled

@@ -20,7 +20,7 @@ from arvis.domain.messages import Address, MessageStatus, PastMessage, StoredMes
 from arvis.domain.outgoing import Known
 from arvis.domain.outgoing_links import LinkStream, SafeLinks
 from arvis.domain.runs import RunRequest, RunResult, Turn, read_in
-from arvis.domain.tools import ToolSpec
+from arvis.domain.tools import READ_AGAIN, ToolSpec
 from arvis.engine.graph import Decision, End, Goto, Graph, Next, NodeContext
 from arvis.engine.state import changes
 from arvis.graphs.agent import subagents
@@ -38,7 +38,7 @@ from arvis.graphs.agent.steering import (
     restart,
 )
 from arvis.graphs.agent.tool_protocols import ToolCalling, ToolProtocol
-from arvis.graphs.agent.tools import ToolNode, ToolRules
+from arvis.graphs.agent.tools import ToolNode, ToolRules, names_for
 from arvis.graphs.compaction.graph import Compactor
 from arvis.graphs.compaction.scripts import COMPACTION
 from arvis.graphs.context import TurnContext, load_turn_context, load_turn_messages
@@ -54,9 +54,10 @@ from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
 from arvis.prompt import Prompt, Round, behind, fit_rounds, taint_of_asked, turns_of
 from arvis.prompt.history import line_of
+from arvis.prompt.past import is_rich
 from arvis.skills import Skill
 from arvis.tasks.rounds import Rounds, load_rounds
-from arvis.tasks.state import AgentState, WorkState, load_pictures, pictures_of, with_pictures
+from arvis.tasks.state import MOST_PICTURES, AgentState, WorkState, load_pictures, pictures_of, with_pictures
 from arvis.tasks.task import is_run
 
 #: The node that builds the prompt. It also follows a compaction within the turn.
@@ -161,7 +162,9 @@ class _Nodes:
             return Goto("compact", **changes(AgentState, room=prompt.room))
 
         context.record(touch, prompt.recalled, context.now())
-        call = _prepared(state, extended, prompt, limits, brought, messages=turn.current)
+        call = _prepared(
+            state, extended, prompt, limits, brought, messages=turn.current, tools=_names(context, extended)
+        )
         return Next(
             call,
             **changes(
@@ -246,14 +249,15 @@ class _Nodes:
     async def _prompt_inputs(
         self, context: NodeContext, state: AgentState, turn: TurnContext, arrived: Sequence[str], brought: Brought
     ) -> PromptInputs:
-        specs = await self._specs(context, turn.agent.tools)
+        names = _names(context, turn)
+        specs = await self._specs(context, names)
         used = await self._used(context, state.rounds.with_messages(arrived), group=turn.group)
         earlier = names_of(turn.history) if specs else frozenset()
         # These rules follow the rules for all agents. They are about the end of replies and about tool calls. A run
         # adds its instructions.
         rules = (
             RULES if turn.agent.completion == EXPLICIT else "",
-            await self._manner.rules(turn.agent.tools),
+            await self._manner.rules(names),
             state.run.instructions if state.run is not None else "",
         )
         return PromptInputs(
@@ -263,6 +267,7 @@ class _Nodes:
             rules="\n\n".join(filter(None, rules)),
             shrunk=state.shrunk,
             now=prompt_time(state, context.now()),
+            reads=READ_AGAIN in names,
             extras=brought.extras,
         )
 
@@ -341,13 +346,14 @@ def _prepared(
     brought: Brought,
     *,
     messages: Sequence[StoredMessage],
+    tools: Sequence[str],
 ) -> PreparedCall:
     """Return the call. `messages` are all messages that the turn answers, including those that follow a round in the
-    prompt."""
+    prompt. `tools` are the names of the offered tools."""
     run = state.run
-    pictures = list(run.pictures) if run is not None else pictures_of(messages)
+    pictures = list(run.pictures) if run is not None else [*state.again, *pictures_of(messages)][-MOST_PICTURES:]
     return PreparedCall(
-        agent=CallingAgent.of(turn.agent),
+        agent=CallingAgent.of(replace(turn.agent, tools=tuple(tools))),
         system=prompt.system,
         changing=prompt.changing,
         now=prompt.now,
@@ -399,6 +405,12 @@ def may_compact(execution: Execution) -> bool:
         return False
     last = state.compaction
     return last is None or (last["rounds"] > 0 and last["failed"] is None)
+
+
+def _names(context: NodeContext, turn: TurnContext) -> Sequence[str]:
+    """Return the names of the tools to offer. Earlier results and files can be read again if there are any."""
+    names = names_for(turn.agent, context.execution)
+    return names if any(is_rich(message) for message in turn.history) else turn.agent.tools
 
 
 def names_of(history: Sequence[PastMessage]) -> frozenset[str]:

@@ -14,6 +14,7 @@ import structlog
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ArvisError, ToolError
 from arvis.domain.messages import OutgoingFile
+from arvis.domain.runs import PictureRef
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import storable
 from arvis.domain.tools import Permit, Source, ToolCall, ToolOutput
@@ -224,12 +225,16 @@ class CallRunner:
             return ToolOutput(planned.call.id, planned.refusal, failed=True)
         files: list[OutgoingFile] = []
         sources: list[Source] = []
+        pictures: list[PictureRef] = []
+        labels: set[Label] = set()
         caller = replace(
             self._caller,
             call_id=f"{self._caller.call_id}-{index + 1}",
             attach=files.append,
             cite=sources.append,
             objection=self._objection_of(planned),
+            show=pictures.append,
+            stain=labels.update,
         )
         try:
             async with asyncio.timeout(self._timeout):
@@ -248,7 +253,14 @@ class CallRunner:
         text = planned.note + (storable_output(content) or "(no output)")
         if tool.sensitive:
             return ToolOutput(planned.call.id, self._seal(text), sealed=True)
-        return ToolOutput(planned.call.id, text, files=tuple(files), sources=tuple(sources))
+        return ToolOutput(
+            planned.call.id,
+            text,
+            files=tuple(files),
+            sources=tuple(sources),
+            pictures=tuple(pictures),
+            taint=frozenset(labels),
+        )
 
 
 def _failed(planned: Planned, why: str) -> ToolOutput:

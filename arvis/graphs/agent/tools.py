@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from arvis.approvals import fingerprint, question, verdict_of
+from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.executions import Answer, WaitKind
+from arvis.domain.executions import Answer, Execution, WaitKind
 from arvis.domain.messages import Principal
 from arvis.domain.outgoing import Known
 from arvis.domain.runs import RunResult
-from arvis.domain.tools import Permit, ToolCall, ToolOutput
+from arvis.domain.tools import READ_AGAIN, Permit, ToolCall, ToolOutput
 from arvis.engine.graph import Decision, End, Next, NodeContext, Pause
 from arvis.engine.state import changes
 from arvis.graphs.agent import subagents, tool_calls
@@ -28,7 +29,8 @@ from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, EndsTurn, Tool
 from arvis.services import workflow_runs
 from arvis.tasks.rounds import effect_name, load_rounds
-from arvis.tasks.state import AgentState, WorkOutcome, WorkStatus, with_files
+from arvis.tasks.state import MOST_PICTURES, AgentState, WorkOutcome, WorkStatus, with_files
+from arvis.tasks.task import is_run
 from arvis.tools.registry import Offer, Registry
 
 #: Decisions about a call. A person may also answer with edited arguments (`edit`).
@@ -82,7 +84,8 @@ class ToolNode:
         turn = await self._extending.equip(await self._store.read(load_turn_messages, context.execution), state.run)
         calls = state.rounds.last.tool_calls()
         earlier = [call for before in state.rounds.current[:-1] for call in before.tool_calls()]
-        offer = subagents.joined(await self._manner.offer(turn.agent.tools), context.state)
+        names = names_for(turn.agent, context.execution)
+        offer = subagents.joined(await self._manner.offer(names), context.state)
         guard = await self._guard(context, state, turn, offer)
         planned = guard.review(self._plan(turn, calls, earlier, offer, context.state))
 
@@ -137,7 +140,10 @@ class ToolNode:
                 looping=state.looping or looping,
                 verdicts={},
                 asking=None,
-                taint=state.taint.union(read, *(each.output_taint for each in planned)),
+                taint=state.taint.union(
+                    read, *(each.output_taint for each in planned), *(output.taint for output in outputs)
+                ),
+                again=_again(state, outputs),
             ),
         }
 
@@ -209,6 +215,19 @@ class ToolNode:
             timezone=turn.agent.timezone or self._rules.timezone,
             taint=state.taint,
         )
+
+
+def names_for(agent: Agent, execution: Execution) -> Sequence[str]:
+    """Return the names of the tools that the agent may call in this execution. In a turn of a conversation, an agent with
+    tools can also read earlier results and files again."""
+    state = AgentState.from_json(execution.state)
+    return (*agent.tools, READ_AGAIN) if agent.tools and not is_run(execution) and not state.task else agent.tools
+
+
+def _again(state: AgentState, outputs: Sequence[ToolOutput]) -> list[list[str]]:
+    """Return the pictures of earlier turns that the next model calls contain, each once, the newest last."""
+    shown = [*(tuple(each) for each in state.again), *(each for output in outputs for each in output.pictures)]
+    return [list(each) for each in [*dict.fromkeys(shown)][-MOST_PICTURES:]]
 
 
 def _last_words(planned: Sequence[Planned], outputs: Sequence[ToolOutput]) -> str | None:

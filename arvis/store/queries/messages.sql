@@ -68,6 +68,16 @@ SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name
 WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL AND turn > :after
 ORDER BY turn DESC, position DESC LIMIT :limit;
 
+-- name: past_turn
+-- The messages of one ended turn, which may be a part of a summary. Each part uses an index.
+SELECT messages.* FROM messages
+WHERE messages.conversation_id = :conversation_id AND messages.turn = :turn AND messages.turn IS NOT NULL
+    AND messages.compaction_id IS NULL
+UNION ALL
+SELECT messages.* FROM compactions JOIN messages ON messages.compaction_id = compactions.id
+WHERE compactions.conversation_id = :conversation_id AND compactions.first_turn <= :turn
+    AND compactions.last_turn >= :turn AND messages.turn = :turn;
+
 -- name: recent_messages
 -- The newest messages by id, which is exact enough to detect a burst.
 SELECT created_at FROM (

@@ -334,6 +334,16 @@ class SqlMessages:
         self._session.hold_history(key, found)
         return found
 
+    def of_past_turn(self, conversation_id: str, turn: int) -> list[StoredMessage]:
+        rows = self._session.rows("past_turn", conversation_id=conversation_id, turn=turn)
+        return [
+            replace(message_of(row, self._files(row)), rounds=rounds_of(row["rounds"]))
+            for row in sorted(rows, key=lambda row: row["position"])
+        ]
+
+    def _files(self, row: Row) -> list[Attachment]:
+        return SqlFiles(self._session).of_message(row["id"]) if row["files"] else []
+
     def recent(self, conversation_id: str, principal_id: str, limit: int, *, since: int = 0) -> list[int]:
         rows = self._session.rows(
             "recent_messages",
