@@ -63,3 +63,5 @@ class Compaction:
     tokens_saved: int
     status: CompactionStatus
     created_at: int
+    #: The references to results and files of the messages, with their names.
+    sources: tuple[str, ...] = ()

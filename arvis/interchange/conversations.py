@@ -10,12 +10,15 @@ from arvis.domain.conversations import Compaction, CompactionStatus, Conversatio
 from arvis.domain.dataclass import dataclass
 from arvis.domain.ids import RANDOM_BITS, encode, moment_of
 from arvis.domain.messages import Address, Attachment, MessageStatus, Role, StoredMessage
+from arvis.domain.past_rounds import Excerpt, PastCall, PastRound
 from arvis.domain.taint import CLEAN, taint_of
-from arvis.domain.text import storable
+from arvis.domain.text import storable, storable_json
 from arvis.interchange.format import Conversation as Record
-from arvis.interchange.format import Message
+from arvis.interchange.format import Message, Round
 from arvis.llm.tokens import estimate_tokens
 from arvis.ports.store import Transaction
+from arvis.prompt.tool_rounds import fair_share
+from arvis.tasks.past_rounds import MOST_CALLS, MOST_OUTPUT
 
 _ROWS = 200
 _INSTALLATION = "installation"
@@ -145,7 +148,29 @@ def _stored(tx: Transaction, each: Numbered, conversation: Conversation, ids: di
         reply_to=ids.get(message.reply_to or ""),
         position=each.position,
         taint=taint_of(" ".join(message.taint)),
+        rounds=_rounds(message.rounds),
     )
+
+
+def _rounds(rounds: Sequence[Round]) -> tuple[PastRound, ...]:
+    """Return the rounds, within the limits that apply to the turns of this installation."""
+    newest = rounds[-MOST_CALLS:]
+    share = fair_share([len(call.output) for each in newest for call in each.calls[-MOST_CALLS:]], MOST_OUTPUT)
+    return tuple(_round(each, share) for each in newest)
+
+
+def _round(each: Round, share: int) -> PastRound:
+    calls = [
+        PastCall(
+            name=storable(call.name),
+            arguments=storable_json(call.arguments),
+            output=Excerpt.of("" if call.secret else storable(call.output), share),
+            failed=call.failed,
+            secret=call.secret,
+        )
+        for call in each.calls[-MOST_CALLS:]
+    ]
+    return PastRound(storable(each.text), tuple(calls))
 
 
 def _message_id(source: str, record: Record, message: Message) -> str:

@@ -12,6 +12,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound
 from arvis.domain.memory import EVERYWHERE, Fact
 from arvis.domain.messages import Attachment, FileState, Principal, StoredMessage
+from arvis.domain.past_rounds import PastRound
 from arvis.domain.schedules import Schedule, ScheduleKind
 from arvis.interchange import format as records
 from arvis.interchange.archive import Writer
@@ -232,7 +233,22 @@ def _message(tx: Transaction, message: StoredMessage) -> records.Message:
         turn=message.turn,
         taint=sorted(message.taint),
         files=[_file(each) for each in message.attachments if each.state is FileState.STORED and each.sha256],
+        rounds=[_round(each) for each in message.rounds],
     )
+
+
+def _round(past: PastRound) -> records.Round:
+    calls = [
+        records.ToolCall(
+            name=call.name[:300],
+            arguments=dict(call.arguments),
+            output=call.output.within(call.output.characters),
+            failed=call.failed,
+            secret=call.secret,
+        )
+        for call in past.calls
+    ]
+    return records.Round(text=past.text, calls=calls)
 
 
 def _file(file: Attachment) -> records.File:

@@ -153,6 +153,25 @@ class File(Record):
     sha256: _Hash
 
 
+class ToolCall(Record):
+    """A tool call of an agent, and its output."""
+
+    name: _Name
+    arguments: dict[str, Any] = {}
+    #: The output. A long output has a mark where its middle is missing.
+    output: _Text = ""
+    failed: bool = False
+    #: True if the output was secret. `output` is then empty.
+    secret: bool = False
+
+
+class Round(Record):
+    """A text of an agent with tool calls, before its reply."""
+
+    text: _Text = ""
+    calls: list[ToolCall]
+
+
 class Message(Record):
     """One message. Messages of a conversation are in order."""
 
@@ -169,6 +188,8 @@ class Message(Record):
     turn: Annotated[int, Field(ge=1)] | None = None
     taint: list[str] = []
     files: list[File] = []
+    #: The tool calls before this reply.
+    rounds: list[Round] = []
 
 
 class Summary(Record):

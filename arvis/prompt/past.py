@@ -50,6 +50,8 @@ _FILE = {Detail.FULL: _ALL, Detail.SHORT: 1_500, Detail.NAMED: 200}
 _OUTPUTS = {Detail.FULL: _ALL, Detail.SHORT: 3_000}
 _ARGUMENT = {Detail.FULL: _ALL, Detail.SHORT: 200, Detail.NAMED: 80}
 _TEXT = {Detail.FULL: _ALL, Detail.SHORT: 400, Detail.NAMED: 160}
+#: The maximum number of characters of the arguments in a list of sources.
+_LONGEST_SOURCE = 100
 #: An output with at most this many characters is never replaced by its name.
 _AS_SHORT_AS_A_NAME = 160
 
@@ -120,20 +122,40 @@ def _hint(ref: str, *, reads: bool) -> str:
 def turns_before(message: PastMessage, look: Look, detail: Detail) -> tuple[Turn, ...]:
     """Return the rounds before a reply as messages of a prompt: calls and outputs if the request may contain them, else
     one message of the user. (As text of the assistant, models would imitate them.)"""
-    numbered = list(_numbered(message, look, detail))
-    if look.calls:
-        return tuple(turn for text, calls in numbered for turn in _turns(text, calls))
-    parts = [_NOT_OFFERED]
-    for text, calls in numbered:
+    if not look.calls:
+        return (Turn("user", escape(f"{_NOT_OFFERED}\n{rounds_words(message, detail, reads=look.reads)}")),)
+    return tuple(turn for text, calls in _numbered(message, detail, reads=look.reads) for turn in _turns(text, calls))
+
+
+def rounds_words(message: PastMessage, detail: Detail, *, reads: bool = False) -> str:
+    """Return the rounds before a reply as text. The caller must escape it for a prompt."""
+    parts = []
+    for text, calls in _numbered(message, detail, reads=reads):
         parts += [f"You wrote: {text}"] if text else []
         parts += [_as_text(call, output) for call, output in calls]
-    return (Turn("user", escape("\n".join(parts))),)
+    return "\n".join(parts)
+
+
+def sources_of(message: PastMessage) -> list[str]:
+    """Return the references to the message's results and files, with their names, each on one line."""
+    found = [
+        f"{reference('f', message.turn, each.number)} {about_file(each.file)}"
+        for each in message.files
+        if each.file.kind is not FileKind.VOICE and not each.file.problem
+    ]
+    calls = [call for each in message.rounds for call in each.calls]
+    for number, call in enumerate(calls, start=1):
+        if call.output.characters > _AS_SHORT_AS_A_NAME:
+            asked = on_one_line(json.dumps(shortened(call.arguments, _ARGUMENT[Detail.NAMED]), ensure_ascii=False))
+            ref = reference("r", message.turn, number)
+            found.append(f"{ref} {call.name} {asked[:_LONGEST_SOURCE]}: {call.output.characters:,} characters")
+    return found
 
 
 _Calls = Sequence[tuple[ToolCall, ToolOutput]]
 
 
-def _numbered(message: PastMessage, look: Look, detail: Detail) -> Iterator[tuple[str, _Calls]]:
+def _numbered(message: PastMessage, detail: Detail, *, reads: bool) -> Iterator[tuple[str, _Calls]]:
     share = _share(message.rounds, detail)
     number = 0
     for each in message.rounds:
@@ -143,7 +165,7 @@ def _numbered(message: PastMessage, look: Look, detail: Detail) -> Iterator[tupl
             ref = reference("r", message.turn, number)
             mark = hashlib.sha256(f"{message.id} {ref}".encode()).hexdigest()[:9]
             call = ToolCall(mark, past.name, shortened(past.arguments, _ARGUMENT[detail]))
-            content = _output(past, ref, detail, share, reads=look.reads)
+            content = _output(past, ref, detail, share, reads=reads)
             calls.append((call, ToolOutput(mark, content, failed=past.failed)))
         yield Excerpt.of(each.text, _TEXT[detail]).within(_TEXT[detail]), calls
 

@@ -45,6 +45,15 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedCl
         yield store
 
 
+ROUND = records.Round(
+    text="Let me look.",
+    calls=[
+        records.ToolCall(name="look", arguments={"words": ["a", 1]}, output="seen"),
+        records.ToolCall(name="vault", secret=True, failed=True),
+    ],
+)
+
+
 def message(number: int, role: Role, **more: Any) -> records.Message:
     person = ANN if role is Role.USER else None
     return records.Message(
@@ -57,7 +66,7 @@ def conversation(*, turns: bool) -> records.Conversation:
     for turn in range(1, 151):  # more than one slice
         number = 2 * turn
         known: dict[str, Any] = {"turn": turn} if turns else {}
-        messages += [message(number, Role.USER, **known), message(number + 1, Role.ASSISTANT, **known)]
+        messages += [message(number, Role.USER, **known), message(number + 1, Role.ASSISTANT, rounds=[ROUND], **known)]
     summary = records.Summary(first_turn=1, last_turn=2, text="They greeted.", created_at=AT)
     return records.Conversation(
         id="c1", agent="helper", place=PLACE, created_at=AT, messages=messages, summaries=[summary]
@@ -109,6 +118,7 @@ async def test_an_export_returns_what_was_imported(store: Store, clock: SteppedC
     (talk,) = found.records["conversations"]
     assert isinstance(talk, records.Conversation)
     assert talk.place == PLACE
+    assert [each.rounds for each in talk.messages[:2]] == [[], [ROUND]]
     assert [(each.content, each.role, each.turn, each.created_at) for each in talk.messages] == [
         (each.content, each.role, each.turn, each.created_at) for each in conversation(turns=True).messages
     ]

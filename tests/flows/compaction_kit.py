@@ -15,8 +15,18 @@ from arvis.domain.conversations import Compaction
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Job
 from arvis.domain.memory import Fact, principal_scope, room_scope
-from arvis.domain.messages import Address, MessageStatus, PastMessage, PrincipalRole, Role, StoredMessage
+from arvis.domain.messages import (
+    Address,
+    Attachment,
+    FileKind,
+    MessageStatus,
+    PastMessage,
+    PrincipalRole,
+    Role,
+    StoredMessage,
+)
 from arvis.domain.money import SpendingLimits
+from arvis.domain.past_rounds import Excerpt, PastCall, PastRound
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.engine.engine import Engine, nothing
 from arvis.engine.graph import Graph
@@ -59,6 +69,10 @@ def estimate(text: str) -> int:
 MEASURES = Measures(ceiling=lambda _: CEILING, usable=lambda _: USABLE, counter=lambda *_: estimate)
 
 
+ROUNDS = (PastRound("", (PastCall("look", {"words": "all"}, Excerpt("Table. " * 40, 280)),)),)
+NOTES = Attachment("notes.md", "text/markdown", 9, "1" * 64, kind=FileKind.DOCUMENT, content="A note. " * 30)
+
+
 class Summarist(ScriptedProvider):
     """A model that answers memory and summary prompts. `during` runs before each answer. `flush` and `summary` replace
     the default replies. `refuse` returns an error for a request, or None."""
@@ -97,6 +111,8 @@ class Town:
     #: The role of the people, and true if the conversation is a direct chat.
     role: PrincipalRole = PrincipalRole.OWNER
     direct: bool = False
+    #: True if every third turn has a file and a tool call.
+    rich: bool = False
 
     async def begin(self, turns: int = TURNS, people: tuple[str, ...] = ("ann",), *, queued: bool = True) -> None:
         self.conversation = await self.store.write(_open, self.address, self.direct)
@@ -109,7 +125,13 @@ class Town:
         """Add one more ended turn."""
         words = f"Question {number} {uuid4().hex}\nжизнь 漢字 🙂 " + "words " * 20
         said = await self.store.write(
-            _end_turn, self.conversation, self.address, words, self._user(person), role=self.role
+            _end_turn,
+            self.conversation,
+            self.address,
+            words,
+            self._user(person),
+            role=self.role,
+            rich=self.rich and number % 3 == 1,
         )
         self.said |= said
 
@@ -204,7 +226,14 @@ def _open(tx: Transaction, address: Address, direct: bool) -> str:
 
 
 def _end_turn(
-    tx: Transaction, conversation_id: str, address: Address, words: str, user: str, *, role: PrincipalRole
+    tx: Transaction,
+    conversation_id: str,
+    address: Address,
+    words: str,
+    user: str,
+    *,
+    role: PrincipalRole,
+    rich: bool = False,
 ) -> dict[str, str]:
     execution, turn = tx.new_id(), tx.conversations.next_turn(conversation_id, 0)
     name = user.partition("-")[0].title()
@@ -230,7 +259,9 @@ def _end_turn(
         user_name="Helper", position=1, reply_to=asked.id,
     )  # fmt: skip
     tx.messages.add(asked)
-    tx.messages.add(reply)
+    tx.messages.add(replace(reply, rounds=ROUNDS) if rich else reply)
+    if rich:
+        tx.files.add(asked.id, [NOTES])
     return {asked.id: words, reply.id: answer}
 
 

@@ -11,6 +11,8 @@ from arvis.domain.agents import Agent
 from arvis.domain.runs import RunRequest
 from arvis.domain.taint import Label
 from arvis.domain.tools import READ_AGAIN
+from arvis.graphs.compaction.scripts import enqueue
+from arvis.ports.store import Transaction
 from arvis.store.open import Database
 from tests.flows.app_harness import HELPER, AppHarness, agent_with
 from tests.flows.media_kit import KeepingConnector, pdf, png, waiting
@@ -117,6 +119,47 @@ async def test_what_is_read_again_has_its_taint(database: Database) -> None:
         timeline = await app.ask("Again")
         effects = await app.store.read(lambda tx: tx.executions.effects(timeline.message.execution_id or ""))
         assert [each.result["taint"] for each in effects if READ_AGAIN in each.name] == [[Label.FILES]]
+
+
+async def test_after_a_compaction_the_summary_names_what_can_be_read(database: Database) -> None:
+    async with app_with(database, LOOKING) as (app, platform):
+        await lower(app)
+        platform.files |= {"red.png": png(), "plan.pdf": pdf("the plan")}
+        app.tools.look.script.append(TABLE)
+        app.provider.script += [asking(call(1, "look", words="rows")), "I see."]
+        message = await sent(app, "Look at these", waiting("red.png"), waiting("plan.pdf"))
+        await answered(app, message)
+        for number in range(6):
+            await app.ask(f"And {number}?")
+        app.provider.script += ["nothing", "Ann sent a red picture, a plan and asked for rows."]
+        await app.store.write(compacted, message)
+        await app.until_idle()
+        requests = {request.system[:20]: request for request in app.provider.asked}
+        record = requests["Your summary replace"].turns[0].content
+        assert "row 1499 | 10493" in record
+        assert "> the plan" in record
+
+        asked = [call(number, READ_AGAIN, reference=each) for number, each in enumerate(("r1.1", "f1.1", "f1.2"))]
+        app.provider.script += [asking(*asked), "Now I know."]
+        timeline = await app.ask("What was in row 200, and in the plan?")
+        before, after = app.provider.asked[-2:]
+        sources = before.changing.partition("Stored results (r) and files (f) of these messages:\n")[2]
+        assert "> f1.1 red.png (image/png, 71 bytes)\n> f1.2 plan.pdf (application/pdf, " in sources
+        assert '> r1.1 look {"words": "rows"}: ' in sources
+        assert "Look at these" not in contents(before)
+        assert (pictures(before), pictures(after)) == ([], [png()])
+        effects = await app.store.read(lambda tx: tx.executions.effects(timeline.message.execution_id or ""))
+        read = [each.result["content"] for each in effects if READ_AGAIN in each.name]
+        assert read == [TABLE, "The picture is attached to the newest message of the person.", "the plan"]
+
+
+def compacted(tx: Transaction, message_id: str) -> bool:
+    message = tx.messages.get(message_id)
+    conversation = tx.conversations.get((message and message.conversation_id) or "")
+    agent = tx.agents.get(LOOKING.id)
+    assert conversation is not None
+    assert agent is not None
+    return enqueue(tx, conversation, agent, 0)
 
 
 async def test_no_other_conversation_can_be_read(database: Database) -> None:

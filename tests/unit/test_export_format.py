@@ -13,7 +13,14 @@ from arvis.interchange.format import KINDS, Record
 GUIDE = (Path(__file__).parents[2] / "docs" / "reference" / "export-format.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (.+)\n((?:(?!^## ).*\n)*)", GUIDE, re.MULTILINE))
 #: Records that are a part of another record, by the section that describes them.
-PARTS = {records.Binding: "Agent", records.Place: "Schedule", records.PersonRef: "Schedule", records.File: "Message"}
+PARTS = {
+    records.Binding: "Agent",
+    records.Place: "Schedule",
+    records.PersonRef: "Schedule",
+    records.File: "Message",
+    records.Round: "Message",
+    records.ToolCall: "Message",
+}
 
 
 @pytest.mark.parametrize("kind", [*Record.__subclasses__()], ids=lambda kind: kind.__name__)

@@ -410,7 +410,8 @@ def may_compact(execution: Execution) -> bool:
 def _names(context: NodeContext, turn: TurnContext) -> Sequence[str]:
     """Return the names of the tools to offer. Earlier results and files can be read again if there are any."""
     names = names_for(turn.agent, context.execution)
-    return names if any(is_rich(message) for message in turn.history) else turn.agent.tools
+    known = any(is_rich(message) for message in turn.history) or any(each.sources for each in turn.summaries)
+    return names if known else turn.agent.tools
 
 
 def names_of(history: Sequence[PastMessage]) -> frozenset[str]:

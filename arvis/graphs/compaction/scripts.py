@@ -28,6 +28,7 @@ from arvis.messaging.owner_alerts import alert_owner, resolve
 from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
 from arvis.prompt.compose import budget_of
+from arvis.prompt.past import sources_of
 from arvis.tasks.access import spender_of
 from arvis.tasks.state import WorkState
 
@@ -194,6 +195,7 @@ class Draft:
     tokens: int
     taint: Taint
     facts: Sequence[tuple[Category, str]]
+    sources: tuple[str, ...] = ()
 
 
 def load_backlog(tx: Transaction, execution: Execution, *, planned: bool, tried: str | None = None) -> Backlog | None:
@@ -225,6 +227,24 @@ def taint_of_range(messages: Sequence[PastMessage], summaries: Sequence[Compacti
     return taint | {Label.PEOPLE} if len(_people(messages)) > 1 else taint
 
 
+def newest_sources(
+    messages: Sequence[PastMessage], summaries: Sequence[Compaction], characters: int
+) -> tuple[str, ...]:
+    """Return the references to the results and files of these summaries and messages: the newest ones with at most this
+    many characters together."""
+    found = [
+        *(each for one in summaries for each in one.sources),
+        *(each for one in messages for each in sources_of(one)),
+    ]
+    kept: list[str] = []
+    for source in reversed(found):
+        characters -= len(source) + 1
+        if characters < 0:
+            break
+        kept.append(source)
+    return tuple(kept[::-1])
+
+
 def put_in_place(tx: Transaction, draft: Draft, execution: Execution, now: int) -> None:
     """Replace the messages by the summary, and store the facts and a line in the timeline. Change nothing if the
     messages are no longer the same."""
@@ -248,6 +268,7 @@ def put_in_place(tx: Transaction, draft: Draft, execution: Execution, now: int) 
         tokens_saved=sum(message.tokens for message in messages) - draft.tokens,
         status=CompactionStatus.ACTIVE,
         created_at=now,
+        sources=draft.sources,
     )
     if not tx.compactions.add(compaction, [message.id for message in messages]):
         return

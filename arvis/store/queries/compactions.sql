@@ -24,10 +24,10 @@ WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id 
 -- name: add_compaction
 INSERT INTO compactions (
     id, conversation_id, execution_id, first_turn, last_turn, summary, tokens, taint, messages_before, messages_after,
-    tokens_saved, status, created_at
+    tokens_saved, status, created_at, sources
 ) VALUES (
     :id, :conversation_id, :execution_id, :first_turn, :last_turn, :summary, :tokens, :taint, :messages_before,
-    :messages_after, :tokens_saved, :status, :created_at
+    :messages_after, :tokens_saved, :status, :created_at, :sources
 );
 
 -- name: get_compaction

@@ -145,7 +145,7 @@ WHERE message_id IN (SELECT item FROM erasure_items WHERE erasure_id = :erasure_
 
 -- name: erase_summaries_of_turns
 -- Later summaries may repeat earlier ones.
-UPDATE compactions SET summary = CAST(:summary AS TEXT), tokens = CAST(:tokens AS BIGINT)
+UPDATE compactions SET summary = CAST(:summary AS TEXT), tokens = CAST(:tokens AS BIGINT), sources = ''
 WHERE id IN (
     SELECT compactions.id FROM messages
     JOIN compactions ON compactions.conversation_id = messages.conversation_id

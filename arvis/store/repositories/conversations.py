@@ -63,6 +63,7 @@ def compaction_of(row: Row) -> Compaction:
         tokens_saved=row["tokens_saved"],
         status=CompactionStatus(row["status"]),
         created_at=row["created_at"],
+        sources=tuple(row["sources"].splitlines()),
     )
 
 
@@ -106,6 +107,7 @@ class SqlCompactions:
             tokens_saved=compaction.tokens_saved,
             status=compaction.status,
             created_at=compaction.created_at,
+            sources="\n".join(compaction.sources),
         )
         return True
 
