@@ -52,7 +52,7 @@ class PastTurns:
         return (self._tool,)
 
     async def all(self) -> Sequence[Tool]:
-        """Return no tool, because nobody gives this tool to an agent."""
+        """Return no tool, because the tool is not given to agents one by one."""
         return ()
 
 

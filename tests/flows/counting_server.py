@@ -18,7 +18,7 @@ from typing import Any
 
 from aiohttp import web
 
-from arvis.testing.openai_server import Failure, ReceivedRequest, Reply, openai_server
+from arvis.testing.openai_server import CallsTools, Failure, ReceivedRequest, Reply, openai_server
 
 MESSAGE_TOKENS = 5
 
@@ -58,6 +58,8 @@ class Counted:
 
     window: int
     reply: Callable[[Document], str]
+    #: Returns the tool calls (name, arguments as text) with which a request is answered instead.
+    asks: Callable[[Document], Sequence[tuple[str, str]]] = lambda _: ()
     url: str = ""
     prompts: list[int] = field(default_factory=list)
     refused: list[tuple[int, int]] = field(default_factory=list)
@@ -82,6 +84,8 @@ class Counted:
             text += f" {prompt + wanted} tokens ({prompt} in the messages, {wanted} in the completion)."
             return await Failure(400, "context_length_exceeded", text).answer(received)
         self.prompts.append(prompt)
+        if asked := self.asks(document):
+            return await CallsTools(tuple(asked)).answer(received)
         said = self.reply(document)
         middle = len(said) // 2
         usage = (prompt, max(1, round(count_text(said))))
@@ -90,10 +94,14 @@ class Counted:
 
 @asynccontextmanager
 async def counting_server(
-    *, window: int = 8_192, reply: Callable[[Document], str] = say_little
+    *,
+    window: int = 8_192,
+    reply: Callable[[Document], str] = say_little,
+    asks: Callable[[Document], Sequence[tuple[str, str]]] = lambda _: (),
 ) -> AsyncIterator[Counted]:
-    """Run the server on a free port of 127.0.0.1; `reply` returns the answer to a request."""
-    counted = Counted(window, reply)
+    """Run the server on a free port of 127.0.0.1; `reply` returns the answer to a request, unless `asks` returns tool
+    calls."""
+    counted = Counted(window, reply, asks)
     async with openai_server(default=counted) as server:
         counted.url = server.base_url
         yield counted

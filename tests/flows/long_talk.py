@@ -3,6 +3,7 @@ checks each request to the model and each row of the summaries."""
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections import Counter
@@ -31,7 +32,11 @@ VARIANTS: Mapping[str, tuple[Agent, Mapping[str, int]]] = {
     "config": (HELPER, {"custom/small": WINDOW}),
     "agent": (agent_with(context_tokens=WINDOW), {}),
     "nobody": (HELPER, {}),
+    "tools": (agent_with(tools=("look",), allow_users=("ann",)), {"custom/small": WINDOW}),
 }
+#: An agent with tools calls one in every turn with such a number, and gets a table.
+_TOOL_TURN = 5
+_TABLE = "\n".join(f"berth {number} | {number * 13} t | free" for number in range(60))
 
 #: Calls after which a model counts as calibrated.
 CALIBRATED = 20
@@ -69,6 +74,14 @@ class Speaker:
             return self._some(self.chance.randrange(100), self.chance.randrange(20, 150))
         number = int(marks_of(document)[-1][1:])
         return self._note(f"A{number}", self._some(number, self.chance.randrange(1, 250)))
+
+    def calls(self, document: Document) -> list[tuple[str, str]]:
+        """Return the tool calls with which the model answers a request."""
+        newest = document["messages"][-1]
+        if "tools" not in document or newest["role"] != "user" or not is_turn(document):
+            return []
+        number = int(marks_of(document)[-1][1:])
+        return [] if number % _TOOL_TURN else [("look", json.dumps({"words": f"berths of {number}"}))]
 
     def _some(self, number: int, words: int) -> str:
         """Return words in one language for ten messages, then in all languages for ten."""
@@ -197,8 +210,8 @@ class Observer:
             await self._app.store.write(restore_messages, one.id, self._app.clock.now())
         history = await self._app.store.read(lambda tx: tx.messages.history(self.conversation, _ALL))
         words = self._speaker.words
-        said_in_order = [words[f"{side}{turn}"] for turn in range(self.figures.turns) for side in "QA"]
-        assert [message.content for message in history] == said_in_order
+        messagesin_order = [words[f"{side}{turn}"] for turn in range(self.figures.turns) for side in "QA"]
+        assert [message.content for message in history] == messagesin_order
         return self.figures
 
 
@@ -207,11 +220,13 @@ async def long_talk(database: Database, variant: str) -> AsyncIterator[Observer]
     """Run an app with a model of this variant."""
     agent, windows = VARIANTS[variant]
     speaker = Speaker()
-    async with counting_server(window=WINDOW, reply=speaker.answer) as server, open_http_client() as http:
+    counting = counting_server(window=WINDOW, reply=speaker.answer, asks=speaker.calls)
+    async with counting as server, open_http_client() as http:
         account = Account("main", "custom", "small", base_url=server.url)
         provider = create("custom", provider_services(http, SystemClock()))
         models = Models({"custom": provider}, [account], windows)
         async with open_app(database, agents=[agent], models=models) as app:
+            app.tools.look.script += [_TABLE] * (_ALL // 1_000)
             yield Observer(app, server, speaker)
 
 
@@ -245,7 +260,8 @@ def _graphs(tx: Transaction, summaries: Sequence[Compaction]) -> list[str]:
 
 def _look_at_roles(document: Document) -> None:
     """Expect one system text, then alternating roles that begin and end with the person."""
-    system, *roles = [message["role"] for message in document["messages"]]
+    messages = [each for each in document["messages"] if each["role"] != "tool" and not each.get("tool_calls")]
+    system, *roles = [message["role"] for message in messages]
     assert system == "system"
     assert roles == [("user", "assistant")[place % 2] for place in range(len(roles))]
     assert roles[-1] == "user"
