@@ -17,7 +17,7 @@ from arvis.domain.messages import OutgoingFile
 from arvis.domain.runs import PictureRef
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import storable
-from arvis.domain.tools import Permit, Source, ToolCall, ToolOutput
+from arvis.domain.tools import READ_AGAIN, Permit, Source, ToolCall, ToolOutput
 from arvis.engine.graph import NodeContext
 from arvis.ports.tool import Caller, Objection, Pinned, Tool, declaration_of
 from arvis.tasks.rounds import effect_name, output_of
@@ -106,7 +106,8 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
     planned = Planned(call)
     tool = offer.tools.get(call.name)
     if tool is None:
-        return planned.refused(f"There is no tool {call.name}. Your tools: {', '.join(offer.tools) or 'none'}.")
+        names = [name for name in offer.tools if name != READ_AGAIN]
+        return planned.refused(f"There is no tool {call.name}. Your tools: {', '.join(names) or 'none'}.")
     if times >= SAME_CALLS:
         return planned.refused(
             "You have made this exact call several times, so it was not made again. Use the earlier result, or "
