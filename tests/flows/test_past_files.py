@@ -40,6 +40,11 @@ def outputs(request: RunRequest) -> list[str]:
     return [output.content for output in request.turns[-1].outputs]
 
 
+def of_turns(app: AppHarness) -> list[RunRequest]:
+    """Return the requests of turns, without those of compactions, which may run meanwhile."""
+    return [request for request in app.provider.asked if request.system.startswith("You are Helper")]
+
+
 def pictures(request: RunRequest) -> list[bytes]:
     return [image.data for turn in request.turns for image in turn.images]
 
@@ -89,7 +94,7 @@ async def test_what_is_only_named_can_be_read_again(database: Database) -> None:
             "Now I know.",
         ]
         timeline = await app.ask("What was in row 200?")
-        before, after = app.provider.asked[-2:]
+        before, after = of_turns(app)[-2:]
         assert READ_AGAIN in [tool.name for tool in before.tools]
         assert "r1.1 shows" in contents(before)
         assert "[Picture f1.1: red.png" in contents(before)
@@ -123,7 +128,6 @@ async def test_what_is_read_again_has_its_taint(database: Database) -> None:
 
 async def test_after_a_compaction_the_summary_names_what_can_be_read(database: Database) -> None:
     async with app_with(database, LOOKING) as (app, platform):
-        await lower(app)
         platform.files |= {"red.png": png(), "plan.pdf": pdf("the plan")}
         app.tools.look.script.append(TABLE)
         app.provider.script += [asking(call(1, "look", words="rows")), "I see."]
@@ -131,6 +135,8 @@ async def test_after_a_compaction_the_summary_names_what_can_be_read(database: D
         await answered(app, message)
         for number in range(6):
             await app.ask(f"And {number}?")
+        await app.until_idle()
+        await lower(app)
         app.provider.script += ["nothing", "Ann sent a red picture, a plan and asked for rows."]
         await app.store.write(compacted, message)
         await app.until_idle()
@@ -142,7 +148,7 @@ async def test_after_a_compaction_the_summary_names_what_can_be_read(database: D
         asked = [call(number, READ_AGAIN, reference=each) for number, each in enumerate(("r1.1", "f1.1", "f1.2"))]
         app.provider.script += [asking(*asked), "Now I know."]
         timeline = await app.ask("What was in row 200, and in the plan?")
-        before, after = app.provider.asked[-2:]
+        before, after = of_turns(app)[-2:]
         sources = before.changing.partition("Stored results (r) and files (f) of these messages:\n")[2]
         assert "> f1.1 red.png (image/png, 71 bytes)\n> f1.2 plan.pdf (application/pdf, " in sources
         assert '> r1.1 look {"words": "rows"}: ' in sources
