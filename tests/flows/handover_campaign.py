@@ -116,7 +116,8 @@ class Drive:
             jobs += len(claimed)
             idle = 0 if claimed else idle + 1
             if not claimed:
-                await self._clock.sleep(3_600)
+                # A day later, unanswered approvals expire.
+                await self._clock.sleep(90_000)
                 await self._store.write(queue.wake, lifecycle.expire, self._clock.now())
         tasks = list(await self._insights.delegations(root_id))
         record = await self._store.read(_look, root_id, tasks)
