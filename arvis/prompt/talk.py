@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from operator import eq, is_
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import PastMessage, Role
@@ -299,21 +300,14 @@ class Talks:
         """Return the talk with all messages of the history. `conversation` is the id of the conversation."""
         known, characters = self._kept.pop(conversation, (Talk(form), 0))
         self._characters -= characters
-        count = len(known.messages)
-        if known.form == form and count <= len(history) and all(map(_is_same, known.messages, history)):
-            chosen = _Details(form, [line.detail for line in known.lines], known.loads)
-            chosen.add(history)
-            if all(line.detail == detail for line, detail in zip(known.lines, chosen.details, strict=False)):
-                newer = history[count:]
-                talk = known.extended(newer, _lines_of(newer, chosen.details[count:], form), chosen.loads[count:])
-                characters += sum([line.size + _LINE for line in talk.lines[count:]])
-                self._keep(conversation, talk, characters)
-                return talk
-        else:
+        talk = _continued(known, history) if known.form == form else None
+        if talk is None:
             chosen = _Details(form)
             chosen.add(history)
-        talk = Talk(form).extended(history, _lines_of(history, chosen.details, form, known), chosen.loads)
-        self._keep(conversation, talk, sum([line.size + _LINE for line in talk.lines]))
+            talk = Talk(form).extended(history, _lines_of(history, chosen.details, form, known), chosen.loads)
+            characters = 0
+        added = talk.lines[len(known.lines) :] if characters else talk.lines
+        self._keep(conversation, talk, characters + sum([line.size + _LINE for line in added]))
         return talk
 
     def _keep(self, conversation: str, talk: Talk, characters: int) -> None:
@@ -324,8 +318,21 @@ class Talks:
             self._characters -= dropped
 
 
-def _is_same(one: PastMessage, other: PastMessage) -> bool:
-    return one is other or one == other
+def _continued(known: Talk, history: Sequence[PastMessage]) -> Talk | None:
+    """Return the known talk with the newer messages of the history; None if a message of the talk has changed or gets
+    another detail."""
+    count, form = len(known.messages), known.form
+    if count > len(history) or not (all(map(is_, known.messages, history)) or all(map(eq, known.messages, history))):
+        return None
+    newer = history[count:]
+    details, loads = [Detail.FULL] * len(newer), [_NOTHING] * len(newer)
+    if any(map(is_rich, newer)):  # only such messages change the details of others
+        chosen = _Details(form, [line.detail for line in known.lines], known.loads)
+        chosen.add(history)
+        if any(line.detail != detail for line, detail in zip(known.lines, chosen.details, strict=False)):
+            return None
+        details, loads = chosen.details[count:], chosen.loads[count:]
+    return known.extended(newer, _lines_of(newer, details, form), loads)
 
 
 def _lines_of(

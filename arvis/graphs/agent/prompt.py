@@ -119,23 +119,25 @@ class PreparedCall:
 
 def _turn_json(turn: Turn) -> list[Any]:
     plain: list[Any] = [turn.role, turn.content, list(turn.messages)]
+    if not (turn.calls or turn.outputs or turn.pictures):
+        return plain
     more = {
         "calls": [call.to_json() for call in turn.calls],
         "outputs": [output.to_json() for output in turn.outputs],
         "pictures": [list(picture) for picture in turn.pictures],
     }
-    return [*plain, {name: value for name, value in more.items() if value}] if any(more.values()) else plain
+    return [*plain, {name: value for name, value in more.items() if value}]
 
 
 def _turn_of(role: str, text: str, ids: Sequence[str], more: Mapping[str, Any] | None = None) -> Turn:
-    turn, kept = Turn(role, text, messages=tuple(ids)), more or {}
-    if not kept:
+    turn = Turn(role, text, messages=tuple(ids))
+    if more is None:
         return turn
     return replace(
         turn,
-        calls=tuple(ToolCall.from_json(call) for call in kept.get("calls", ())),
-        outputs=tuple(ToolOutput.from_json(output) for output in kept.get("outputs", ())),
-        pictures=tuple((name, media_type, sha256) for name, media_type, sha256 in kept.get("pictures", ())),
+        calls=tuple(ToolCall.from_json(call) for call in more.get("calls", ())),
+        outputs=tuple(ToolOutput.from_json(output) for output in more.get("outputs", ())),
+        pictures=tuple((name, media_type, sha256) for name, media_type, sha256 in more.get("pictures", ())),
     )
 
 
