@@ -28,6 +28,7 @@ from arvis.queue.outages import RetryingStore
 from arvis.services.reminders import ReminderService
 from arvis.services.schedules import Rules
 from arvis.tools.code import PackageSets, Workbench, daemons_interpreter
+from arvis.tools.mcp.servers import McpServers
 from arvis.tools.read_again import PastTurns
 from arvis.tools.registry import InstalledTools, Policy, Registry
 from arvis.turns.workflow_tools import WorkflowStarter
@@ -36,11 +37,12 @@ from arvis.turns.workflow_tools import WorkflowStarter
 @dataclass(frozen=True, slots=True)
 class Toolbox:
     """The tools and plugins of agents. `fetcher` returns the fetcher for addresses from people and models; the first
-    call opens the fetcher."""
+    call opens the fetcher. `servers` are the configured servers of tools."""
 
     rules: ToolRules
     fetcher: Callable[[], Awaitable[Fetcher]]
     plugins: Plugins
+    servers: McpServers
 
 
 def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack, slow: Sequence[ToolSource]) -> Toolbox:
@@ -66,7 +68,8 @@ def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack,
     plugins = InstalledPlugins(
         services=PluginServices(RetryingStore(store=base.store, clock=base.clock), base.clock, services.get)
     )
-    return Toolbox(rules, services.fetcher, plugins)
+    servers = next((source for source in slow if isinstance(source, McpServers)), McpServers(()))
+    return Toolbox(rules, services.fetcher, plugins, servers)
 
 
 class _Services:

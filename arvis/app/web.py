@@ -82,6 +82,7 @@ def build_web(
         room=lambda: not base.disk.low,
         skills=importer,
         admin=_admin(base, tools),
+        tool_servers=tools.servers,
         speech=_speech_rules(config),
         detector=utterance_detector(config.speech.buffer.languages),
     )

@@ -70,20 +70,21 @@ class Proposal:
 
 
 class AccessKind(StrEnum):
-    """The kinds of access to the installation. The audit log contains failed logins, exports, and the actions that
-    models requested."""
+    """The kinds of access to the installation. The audit log contains failed logins, exports, accepted descriptions of
+    servers' tools, and the actions that models requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
     EXPORT = "export"
+    TOOL_ACCEPTED = "tool_accepted"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Failed logins of one kind from one address, or an export."""
+    """Failed logins of one kind from one address, an export, or an accepted description of a server's tool."""
 
     kind: AccessKind
-    #: The address from which the logins came; for an export the id of the person, or `all`.
+    #: The address from which the logins came; for an export the id of the person, or `all`; or the name of the tool.
     subject: str
     #: The known details, such as the number of logins (`times`) or the exported kinds (`kinds`). They contain no secret.
     fields: Mapping[str, Any]
@@ -139,7 +140,8 @@ class AuditEntry:
 
 def access_entry(entry_id: str, access: Access, at: int, by: str | None = None) -> AuditEntry:
     """Return the entry about an access. `by` is the id of the person; None: unknown. Only a login can fail."""
+    refused = access.kind in {AccessKind.LOGIN_FAILED, AccessKind.WRONG_KEY}
     return AuditEntry(
         id=entry_id, at=at, execution_id="", message_id=None, agent_id="", principal_id=by, proposal=access, taint="",
-        outcome=Outcome.DONE if access.kind is AccessKind.EXPORT else Outcome.REFUSED, reason=None, report="",
+        outcome=Outcome.REFUSED if refused else Outcome.DONE, reason=None, report="",
     )  # fmt: skip

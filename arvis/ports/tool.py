@@ -125,8 +125,8 @@ class Pinned(Protocol):
         there are differences, each call needs an approval."""
         ...
 
-    async def accept(self) -> None:
-        """Accept the change that `change` shows."""
+    async def accept(self, by: str) -> None:
+        """Accept the change that `change` shows. `by` is the id of the person who has approved it."""
         ...
 
 

@@ -26,6 +26,7 @@ from arvis.process.stalls import Stalls
 from arvis.settings import SettingsService
 from arvis.skills.importing import Importer
 from arvis.speech import UtteranceDetector, UtteranceRules, utterance_detector
+from arvis.tools.mcp.servers import McpServers
 from arvis.web.api.installation import Examine
 from arvis.web.http.limits import Timeouts
 from arvis.web.realtime.connector import WebConnector
@@ -94,6 +95,8 @@ class WebDependencies:
     all_owners: Mapping[str, Collection[str]] = field(default_factory=dict)
     #: Rules for partial transcripts from the socket.
     speech: UtteranceRules = field(default_factory=UtteranceRules)
+    #: The configured servers of tools.
+    tool_servers: McpServers = field(default_factory=lambda: McpServers(()))
     #: Finds complete utterances in partial transcripts.
     detector: UtteranceDetector = field(default_factory=utterance_detector)
 

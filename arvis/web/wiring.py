@@ -38,6 +38,7 @@ from arvis.web.api.sessions import LoginRoutes, SessionRoutes
 from arvis.web.api.settings import SettingRoutes
 from arvis.web.api.skills import SkillRoutes
 from arvis.web.api.summaries import SummaryRoutes
+from arvis.web.api.tool_servers import ToolServerRoutes
 from arvis.web.api.usage import UsageRoutes
 from arvis.web.api.users import UserRoutes
 from arvis.web.api.variables import VariableRoutes
@@ -190,6 +191,7 @@ class Assembly:
             *ProjectRoutes(insights=insights, store=store, gate=self._gate, clock=clock).endpoints(),
             *ActivityRoutes(store=store, clock=clock).endpoints(),
             *SkillRoutes(importer=deps.skills, gate=self._gate).endpoints(),
+            *ToolServerRoutes(servers=deps.tool_servers, gate=self._gate).endpoints(),
             *self._people().endpoints(),
             *self._personal_data(),
             *self._admin(),

@@ -1,7 +1,7 @@
-"""`arvis mcp`: connects the daemon's `/mcp` with clients that start an MCP server as a program and talk to it on
-standard input and output.
+"""`arvis mcp`: commands for the servers of tools. Without a subcommand, it connects the daemon's `/mcp` with clients that
+start an MCP server as a program and talk to it on standard input and output.
 
-The command passes messages on to the daemon and adds the HTTP headers; the daemon implements the protocol. Standard
+Without a subcommand, it passes messages on to the daemon and adds the HTTP headers; the daemon implements the protocol. Standard
 output contains only messages.
 """
 
@@ -11,7 +11,7 @@ import base64
 import json
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from urllib.parse import urlsplit
 
 import click
 
-from arvis.cli.api_client import Api
+from arvis.cli.api_client import Api, ApiCommands
 from arvis.cli.options import PlacedCommand
+from arvis.cli.output import Output, Table
+from arvis.domain.errors import NotFound
 
 #: The maximum size in bytes of a message of the client.
 _MAX_LINE = 16 * 1024 * 1024
@@ -35,11 +37,91 @@ _VERSION = "io.modelcontextprotocol/protocolVersion"
 _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
-@click.command(cls=PlacedCommand)
-def mcp(*, config: Path | None, data: Path | None) -> None:
-    """Serve the Model Context Protocol on standard input and output, for clients that start their server as a
-    program."""
-    Bridge(Api(config, data).connect()).run()
+_SERVERS = Table(
+    "name",
+    ("state", lambda server: "connected" if server["connected"] else "not connected"),
+    "tools",
+    "changed",
+    "new",
+    "problem",
+    nothing="No servers. `mcp.servers` in config.yaml lists them.",
+)
+_TOOLS = Table("name", "state", "description", nothing="No tools.")
+#: The timeout in seconds of the commands for servers. The daemon waits 15 seconds for the first connection to a server.
+_SERVER_TIMEOUT = 40.0
+
+
+class _McpCommands(ApiCommands):
+    """The group of `arvis mcp`, with `--config` and `--data` for its use without a subcommand."""
+
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        super().__init__(*arguments, **attributes)
+        self.params.extend(PlacedCommand.common)
+
+
+@click.group(cls=_McpCommands, invoke_without_command=True)
+@click.pass_context
+def mcp(ctx: click.Context, *, config: Path | None, data: Path | None) -> None:
+    """List the servers of tools, show their tools, and accept changed descriptions.
+
+    Without a command, serve the Model Context Protocol on standard input and output, for clients that start their
+    server as a program.
+    """
+    if ctx.invoked_subcommand is None:
+        Bridge(Api(config, data).connect()).run()
+    else:
+        place = {name: str(path) for name, path in (("config", config), ("data", data)) if path is not None}
+        ctx.default_map = dict.fromkeys(mcp.commands, place)
+
+
+@mcp.command("list")
+def list_servers(*, api: Api) -> Output:
+    """List the configured servers with the numbers of their tools."""
+    return _SERVERS.page(api.get("tool-servers", timeout=_SERVER_TIMEOUT))
+
+
+@mcp.command()
+@click.argument("server")
+def tools(*, api: Api, server: str) -> Output:
+    """List the tools of a server, with the whole change of each changed tool."""
+    found = api.get("tool-servers", server, timeout=_SERVER_TIMEOUT)
+    return Output(found, _TOOLS.text(found["items"]), *_changes(found["items"]), notes=_problems(found))
+
+
+@mcp.command()
+@click.argument("server")
+@click.argument("tool", required=False)
+def accept(*, api: Api, server: str, tool: str | None) -> Output:
+    """Accept the changed and new descriptions of a server's tools, or of one tool.
+
+    Prints the accepted changes. Read them before with `arvis mcp tools`.
+    """
+    found = api.get("tool-servers", server, timeout=_SERVER_TIMEOUT)
+    chosen = [
+        each for each in found["items"] if (each["state"] != "accepted" if tool is None else each["name"] == tool)
+    ]
+    if not chosen:
+        if tool is not None or not found["connected"]:
+            raise NotFound(
+                f"The server {server} has no tool {tool} now." if tool else f"The server {server} is not connected.",
+                why=found["problem"] or "",
+                fix=f"List its tools with `arvis mcp tools {server}`.",
+            )
+        return Output(found, f"All tools of {server} are accepted already.")
+    body = {"tools": [{"name": each["name"], "digest": each["digest"]} for each in chosen]}
+    done = api.post("tool-servers", server, "accept", body=body, timeout=_SERVER_TIMEOUT)
+    names = ", ".join(each["name"] for each in chosen)
+    return Output(done, *_changes(chosen), f"Accepted: {names}.")
+
+
+def _changes(tools: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [f"{each['name']}:\n{each['change']}" for each in tools if each["change"]]
+
+
+def _problems(server: Mapping[str, Any]) -> list[str]:
+    return (
+        [] if server["connected"] else [f"{server['name']} is not connected: {server['problem'] or 'it is starting'}."]
+    )
 
 
 class Bridge:

@@ -54,6 +54,8 @@ class Planned:
     why: str = ""
     #: True if a person has approved the call.
     approved: bool = False
+    #: The id of this person; None if the deadline passed and `approvals.on_expiry` has approved the call.
+    approver: str | None = None
 
     @property
     def output_taint(self) -> Taint:
@@ -146,9 +148,10 @@ def decided(planned: Planned, verdict: Mapping[str, Any]) -> Planned:
         return planned
     match verdict["decision"]:
         case "approve":
-            return replace(planned, permit=Permit.ALWAYS, approved=True)
+            return replace(planned, permit=Permit.ALWAYS, approved=True, approver=verdict.get("by"))
         case "edit":
-            return _edited(planned, planned.tool, verdict["arguments"] or {})
+            edited = _edited(planned, planned.tool, verdict["arguments"] or {})
+            return replace(edited, approver=verdict.get("by"))
         case "feedback" | "answer":
             return planned.refused(f"A person rejected this call and wrote: {verdict['text']}")
         case _:
@@ -239,8 +242,8 @@ class CallRunner:
         )
         try:
             async with asyncio.timeout(self._timeout):
-                if planned.approved and isinstance(tool, Pinned):
-                    await tool.accept()
+                if planned.approver is not None and isinstance(tool, Pinned):
+                    await tool.accept(planned.approver)
                 content = await tool.call(planned.arguments, caller)
         except ToolError as failed:
             return _failed(planned, failed.what)

@@ -186,6 +186,7 @@ class ToolNode:
         if answer is None or asking is None or _hash(planned[asking["call"]]) != asking["hash"]:
             return verdicts
         given = verdict_of(answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
+        given["by"] = None if answer.expired else answer.by
         verdicts[str(asking["call"])] = given
         if given["decision"] == FEEDBACK:
             # Feedback is about the whole reply of the model, so it also decides about the other calls that need an

@@ -1,16 +1,23 @@
 """The accepted descriptions and schemas of the tools of servers.
 
 The first description of a tool is accepted, because an owner has configured its server. Models get only accepted
-descriptions. After a change, each call needs an approval that shows the change; the first approval accepts it.
+descriptions. After a change, each call needs an approval that shows the change; a person's approval, or an owner in the
+dashboard or on the command line, accepts it.
+
+If a server no longer offers a tool, only the digest of its description stays. Without the digest, a server could change
+a description unnoticed: it would remove the tool and offer it again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import unified_diff
+from typing import Any, Self
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.effects import Access, AccessKind, access_entry
 from arvis.domain.text import storable, storable_json
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
@@ -24,60 +31,147 @@ _KEY = "mcp tools {}"
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    """The accepted description of a tool."""
+
+    description: str
+    schema: Mapping[str, Any]
+    read_only: bool
+    #: True if the tool was first seen after the first list of its server, and no person has accepted it yet.
+    new: bool = False
+    #: The digest of the description of a tool that the server no longer offers; "" for other tools.
+    removed: str = ""
+
+    @classmethod
+    def of(cls, offer: Offer, *, new: bool = False) -> Self:
+        return cls(storable(offer.description), storable_json(dict(offer.schema)), offer.read_only, new)
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: value for name in self.__slots__ if (value := getattr(self, name)) or name in _REQUIRED}
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of the description, the schema and the read-only claim."""
+        if self.removed:
+            return self.removed
+        text = json.dumps([self.description, self.schema, self.read_only], sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def offer(self, name: str) -> Offer:
+        return Offer(name=name, description=self.description, schema=self.schema, read_only=self.read_only)
+
+    def without_text(self) -> Pin:
+        return Pin("", {"type": "object"}, read_only=False, new=self.new, removed=self.digest)
+
+
+_REQUIRED = ("description", "schema", "read_only")
+_Kept = dict[str, Pin]
+
+
+@dataclass(frozen=True, slots=True)
 class Pins:
-    """The accepted offers of servers, by server and tool. Without a store, they are kept until the process ends."""
+    """The accepted descriptions of servers' tools, by server and tool. Without a store, they are kept until the process
+    ends."""
 
     store: Store | None
     clock: Clock
-    _kept: dict[str, dict[str, Offer]]
+    _kept: dict[str, _Kept]
 
-    async def read(self, server: str) -> dict[str, Offer]:
+    async def read(self, server: str) -> _Kept:
         if self.store is None:
             return dict(self._kept.get(server, {}))
-        text = await self.store.read(_read, server)
-        return {name: Offer(name=name, **fields) for name, fields in json.loads(text or "{}").items()}
+        return await self.store.read(_read, server)
 
-    async def accept(self, server: str, offers: Mapping[str, Offer]) -> None:
-        """Store these offers as accepted. Offers beyond `MOST_NAMES` are not stored."""
+    async def settle(self, server: str, offers: Mapping[str, Offer], present: Collection[str]) -> _Kept:
+        """Accept the offers of tools that were never seen before, and forget the descriptions of tools that are not
+        `present`. Return the accepted descriptions. Tools beyond `MOST_NAMES` are not stored."""
+        kept = await self.read(server)
+        settled = _settled(kept, offers, present)
+        if list(settled.items()) == list(kept.items()):
+            return kept
         if self.store is None:
-            kept = self._kept.setdefault(server, {})
-            for name, offer in offers.items():
-                if name in kept or len(kept) < MOST_NAMES:
-                    kept[name] = offer
-        elif offers:
-            await self.store.write(
-                _accept, server, {name: _fields(offer) for name, offer in offers.items()}, self.clock.now()
-            )
+            self._kept[server] = settled
+            return settled
+        return await self.store.write(_settle, server, offers, present, self.clock.now())
+
+    async def accept(self, server: str, offer: Offer, by: str) -> None:
+        """Store this offer as accepted by a person, with an entry in the audit log. `by` is the id of the person."""
+        if self.store is None:
+            self._kept.setdefault(server, {})[offer.name] = Pin.of(offer)
+        else:
+            await self.store.write(_accept, server, offer, by, self.clock.now())
 
 
-def _fields(offer: Offer) -> dict[str, object]:
-    return {
-        "description": storable(offer.description),
-        "schema": storable_json(dict(offer.schema)),
-        "read_only": offer.read_only,
-    }
+def _settled(kept: Mapping[str, Pin], offers: Mapping[str, Offer], present: Collection[str]) -> _Kept:
+    """Return the accepted descriptions after a list of a server. The tools that were removed last are at the end."""
+    found = {name: pin for name, pin in kept.items() if name in present or pin.removed}
+    found |= {name: pin.without_text() for name, pin in kept.items() if name not in found}
+    for name, offer in offers.items():
+        pin = found.get(name)
+        if pin is None and (len(found) < MOST_NAMES or _forget_removed(found, present)):
+            found[name] = Pin.of(offer, new=bool(kept))
+        elif pin is not None and pin.removed and pin.removed == Pin.of(offer).digest:
+            found[name] = Pin.of(offer, new=pin.new)
+    return found
 
 
-def _read(tx: Transaction, server: str) -> str | None:
-    return tx.kv.get(_KEY.format(server))
+def _forget_removed(kept: _Kept, present: Collection[str]) -> bool:
+    """Forget the tool that was removed longest ago. Return False if there is none."""
+    oldest = next((name for name, pin in kept.items() if pin.removed and name not in present), None)
+    if oldest is not None:
+        del kept[oldest]
+    return oldest is not None
 
 
-def _accept(tx: Transaction, server: str, new: Mapping[str, Mapping[str, object]], now: int) -> None:
-    kept = json.loads(_read(tx, server) or "{}")
-    for name, fields in new.items():
-        if name in kept or len(kept) < MOST_NAMES:
-            kept[name] = fields
-    tx.kv.put(_KEY.format(server), json.dumps(kept, ensure_ascii=False), now)
+def _read(tx: Transaction, server: str) -> _Kept:
+    found = json.loads(tx.kv.get(_KEY.format(server)) or "{}")
+    return {name: Pin(**fields) for name, fields in found.items()}
+
+
+def _write(tx: Transaction, server: str, kept: _Kept, now: int) -> None:
+    text = json.dumps({name: pin.to_json() for name, pin in kept.items()}, ensure_ascii=False)
+    tx.kv.put(_KEY.format(server), text, now)
+
+
+def _settle(
+    tx: Transaction, server: str, offers: Mapping[str, Offer], present: Collection[str], now: int
+) -> dict[str, Pin]:
+    kept = _settled(_read(tx, server), offers, present)
+    _write(tx, server, kept, now)
+    return kept
+
+
+def _accept(tx: Transaction, server: str, offer: Offer, by: str, now: int) -> None:
+    kept, accepted = _read(tx, server), Pin.of(offer)
+    before = kept.get(offer.name)
+    if before == accepted:
+        return
+    kept[offer.name] = accepted
+    _write(tx, server, kept, now)
+    digests = {"before": before.digest if before is not None else None, "after": accepted.digest}
+    access = Access(
+        AccessKind.TOOL_ACCEPTED, f"{server}.{offer.name}", {"server": server, "tool": offer.name, **digests}
+    )
+    tx.audit.add(access_entry(tx.new_id(), access, now, by))
 
 
 def change_of(accepted: Offer, now: Offer) -> str:
     """Return the differences between two offers as lines; "" if there are none."""
     before, after = (list(_lines(each)) for each in (accepted, now))
-    lines = [
-        line.rstrip("\n") for line in unified_diff(before, after, n=0, lineterm="") if line[:3] not in {"---", "+++"}
-    ]
-    text = "\n".join(line for line in lines if not line.startswith("@@"))
-    return text if len(text) <= _LONGEST_CHANGE else f"{text[:_LONGEST_CHANGE]}\n[{len(text):,} characters in all]"
+    # The first two lines name the files. A line of a description can look like them, but it must not be left out.
+    lines = list(unified_diff(before, after, n=0, lineterm=""))[2:]
+    return "\n".join(line for line in lines if not line.startswith("@@"))
+
+
+def change_for_question(change: str, server: str, digest: str) -> str:
+    """Return the change as a question shows it. A longer text is cut, and names the place of the whole change. It
+    contains the digest, because an approval is only valid for the same text."""
+    if len(change) <= _LONGEST_CHANGE:
+        return change
+    return (
+        f"{change[:_LONGEST_CHANGE]}\n[{len(change):,} characters in all. `arvis mcp tools {server}` prints the whole "
+        f"change. Fingerprint: {digest[:16]}]"
+    )
 
 
 def _lines(offer: Offer) -> Iterator[str]:

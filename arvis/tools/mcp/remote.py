@@ -21,7 +21,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.ports.clock import Clock
 from arvis.ports.extras import install_command
-from arvis.ports.tool import Tool
+from arvis.ports.tool import Pinned, Tool
 from arvis.process.logging import Redactor
 
 # -- offers and answers of a server, independent of the protocol's package, and the operations of a connection ---------
@@ -99,12 +99,22 @@ class RemoteServer:
         self._calls: set[asyncio.Task[Any]] = set()
         self._link: Link | None = None
         self._reported_down = False
+        self._trouble = ""
         self._tools: Sequence[Tool] = ()
         self._offers: Sequence[Offer] = ()
 
     @property
     def settings(self) -> McpServer:
         return self._settings
+
+    @property
+    def connected(self) -> bool:
+        return self._link is not None
+
+    @property
+    def trouble(self) -> str:
+        """Return the reason why the server is not connected; "" before the first attempt has ended."""
+        return "" if self.connected else self._trouble
 
     async def tools(self) -> Sequence[Tool]:
         """Return the tools; none while the server cannot be reached. The first call starts the connection and waits up
@@ -115,6 +125,9 @@ class RemoteServer:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_MOST_TO_WAIT):
                     await self._tried.wait()
+        if self._link is not None and any(isinstance(tool, Pinned) and tool.change for tool in self._tools):
+            # Another process may have accepted the change.
+            await self.remake()
         return self._tools if self._link is not None else ()
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
@@ -216,6 +229,7 @@ class RemoteServer:
     def _lost(self, failure: Any) -> None:
         """Record that the connection has ended. Log only the first failure since the server was last reached."""
         self._link = None
+        self._trouble = self._redact(_why(failure))[:_MAX_WHY]
         self._tried.set()
         if self._reported_down:
             return
@@ -223,8 +237,7 @@ class RemoteServer:
         missing = isinstance(failure, ImportError)
         install = f"run `{install_command('mcp')}`, then start Arvis again"
         fix = install if missing else "Arvis tries again; check its command or its address"
-        why = self._redact(_why(failure))[:_MAX_WHY]
-        log.warning("mcp_server_unreachable", server=self._settings.name, why=why, fix=fix)
+        log.warning("mcp_server_unreachable", server=self._settings.name, why=self._trouble, fix=fix)
 
     def _say(self, line: str) -> None:
         if self._words.may_speak():

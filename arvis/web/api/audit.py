@@ -1,4 +1,5 @@
-"""The audit log over HTTP, read-only: changes that models proposed, their outcomes, failed logins, and exports."""
+"""The audit log over HTTP, read-only: changes that models proposed, their outcomes, failed logins, exports, and accepted
+descriptions of servers' tools."""
 
 from __future__ import annotations
 

@@ -151,6 +151,7 @@ class _ToolCall:
         if context.answer is None:
             return None
         verdict = verdict_of(context.answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
+        verdict["by"] = None if context.answer.expired else context.answer.by
         said = " ".join(
             filter(None, [verdict["decision"], f"by {context.answer.by}", verdict.get("note") or verdict.get("text")])
         )

@@ -104,8 +104,8 @@ export interface Routes {
   };
   /** List changes that models proposed, failed logins and exports, newest first. */
   "GET /api/audit": {
-    query: { limit?: number; cursor?: string; agent?: string; kind?: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "state" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; outcome?: "asked" | "done" | "failed" | "refused" };
-    answer: { items: { id: string; at: number; kind: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "state" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; subject: string; fields: Record<string, unknown>; ordinal: number; agent: string; principalId: string | null; messageId: string | null; executionId: string | null; taint: string[]; outcome: "asked" | "done" | "failed" | "refused"; reason: string | null; report: string }[]; nextCursor: string | null };
+    query: { limit?: number; cursor?: string; agent?: string; kind?: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "state" | "tool_accepted" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; outcome?: "asked" | "done" | "failed" | "refused" };
+    answer: { items: { id: string; at: number; kind: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "state" | "tool_accepted" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; subject: string; fields: Record<string, unknown>; ordinal: number; agent: string; principalId: string | null; messageId: string | null; executionId: string | null; taint: string[]; outcome: "asked" | "done" | "failed" | "refused"; reason: string | null; report: string }[]; nextCursor: string | null };
   };
   /** Create a one-time login code. */
   "POST /api/auth/codes": { answer: { code: string; url: string; expiresAt: number } };
@@ -697,6 +697,21 @@ export interface Routes {
   };
   /** Restore the messages of a summary to the prompts. */
   "POST /api/summaries/{summary}/restore": { path: { summary: string }; answer: { ok: boolean; messages: number } };
+  /** List the servers of tools. */
+  "GET /api/tool-servers": {
+    answer: { items: { name: string; connected: boolean; problem: string | null; tools: number; changed: number; new: number }[]; nextCursor: string | null };
+  };
+  /** Show a server of tools with its tools. */
+  "GET /api/tool-servers/{server}": {
+    path: { server: string };
+    answer: { name: string; connected: boolean; problem: string | null; tools: number; changed: number; new: number; items: { name: string; description: string; state: "accepted" | "changed" | "new"; change: string | null; digest: string }[] };
+  };
+  /** Accept the present descriptions of tools. */
+  "POST /api/tool-servers/{server}/accept": {
+    path: { server: string };
+    body: { tools: { name: string; digest: string }[] };
+    answer: { name: string; connected: boolean; problem: string | null; tools: number; changed: number; new: number; items: { name: string; description: string; state: "accepted" | "changed" | "new"; change: string | null; digest: string }[] };
+  };
   /** List tools for agents. */
   "GET /api/tools": {
     answer: { items: { name: string; description: string; risk: "egress" | "exec" | "money" | "read" | "write"; permit: "always" | "ask" | "never"; repeatable: boolean; sensitive: boolean; harmless: boolean; ownOutput: boolean; needs: ("network" | "sandbox")[]; origin: "built_in" | "mcp" | "package"; package: string | null }[]; nextCursor: string | null };
