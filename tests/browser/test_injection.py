@@ -155,6 +155,7 @@ PAGES = {
     "/settings/accounts": 0,
     "/settings/bots": 0,
     "/settings/variables": 0,
+    "/settings/servers": 0,
     "/settings/users": 0,
     "/settings/configuration": 0,
 }

@@ -9,7 +9,8 @@ import pytest
 
 from arvis.config.servers import McpServer
 from arvis.domain.messages import MessageStatus, PrincipalRole
-from arvis.domain.tools import Risk
+from arvis.domain.tools import Risk, ToolCall
+from arvis.graphs.agent.tool_calls import Planned, decided
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
@@ -109,7 +110,8 @@ async def test_a_question_about_a_long_change_is_cut(store: Store) -> None:
     long, other = (replace(OFFER, description="x" * 5_000 + end) for end in ("a", "b"))
     tool, _ = await listed(store, long)
     assert len(tool.change) < 3_300
-    assert "[5,010 characters in all. `arvis mcp tools files` prints the whole change. Fingerprint: " in tool.change
+    place = "(Settings, Tool servers, files), and `arvis mcp tools files` prints it. Fingerprint: "
+    assert f"[5,010 characters in all. The whole change is in the dashboard {place}" in tool.change
     assert tool.status.change.endswith("xa")
     assert tool.change != (await listed(store, other))[0].change, "the fingerprint differs"
 
@@ -121,6 +123,13 @@ class Changing(ScriptedTool):
 
     async def accept(self, by: str) -> None:
         self.change, self.by = "", by
+
+
+def test_an_expired_question_does_not_accept_a_change() -> None:
+    planned = Planned(ToolCall("1", "srv__new", {}), Changing("srv.new"))
+    by_deadline, by_person = (decided(planned, {"decision": "approve", "by": by}) for by in (None, "olga"))
+    assert (by_deadline.approved, by_deadline.approver) == (True, None)
+    assert (by_person.approved, by_person.approver) == (True, "olga")
 
 
 @pytest.fixture

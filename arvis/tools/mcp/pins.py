@@ -169,8 +169,8 @@ def change_for_question(change: str, server: str, digest: str) -> str:
     if len(change) <= _LONGEST_CHANGE:
         return change
     return (
-        f"{change[:_LONGEST_CHANGE]}\n[{len(change):,} characters in all. `arvis mcp tools {server}` prints the whole "
-        f"change. Fingerprint: {digest[:16]}]"
+        f"{change[:_LONGEST_CHANGE]}\n[{len(change):,} characters in all. The whole change is in the dashboard "
+        f"(Settings, Tool servers, {server}), and `arvis mcp tools {server}` prints it. Fingerprint: {digest[:16]}]"
     )
 
 

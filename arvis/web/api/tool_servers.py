@@ -19,6 +19,9 @@ from arvis.web.http.models import About, Body, Page, Says, View
 _NAME = regex(r"[a-z0-9_-]{1,32}", re.ASCII)
 _DIGEST = regex(r"[0-9a-f]{64}", re.ASCII)
 _MOST_TOOLS = 1_000
+#: The maximum number of characters of a change. Two schemas of the permitted size and two descriptions, as models get
+#: them, are shorter.
+_LONGEST_CHANGE = 500_000
 
 
 class ServerView(View):
@@ -52,7 +55,10 @@ class ServerToolView(View):
 
     @classmethod
     def of(cls, tool: ToolStatus) -> Self:
-        return cls.showing(tool, state=tool.acceptance, change=tool.change or None)
+        change = tool.change
+        if len(change) > _LONGEST_CHANGE:
+            change = f"{change[:_LONGEST_CHANGE]}\n[cut here: the change has {len(change):,} characters]"
+        return cls.showing(tool, state=tool.acceptance, change=change or None)
 
 
 class ServerDetailView(ServerView):

@@ -3,7 +3,8 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Audit",
-    about: "Changes that agents requested, with their outcomes, and failed login attempts.",
+    about:
+      "Changes that agents requested, with their outcomes, failed login attempts, exports, and accepted descriptions of tools.",
     at: "When",
     agent: "Agent",
     what: "Change",
