@@ -23,6 +23,7 @@ from arvis.interchange import format as records
 from arvis.interchange.archive import Contents
 from arvis.interchange.conversations import add_messages, add_summaries, missing_messages, open_conversation
 from arvis.interchange.format import KINDS, PersonRef, Place, Record
+from arvis.memory.service import MOST_FACTS, MOST_LETTERS
 from arvis.ports.automation import StoredSkill
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
@@ -264,10 +265,24 @@ def _import_fact(tx: Transaction, record: records.Fact, rules: Rules, now: int) 
     content = storable(record.content)
     if tx.facts.same(agent.id, scope, content):
         return _SAME
+    if not content.strip() or len(content) > MOST_LETTERS:
+        return (
+            Action.SKIP,
+            f"a fact must have 1 to {MOST_LETTERS:,} characters, and this one has {len(content.strip()):,}",
+        )
+    if tx.facts.count(agent.id, scope) >= MOST_FACTS:
+        return Action.SKIP, f"{agent.slug} already has {MOST_FACTS} facts {_about(record)}, which is the limit"
     author = _person(tx, record.author) or rules.by
     new = NewFact(agent.id, scope, record.category, content, taint=taint_of(" ".join(record.taint)), author_id=author)
     tx.facts.note(tx.facts.add(new, now), "added", by_id=rules.by, now=now)
     return _NEW
+
+
+def _about(record: records.Fact) -> str:
+    if record.person is not None:
+        return f"about the person {record.person.platform}:{record.person.user_id}"
+    place = record.place
+    return "for all conversations" if place is None else f"about the place {place.platform}:{place.channel}"
 
 
 def _scope(tx: Transaction, person: PersonRef | None, place: Place | None) -> str | None:

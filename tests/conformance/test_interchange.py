@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arvis.domain.memory import Category
+from arvis.domain.memory import EVERYWHERE, Category, NewFact
 from arvis.domain.messages import Role
 from arvis.interchange import format as records
 from arvis.interchange.archive import Contents, Writer, read_archive
@@ -17,6 +17,7 @@ from arvis.interchange.conversations import open_conversation
 from arvis.interchange.exporting import Choice, Exporter
 from arvis.interchange.format import KINDS, Manifest
 from arvis.interchange.importing import Action, ArchiveImporter, Rules
+from arvis.memory.service import MOST_FACTS
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker
 from arvis.services import schedules
@@ -141,6 +142,37 @@ async def test_an_interrupted_import_is_completed(store: Store, clock: SteppedCl
     assert (await importer.run(contents(given), RULES)).outcomes[-1].action is Action.UNCHANGED
     history = await store.read(lambda tx: tx.messages.history(conversation_id, 999))
     assert len(history) == 296, "the summary replaces two turns"
+
+
+async def test_the_limits_of_memory_hold_for_imports(store: Store, clock: SteppedClock) -> None:
+    def fill(tx: Transaction) -> None:
+        for number in range(MOST_FACTS - 1):
+            tx.facts.add(NewFact(AGENT.id, EVERYWHERE, Category.LEARNED_PATTERN, f"known {number}"), clock.now())
+
+    await store.write(fill)
+    given = contents(conversation(turns=True))
+    fact: dict[str, Any] = {"agent": "helper", "category": Category.LEARNED_PATTERN, "created_at": AT}
+    given.records["memory"][:] = [
+        *(records.Fact(content=content, **fact) for content in ("last", "known 1", "one more")),
+        *(records.Fact(content=content, person=ANN, **fact) for content in ("x" * 2_000, "y" * 2_001, " ")),
+    ]
+    given.records["conversations"].clear()
+    importer = ArchiveImporter(store=store, clock=clock)
+    rehearsed = await importer.rehearse(given, RULES)
+    report = await importer.run(given, RULES)
+    assert report == rehearsed
+    full = "helper already has 500 facts for all conversations, which is the limit"
+    assert [(each.action, each.why) for each in report.outcomes if each.kind == "memory"] == [
+        (Action.CREATE, ""),
+        (Action.UNCHANGED, ""),
+        (Action.SKIP, full),
+        (Action.CREATE, ""),
+        (Action.SKIP, "a fact must have 1 to 2,000 characters, and this one has 2,001"),
+        (Action.SKIP, "a fact must have 1 to 2,000 characters, and this one has 0"),
+    ]
+    again = await importer.run(given, RULES)
+    same = [Action.UNCHANGED, Action.UNCHANGED, Action.SKIP, Action.UNCHANGED, Action.SKIP, Action.SKIP]
+    assert [each.action for each in again.outcomes if each.kind == "memory"] == same
 
 
 def test_a_writer_makes_what_a_reader_accepts() -> None:

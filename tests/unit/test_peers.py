@@ -327,11 +327,3 @@ def test_large_homes_are_sent_in_parts(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert [len(each.records["agents"]) for each in batches] == [1, 1]
     assert [len(each.records["people"]) for each in batches] == [4, 4]
-
-
-def test_an_agent_remembers_at_most_500_facts(tmp_path: Path) -> None:
-    write(tmp_path / "config.json", {})
-    write(tmp_path / "workspace" / "memory" / "MEMORY.md", "\n".join(f"- Fact {number}" for number in range(700)))
-    draft = read("nanobot", tmp_path)
-    assert len(found(draft, "memory")) == 500
-    assert "at most 500 facts" in why(draft, "Fact 500")

@@ -23,7 +23,6 @@ BOT = "main"
 #: The providers of models that Arvis calls by the same name.
 PROVIDERS = ("anthropic", "google", "ollama", "openai", "openrouter")
 
-_MOST_FACTS = 500
 _BATCH = 40_000_000
 _SLUG = regex(r"[^a-z0-9_-]+")
 
@@ -48,7 +47,6 @@ class Draft:
         self.providers: set[str] = set()
         self._records: dict[str, list[Record]] = {kind: [] for kind in KINDS}
         self._seen = set[object]()
-        self._facts: dict[object, int] = {}
 
     def add(self, kind: str, label: str, /, **fields: Any) -> bool:
         """Add a record and return True. Make a remark if the format does not allow it."""
@@ -77,12 +75,6 @@ class Draft:
     def fact(self, agent: str, category: Category, content: str, person: PersonRef | None, at: int) -> None:
         """Add a fact once. A model wrote it, so it counts as another agent's text."""
         if not self.once("memory", f"{agent} {person} {content}"):
-            return
-        held = self._facts[(agent, person)] = self._facts.get((agent, person), 0) + 1
-        if held > _MOST_FACTS:
-            if held == _MOST_FACTS + 1:
-                why = f"an agent remembers at most {_MOST_FACTS} facts about a person and about everything; shorten the files"
-                self.home.leave("memory", f"{agent}: {content[:60]}", why + ". The facts after it are left out, too")
             return
         fact = {"agent": agent, "category": category, "content": content, "taint": [Label.AGENTS], "created_at": at}
         self.add("memory", f"{agent}: {content[:60]}", person=person, author=None, **fact)

@@ -14,8 +14,8 @@ from arvis.domain.regex import regex
 from arvis.domain.text import storable
 from arvis.interchange.format import PersonRef
 from arvis.interchange.peers.draft import Draft, slug_of
+from arvis.memory.service import MOST_LETTERS
 
-_LONGEST_FACT = 2_000
 _MOST_KEYWORDS = 20
 _LEAST_KEYWORD = 4
 _COMMENT = regex(r"<!--.*?-->", re.DOTALL)
@@ -100,9 +100,9 @@ def _blocks(text: str) -> Iterator[str]:
 
 def _pieces(text: str) -> Iterator[str]:
     """Yield parts that are short enough for one fact, divided between words."""
-    while len(text) > _LONGEST_FACT:
-        end = max(text.rfind(mark, 0, _LONGEST_FACT) for mark in ("\n", ". ", " "))
-        end = end + 1 if end > 0 else _LONGEST_FACT
+    while len(text) > MOST_LETTERS:
+        end = max(text.rfind(mark, 0, MOST_LETTERS) for mark in ("\n", ". ", " "))
+        end = end + 1 if end > 0 else MOST_LETTERS
         yield text[:end].strip()
         text = text[end:]
     if text.strip():
