@@ -108,7 +108,8 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
     except (ValueError, AttributeError):
         raise _unusable(f"{_MANIFEST} is not a JSON object") from None
     if isinstance(version, int) and version > Manifest.model_fields["version"].default:
-        raise _unusable(f"its format has version {version}, which only a newer version of Arvis reads")
+        why = f"its format has version {version}, which only a newer version of Arvis reads"
+        raise _unusable(why, fix="Update Arvis, then import the file again.")
     return _read(Manifest, text, _MANIFEST)
 
 
@@ -154,10 +155,5 @@ def _files(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
             yield name, data
 
 
-def _unusable(why: str) -> Unprocessable:
-    return Unprocessable(
-        "This file cannot be imported.",
-        why=why,
-        fix="Use a file that `arvis export` wrote, unchanged.",
-        code="bad_export",
-    )
+def _unusable(why: str, fix: str = "Use a file that `arvis export` wrote, unchanged.") -> Unprocessable:
+    return Unprocessable("This file cannot be imported.", why=why, fix=fix, code="bad_export")

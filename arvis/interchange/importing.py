@@ -180,7 +180,7 @@ Result = tuple[Action, str]
 _NEW: Result = (Action.CREATE, "")
 _SAME: Result = (Action.UNCHANGED, "")
 _REPLACED: Result = (Action.UPDATE, "")
-_DIFFERS: Result = (Action.SKIP, "another version of it exists already; --replace replaces it")
+_DIFFERS: Result = (Action.SKIP, "another version of it exists already; choose to replace it (`--replace`)")
 
 
 def _import_person(tx: Transaction, record: records.Person, _rules: Rules, now: int) -> Result:

@@ -100,6 +100,19 @@ async function refusal(response: Response): Promise<ApiError> {
   }
 }
 
+/** Return the bytes of a file in base64, as a JSON body contains them. Rejects if the file cannot be read. */
+export function base64(file: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => {
+      const address = String(reader.result);
+      resolve(address.slice(address.indexOf(",") + 1));
+    });
+    reader.addEventListener("error", () => reject(reader.error));
+    reader.readAsDataURL(file);
+  });
+}
+
 /** A text of 128 random bits. Works over plain HTTP, where `crypto.randomUUID` is missing. */
 export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -1,12 +1,13 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { Download, Upload } from "lucide-react";
-import { useRef, useState } from "react";
+import { Download } from "lucide-react";
+import { useState } from "react";
 import { type ApiError, addressOf, upload } from "../../api/client";
 import { useApi, useSend } from "../../api/hooks";
 import type { Answer, Item } from "../../api/types";
 import { AskButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { Dialog } from "../../parts/dialog";
+import { FileButton } from "../../parts/file";
 import { Sheet } from "../../parts/page";
 import { ResourcePage } from "../../parts/resource";
 import { Facts, Status, Time } from "../../parts/show";
@@ -133,7 +134,6 @@ function Detail({ backup, onClose, onRestore }: DetailProps) {
 }
 
 function UploadButton() {
-  const input = useRef<HTMLInputElement>(null);
   const client = useQueryClient();
   const { tell, fail } = useToast();
   const send = useMutation<Answer<"POST /api/backups/uploads">, ApiError, File>({
@@ -144,21 +144,7 @@ function UploadButton() {
     onSettled: () => client.invalidateQueries({ queryKey: ["backups"] }),
   });
   return (
-    <>
-      <input
-        ref={input}
-        type="file"
-        hidden
-        accept=".gz,.enc"
-        aria-label={texts.upload}
-        onChange={({ target }) => {
-          const file = target.files?.[0];
-          if (file !== undefined) send.mutate(file);
-          target.value = "";
-        }}
-      />
-      <Button label={texts.upload} icon={Upload} busy={send.isPending} onClick={() => input.current?.click()} />
-    </>
+    <FileButton label={texts.upload} accept=".gz,.enc" busy={send.isPending} onChoose={(file) => send.mutate(file)} />
   );
 }
 

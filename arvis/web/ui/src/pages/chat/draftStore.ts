@@ -3,6 +3,7 @@
  * read them again.
  */
 
+import { base64 } from "../../api/client";
 import { bytes, reveal } from "../../words/format";
 import { texts } from "./texts";
 
@@ -89,16 +90,4 @@ export async function upload(file: File): Promise<Upload> {
   const contentType = file.type || "application/octet-stream";
   const url = SHOWN.test(contentType) ? URL.createObjectURL(file) : null;
   return { name: file.name || "file", contentType, size: file.size, data, url };
-}
-
-function base64(file: File): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.addEventListener("load", () => {
-      const address = String(reader.result);
-      resolve(address.slice(address.indexOf(",") + 1));
-    });
-    reader.addEventListener("error", () => reject(reader.error));
-    reader.readAsDataURL(file);
-  });
 }

@@ -12,6 +12,7 @@ import type { Column } from "../../parts/table";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
 import { Erasures } from "./Erasures";
+import { Import } from "./Import";
 import { nameOf, type Person, PersonSheet, pairingOf, type Role, RoleState } from "./PersonSheet";
 import styles from "./people.module.css";
 import { texts } from "./texts";
@@ -73,6 +74,7 @@ export default function PeoplePage() {
     >
       <PairingRequests />
       <Erasures />
+      <Import />
     </ResourcePage>
   );
 }
