@@ -60,7 +60,8 @@ def test_a_check_changes_nothing_and_an_upgrade_changes_data_and_configuration(t
         "changed": False, "migrations": [], "backup": None, "configuration": [], "configurationBackup": None,
     }  # fmt: skip
     with running_daemon(tmp_path) as daemon:
-        assert daemon.arvis("chat", "--agent", "helper", "demo: say hello").stdout.strip() == "hello"
+        # The channel can also get a notice, because the settings of a bot of this database cannot be read.
+        assert "hello" in daemon.arvis("chat", "--agent", "helper", "demo: say hello").stdout.splitlines()
 
 
 def test_after_an_upgrade_failed_checks_of_the_doctor_are_listed(tmp_path: Path) -> None:
@@ -109,7 +110,8 @@ def test_the_start_of_the_daemon_upgrades_the_data_or_ends(tmp_path: Path) -> No
     # The page checksums would show that another program has written to the database.
     database.file.with_name("arvis.db-sums").unlink(missing_ok=True)
     with running_daemon(tmp_path) as daemon:
-        assert daemon.arvis("chat", "--agent", "helper", "demo: say hello").stdout.strip() == "hello"
+        # The channel can also get a notice, because the settings of a bot of this database cannot be read.
+        assert "hello" in daemon.arvis("chat", "--agent", "helper", "demo: say hello").stdout.splitlines()
 
 
 def test_beside_a_running_daemon_only_a_check_is_possible(tmp_path: Path) -> None:
