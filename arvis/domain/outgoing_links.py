@@ -6,6 +6,7 @@ known becomes a link, and the address of a link that may carry data becomes plai
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from arvis.domain.outgoing import address_key
@@ -21,7 +22,7 @@ _PARTS = regex(
     r"|(?P<element><(?=/?\s*(?:img|iframe|video|audio|object|embed|link|source|picture|svg|base|meta|style|script|form)\b))"
     r"|(?P<address>(?:\bhttps?:[/\\]{0,9}|(?:\b[a-z][a-z0-9+.-]{1,30}:)?[/\\]{2,9})[^\s<>\"'`)\]]{1,8000}"
     r"|(?<![\w@./:-])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}[/?#][^\s<>\"'`)\]]{1,2000})",
-    0x2,
+    re.IGNORECASE,
 )
 _COLON = regex(r"://|:(?=[/\\])|:(?=\w)|//")
 #: A short address that names a public page and has no room for data.
@@ -42,10 +43,11 @@ class SafeLinks:
 
     def safe(self, text: str) -> str:
         """Return the text with harmless links and images only."""
-        made = self._replaced(text)
+        made = self.replaced(text)
         return made if made.count("[:]") == text.count("[:]") else f"{made}\n\n{NOTE}"
 
-    def _replaced(self, text: str) -> str:
+    def replaced(self, text: str) -> str:
+        """Return the text with harmless links and images only, without the note."""
         made, place = [], 0
         for found in _PARTS.finditer(text):
             made.append(text[place : found.start()])
@@ -61,7 +63,7 @@ class SafeLinks:
         return "".join([*made, text[place:]])
 
     def _as_link(self, image: str) -> str:
-        return self._replaced(image[1:])
+        return self.replaced(image[1:])
 
     def _address(self, written: str) -> str:
         address = written.rstrip(".,;:!?*_")
@@ -81,25 +83,26 @@ class LinkStream:
     def __init__(self, *, links: SafeLinks, send: Callable[[int, str], None]) -> None:
         self._links = links
         self._send = send
-        self._whole = ""
-        self._sent = ""
+        self._held = ""
+        self._sent = 0
 
     def add(self, offset: int, text: str) -> None:
         """Take a piece at this offset. A piece at offset 0 begins a new text."""
         if offset == 0:
-            self._whole, self._sent = "", ""
-        self._whole += text
-        end = max((self._whole.rfind(each) for each in _END_OF_WORD), default=-1) + 1
-        opened = self._whole.rfind("![", 0, end)
-        if opened >= 0 and "\n" not in self._whole[opened:end] and end - opened < _MOST_HELD:
+            self._held, self._sent = "", 0
+        self._held += text
+        end = max((self._held.rfind(each) for each in _END_OF_WORD), default=-1) + 1
+        opened = self._held.rfind("![", 0, end)
+        if opened >= 0 and "\n" not in self._held[opened:end] and end - opened < _MOST_HELD:
             end = opened
-        self._show(self._links.safe(self._whole[:end]).removesuffix(f"\n\n{NOTE}"))
+        self._show(end)
 
     def close(self) -> None:
         """Send the held text."""
-        self._show(self._links.safe(self._whole).removesuffix(f"\n\n{NOTE}"))
+        self._show(len(self._held))
 
-    def _show(self, text: str) -> None:
-        if text.startswith(self._sent) and len(text) > len(self._sent):
-            self._send(len(self._sent), text[len(self._sent) :])
-            self._sent = text
+    def _show(self, end: int) -> None:
+        shown, self._held = self._links.replaced(self._held[:end]), self._held[end:]
+        if shown:
+            self._send(self._sent, shown)
+            self._sent += len(shown)

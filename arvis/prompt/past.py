@@ -56,7 +56,8 @@ _LONGEST_SOURCE = 100
 _AS_SHORT_AS_A_NAME = 160
 
 _SECRET = "[A secret output, which is not kept. Call the tool again if you need it.]"  # noqa: S105 - a text for models
-_NOT_OFFERED = "[Your tool calls before your next reply, with their outputs. The calls are finished.]"
+#: The beginning of a message with calls and outputs as text.
+CALLS_AS_TEXT = "[Your tool calls before your next reply, with their outputs. The calls are finished.]"
 
 
 def is_rich(message: PastMessage) -> bool:
@@ -123,7 +124,7 @@ def turns_before(message: PastMessage, look: Look, detail: Detail) -> tuple[Turn
     """Return the rounds before a reply as messages of a prompt: calls and outputs if the request may contain them, else
     one message of the user. (As text of the assistant, models would imitate them.)"""
     if not look.calls:
-        return (Turn("user", escape(f"{_NOT_OFFERED}\n{rounds_words(message, detail, reads=look.reads)}")),)
+        return (Turn("user", escape(f"{CALLS_AS_TEXT}\n{rounds_words(message, detail, reads=look.reads)}")),)
     return tuple(turn for text, calls in _numbered(message, detail, reads=look.reads) for turn in _turns(text, calls))
 
 

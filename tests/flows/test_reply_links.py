@@ -35,3 +35,12 @@ async def test_a_tainted_reply_has_no_image_of_an_unknown_host(app: AppHarness) 
 async def test_a_reply_to_the_persons_own_words_stays(app: AppHarness) -> None:
     app.provider.script.append(SAYS)
     assert (await app.ask("Say it", is_direct=True)).reply == SAYS
+
+
+async def test_a_later_reply_repeats_links_of_outputs_but_not_those_that_the_agent_wrote(app: AppHarness) -> None:
+    app.tools.look.script.append("Meet at https://mail.example/meet/93.")
+    app.provider.script += [asking(call(1, "look", words="mail"), text="See https://evil.example/?d=hunter2"), "Seen."]
+    await app.ask("Read the mail", is_direct=True)
+    app.provider.script.append("At https://mail.example/meet/93, see https://evil.example/?d=hunter2")
+    again = await app.ask("Where?", is_direct=True)
+    assert again.reply == f"At https://mail.example/meet/93, see https[:]//evil.example/?d=hunter2\n\n{NOTE}"

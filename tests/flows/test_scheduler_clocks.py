@@ -153,14 +153,14 @@ async def test_what_fails_again_and_again_is_left_alone_for_longer_and_longer(de
 async def test_the_owner_is_told_of_the_third_failure_and_then_of_every_25th(desk: Desk) -> None:
     await desk.store.write(choose_place, Address("web", "web", "owner"), NOW)
     beat = await desk.add("every 1h", **BEAT, name="beat")
-    told = []
+    sent = []
     for number in range(1, 51):
         desk.clock.pass_time(1)
         await desk.store.write(due.run_now, beat.id, desk.clock.now())
         await desk.end_all(OccurrenceStatus.FAILED, "no network")
         found = await desk.store.read(lambda tx: tx.notifications.newest(f"schedule:{beat.id}"))
-        told += [number] if found is not None and found.sent_at == desk.clock.now() else []
-    assert told == [3, 25, 50]
+        sent += [number] if found is not None and found.sent_at == desk.clock.now() else []
+    assert sent == [3, 25, 50]
 
 
 async def test_one_that_comes_no_more_does_not_rest(desk: Desk) -> None:

@@ -8,7 +8,7 @@ does not fit into the prompt, it is compacted within the turn. So no message lea
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -54,7 +54,7 @@ from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
 from arvis.prompt import Prompt, Round, behind, fit_rounds, taint_of_asked, turns_of
 from arvis.prompt.history import line_of
-from arvis.prompt.past import is_rich
+from arvis.prompt.past import CALLS_AS_TEXT, is_rich
 from arvis.skills import Skill
 from arvis.tasks.rounds import Rounds, load_rounds
 from arvis.tasks.state import MOST_PICTURES, AgentState, WorkState, load_pictures, pictures_of, with_pictures
@@ -225,7 +225,7 @@ class _Nodes:
             tools=offer.tools,
             rounds=rounds,
         )
-        return guard.links([call.system, call.changing, *(turn.content for turn in call.turns)])
+        return guard.links([call.system, call.changing, *_read_texts(call.turns)])
 
     async def _complete(
         self,
@@ -409,9 +409,20 @@ def may_compact(execution: Execution) -> bool:
 
 def _names(context: NodeContext, turn: TurnContext) -> Sequence[str]:
     """Return the names of the tools to offer. Earlier results and files can be read again if there are any."""
+    if not turn.agent.tools:
+        return ()
     names = names_for(turn.agent, context.execution)
     known = any(is_rich(message) for message in turn.history) or any(each.sources for each in turn.summaries)
     return names if known else turn.agent.tools
+
+
+def _read_texts(turns: Sequence[Turn]) -> Iterator[str]:
+    """Yield the texts of these messages, including outputs of earlier calls, without what the agent wrote for calls: no
+    judge has seen that, so it could contain an address with data."""
+    for turn in turns:
+        if not turn.calls and CALLS_AS_TEXT not in turn.content:
+            yield turn.content
+        yield from (output.content for output in turn.outputs)
 
 
 def names_of(history: Sequence[PastMessage]) -> frozenset[str]:
