@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import Answerer, Finished, Task
-from arvis.tools.code import Interpreter, PackageSets
+from arvis.tools.code import Interpreter, PackageSets, daemons_interpreter
 from arvis.tools.code.packages import MOST_SETS
 
 PYTHON = Interpreter(Path("/opt/python/bin/python3"), (Path("/opt/python"),), "3.11", Path("/opt/pip"))
@@ -161,3 +161,13 @@ async def test_the_sets_that_were_used_last_stay(sandbox: PipSandbox, tmp_path: 
     assert second.name in names
     assert "left.part" not in names
     assert len(names) == MOST_SETS
+
+
+def test_the_path_of_pip_has_no_symbolic_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "releases" / "5"
+    (installed / "pip").mkdir(parents=True)
+    (installed / "pip" / "__init__.py").touch()
+    current = tmp_path / "current"
+    current.symlink_to(installed)
+    monkeypatch.syspath_prepend(current)
+    assert daemons_interpreter().pip == installed.resolve() / "pip"
