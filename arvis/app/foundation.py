@@ -109,7 +109,7 @@ async def open_base(
             reports = BackupReports(settings=config.backup, store=store, clock=clock, programs=GuardedPrograms())
             every = config.backup.every
             backups = BackupService(database=database, every=every, clock=clock, watch=reports, restart=restart)
-            skills = SkillRegistry(store=store, clock=clock, folder=folder.path / "skills")
+            skills = SkillRegistry(store=store, clock=clock, folder=folder.path / "skills", convert=True)
             yield Base(
                 config,
                 folder,

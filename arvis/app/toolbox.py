@@ -19,17 +19,19 @@ from arvis.graphs.agent.outgoing import OutgoingRules
 from arvis.graphs.agent.tools import ToolRules
 from arvis.media import WebFileReader
 from arvis.plugins import InstalledPlugins, Plugins
-from arvis.ports.http import Fetcher
+from arvis.ports.http import AddressChecker, Fetcher
 from arvis.ports.plugin import PluginServices
 from arvis.ports.tool import ToolServices, ToolSource
 from arvis.process.sandbox import Bubblewrap
 from arvis.process.subprocesses import GuardedPrograms
-from arvis.queue.outages import RetryingStore
+from arvis.queue.outages import RetryingStore, until_done
 from arvis.services.reminders import ReminderService
 from arvis.services.schedules import Rules
+from arvis.skills.files import StoredSkillFiles
 from arvis.tools.code import PackageSets, Workbench, daemons_interpreter
 from arvis.tools.mcp.servers import McpServers
 from arvis.tools.read_again import PastTurns
+from arvis.tools.read_skill import SkillReader
 from arvis.tools.registry import InstalledTools, Policy, Registry
 from arvis.turns.workflow_tools import WorkflowStarter
 
@@ -37,10 +39,11 @@ from arvis.turns.workflow_tools import WorkflowStarter
 @dataclass(frozen=True, slots=True)
 class Toolbox:
     """The tools and plugins of agents. `fetcher` returns the fetcher for addresses from people and models; the first
-    call opens the fetcher. `servers` are the configured servers of tools."""
+    call opens the fetcher. `checker` returns the checker of such addresses. `servers` are the configured servers of tools."""
 
     rules: ToolRules
     fetcher: Callable[[], Awaitable[Fetcher]]
+    checker: Callable[[], Awaitable[AddressChecker]]
     plugins: Plugins
     servers: McpServers
 
@@ -51,7 +54,14 @@ def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack,
     services = _Services(stack=stack, base=base, providers=providers)
     config = base.config
     rules = ToolRules(
-        registry=Registry(sources=[PastTurns(store=base.store), InstalledTools(services=services.get), *slow]),
+        registry=Registry(
+            sources=[
+                PastTurns(store=base.store),
+                SkillReader(files=skill_files(base)),
+                InstalledTools(services=services.get),
+                *slow,
+            ]
+        ),
         permit=lambda tool: Policy(rules=base.settings.current().approvals.policy).permit(tool),
         outgoing=OutgoingRules(
             hosts=_private_hosts(config) | _search_hosts(config),
@@ -69,7 +79,7 @@ def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack,
         services=PluginServices(RetryingStore(store=base.store, clock=base.clock), base.clock, services.get)
     )
     servers = next((source for source in slow if isinstance(source, McpServers)), McpServers(()))
-    return Toolbox(rules, services.fetcher, plugins, servers)
+    return Toolbox(rules, services.fetcher, services.checker, plugins, servers)
 
 
 class _Services:
@@ -80,9 +90,16 @@ class _Services:
         self._base = base
         self._providers = providers
         self._made: ToolServices | None = None
+        self._checker: AddressChecker | None = None
 
     async def fetcher(self) -> Fetcher:
         return (await self.get()).fetcher
+
+    async def checker(self) -> AddressChecker:
+        await self.get()
+        if self._checker is None:
+            raise RuntimeError("the fetcher was opened without its checker")
+        return self._checker
 
     async def get(self) -> ToolServices:
         if self._made is None:
@@ -90,6 +107,7 @@ class _Services:
             sandbox = build_sandbox(base)
             net = await asyncio.to_thread(importlib.import_module, "arvis.net.fetcher")
             fetcher = await self._stack.enter_async_context(net.open_fetcher(allow=settings.allow_hosts))
+            self._checker = fetcher
             # With this store, a running tool waits while the database is unavailable. With the usual store, the tool
             # would return an error to the model.
             patient = RetryingStore(store=base.store, clock=base.clock)
@@ -108,12 +126,22 @@ class _Services:
                     clock=base.clock,
                 ),
                 reader=WebFileReader(programs=GuardedPrograms(), sandbox=sandbox),
+                skills=skill_files(base),
                 workflows=WorkflowStarter(store=patient, bus=base.bus, clock=base.clock),
                 reminders=ReminderService(
                     store=patient, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)
                 ),
             )
         return self._made
+
+
+def skill_files(base: Base) -> StoredSkillFiles:
+    return StoredSkillFiles(
+        skills=lambda: until_done(base.clock, base.skills.current),
+        store=base.store,
+        folder=base.folder.path / "skill-files",
+        clock=base.clock,
+    )
 
 
 def _private_hosts(config: Config) -> frozenset[str]:
@@ -157,4 +185,4 @@ def build_workbench(base: Base) -> Workbench:
         allowed=base.config.tools.packages,
         settings={name: os.environ[name] for name in _PIP if name in os.environ},
     )
-    return Workbench(sandbox, interpreter, packages)
+    return Workbench(sandbox, interpreter, packages, skills=skill_files(base))

@@ -9,7 +9,7 @@ from functools import partial
 from arvis.app.administration import Doctor, InstalledChoices
 from arvis.app.bots import Bots
 from arvis.app.foundation import Base, new_token, prices_of, spending_limits
-from arvis.app.toolbox import Toolbox
+from arvis.app.toolbox import Toolbox, build_sandbox, skill_files
 from arvis.approvals import approvers_of
 from arvis.bots.supervisor import BotSupervisor
 from arvis.config import Config
@@ -24,6 +24,7 @@ from arvis.process.stalls import Stalls
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.process.supervisor import RoleState, Supervisor
 from arvis.skills.importing import Importer
+from arvis.skills.sources import Sources
 from arvis.speech import UtteranceRules, utterance_detector
 from arvis.web.dependencies import AdminServices, WebDependencies
 from arvis.web.latency import Observers
@@ -48,7 +49,13 @@ def build_web(
     threading.Thread(target=read_declarations, name="arvis-declarations", daemon=True).start()
     tools = toolbox.now()
     config = base.config
-    importer = Importer(fetcher=tools.fetcher, store=base.store, registry=base.skills, clock=base.clock)
+    importer = Importer(
+        sources=Sources(fetcher=tools.fetcher, checker=tools.checker, sandbox=build_sandbox(base)),
+        files=skill_files(base),
+        store=base.store,
+        registry=base.skills,
+        clock=base.clock,
+    )
     deps = WebDependencies(
         config=config.web,
         limits=config.limits,

@@ -50,7 +50,7 @@ COMMANDS = {
         "commands.webhooks", "List, show, create, update and delete addresses that other programs call."
     ),
     "projects": Command("commands.projects", "List, show, create, update and delete projects that agents work on."),
-    "skills": Command("commands.skills", "List, show, create and delete skills."),
+    "skills": Command("commands.skills", "List, show, create, trust and delete skills."),
     "memory": Command("commands.memory", "List, show, create, confirm and delete facts that agents remember."),
     "audit": Command("commands.reports", "List the changes that agents requested, failed logins and exports."),
     "usage": Command("commands.reports", "Show calls, tokens and costs of models."),

@@ -57,6 +57,7 @@ class AgentEntry(Section):
         "null: steer with `ends: explicit`, otherwise queue",
     )
     plugins: TextList = setting((), "extensions of its prompt: time, workspace, helpers … (docs/how-to/plugins.md)")
+    skills: TextList = setting((), "skills that its prompt lists and that it can read; *: all (docs/how-to/skills.md)")
     handoff_to: TextList = setting(
         (), "slugs of agents to which it may hand over the conversation (docs/how-to/handing-over.md)"
     )

@@ -21,6 +21,8 @@ class AgentStatus(StrEnum):
 
 
 CONDUCTOR = "conductor"
+#: The entry of `Agent.skills` for all skills, including those that are added later.
+ALL_SKILLS = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,9 @@ class Agent:
     plugins: tuple[str, ...] = ()
     #: The slugs of the agents to which this agent may hand a conversation over.
     helpers: tuple[str, ...] = ()
+    #: The names of the agent's skills, or `ALL_SKILLS`. If empty, the agent has only the skills whose triggers match a
+    #: message.
+    skills: tuple[str, ...] = ()
 
     @property
     def active(self) -> bool:
@@ -125,11 +130,12 @@ MOST_OBSERVED = 200
 MOST_CONTEXT = 100_000_000
 
 _LONGEST_ENTRY = 200
-_MOST = {"fallbacks": 20, "tools": 200, "allow_users": 1_000, "plugins": 50, "helpers": 200}
+_MOST = {"fallbacks": 20, "tools": 200, "allow_users": 1_000, "plugins": 50, "helpers": 200, "skills": 200}
 _MODEL = regex(r"[!-~]{1,200}", re.ASCII)
 _FALLBACK = regex(r"[a-z0-9_-]+/[!-~]+", re.ASCII)
 #: `server.*` means all tools of a server.
 _TOOL = regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(\.\*)?", re.ASCII)
+_SKILL = regex(r"[a-z0-9_-]{1,64}|\*", re.ASCII)
 _PLATFORM = regex(r"[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
 
 
@@ -193,6 +199,12 @@ def _flaws_of_lists(agent: Agent) -> Iterator[Flaw]:
         "allow_users": (agent.allow_users or (), None, "must be user ids", "Write the ids that the platform shows."),
         "plugins": (agent.plugins, SLUG, "must name plugins", "Write names such as time or workspace."),
         "helpers": (agent.helpers, SLUG, "must name agents", "Write their slugs."),
+        "skills": (
+            agent.skills,
+            _SKILL,
+            "must name skills",
+            f"Write names such as code-review, or {ALL_SKILLS} for all.",
+        ),
     }
     for field, (values, pattern, text, fix) in kinds.items():
         if len(values) > _MOST[field]:

@@ -71,20 +71,25 @@ class Proposal:
 
 class AccessKind(StrEnum):
     """The kinds of access to the installation. The audit log contains failed logins, exports, accepted descriptions of
-    servers' tools, and the actions that models requested."""
+    servers' tools, changes of imported skills, and the actions that models requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
     EXPORT = "export"
     TOOL_ACCEPTED = "tool_accepted"
+    SKILL_IMPORTED = "skill_imported"
+    SKILL_TRUSTED = "skill_trusted"
+    SKILL_REMOVED = "skill_removed"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Failed logins of one kind from one address, an export, or an accepted description of a server's tool."""
+    """Failed logins of one kind from one address, an export, an accepted description of a server's tool, or a change of an
+    imported skill."""
 
     kind: AccessKind
-    #: The address from which the logins came; for an export the id of the person, or `all`; or the name of the tool.
+    #: The address from which the logins came; for an export the id of the person, or `all`; or the name of the tool or
+    #: the skill.
     subject: str
     #: The known details, such as the number of logins (`times`) or the exported kinds (`kinds`). They contain no secret.
     fields: Mapping[str, Any]

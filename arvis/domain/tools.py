@@ -16,6 +16,8 @@ from arvis.domain.taint import CLEAN, Taint, taint_in
 
 #: The tool that shows stored results and files of the conversation again. Agents with tools have it without naming it.
 READ_AGAIN = "read_again"
+#: The tool that reads the instructions and files of skills. Agents with skills have it without naming it.
+READ_SKILL = "read_skill"
 
 
 class Risk(StrEnum):

@@ -37,7 +37,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.prompt import first_zone
 from arvis.prompt.history import clock_line
 from arvis.services.activity import active_agents_block, activities
-from arvis.skills import Skill
+from arvis.skills import Skill, skills_of
 from arvis.skills.skill import ranking, usable
 from arvis.tasks.access import authors_may_use, taint_of_authors, with_authors
 from arvis.tasks.state import TaskSpec, WorkOutcome, WorkState, WorkStatus, child_end, with_files
@@ -169,7 +169,8 @@ def _projects(projects: Sequence[Project]) -> Iterator[str]:
 def _skills(cycle: Cycle) -> list[str]:
     """Return a line with name and description for each skill that fits the open work."""
     open_now = [cycle.directive, *(f"{each.title}\n{each.goal}" for each in cycle.projects)]
-    fitting = [skill for skill in cycle.skills if usable(skill, cycle.agent.tools)]
+    own = skills_of(cycle.agent.skills, cycle.skills)
+    fitting = [skill for skill in own if usable(skill, cycle.agent.tools)]
     found = ranking(fitting, "\n".join(open_now), ())[:_MOST_SKILLS]
     return [f"- {_line(skill.name)}: {_line(skill.description)}" for skill in found]
 

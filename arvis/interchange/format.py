@@ -93,6 +93,7 @@ class Agent(Record):
     on_new_message: str | None = None
     plugins: list[str] = []
     helpers: list[str] = []
+    skills: list[str] = []
     bindings: list[Binding] = []
 
 

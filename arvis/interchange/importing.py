@@ -197,7 +197,9 @@ def _import_skill(tx: Transaction, record: records.Skill, rules: Rules, now: int
         return _SAME
     if known is not None and not rules.replace:
         return _DIFFERS
-    put_skill(tx, StoredSkill(skill.slug, storable(record.text), "text", rules.by, created_at=now, updated_at=now))
+    text = storable(record.text)
+    row = StoredSkill(skill.slug, text, "text", rules.by, created_at=now, updated_at=now, trusted=skill.hash)
+    put_skill(tx, row)
     return _NEW if known is None else _REPLACED
 
 

@@ -25,7 +25,7 @@ from yarl import URL
 from arvis.domain.errors import FetchFailed, FetchRefused
 from arvis.net.client import as_http_error
 from arvis.net.guard import FetchRules, IPAddress, Target, checked_addresses, read_address, read_rules, read_url
-from arvis.ports.http import Fetched, HttpError
+from arvis.ports.http import CheckedAddress, Fetched, HttpError
 
 #: The value of `Accept-Encoding`.
 ACCEPTED = "gzip, deflate"
@@ -170,6 +170,11 @@ class GuardedFetcher:
             raise FetchFailed(f"No complete answer came within {timeout:g} seconds.") from None
         except HttpError as error:
             raise FetchFailed(f"No answer came: {error}.") from None
+
+    async def checked(self, url: str) -> CheckedAddress:
+        target = read_url(url, self._rules)
+        addresses = tuple(str(each) for each in await self._addresses(target))
+        return CheckedAddress(target.url, target.scheme, target.host, target.port, addresses, target.trusted)
 
     async def _follow(self, target: Target, max_bytes: int, headers: Mapping[str, str]) -> Fetched:
         asked = _origin(target)

@@ -4,6 +4,7 @@ All times are in milliseconds."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, Protocol
 
 from arvis.domain.dataclass import dataclass
@@ -92,6 +93,14 @@ class StoredSkill:
     by_id: str
     created_at: int
     updated_at: int
+    #: The hash of text and files that an owner has trusted; None: nobody has.
+    trusted: str | None
+    #: The size and the SHA-256 of each file by its path; empty: the skill is only the text.
+    files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+
+
+#: The value of `StoredSkill.trusted` of skills that were imported before contents had hashes.
+TRUSTED_BEFORE_HASHES = "imported"
 
 
 class Skills(Protocol):
@@ -106,8 +115,17 @@ class Skills(Protocol):
 
     def get(self, slug: str) -> StoredSkill | None: ...
 
-    def put(self, skill: StoredSkill) -> None:
-        """Store a skill. If a skill has the same slug, replace it, but keep its creation time."""
+    def bundle(self, slug: str) -> bytes | None:
+        """Return the files of a skill as a zip archive; None if there is no such skill or it is only a text."""
+        ...
+
+    def put(self, skill: StoredSkill, bundle: bytes | None = None) -> None:
+        """Store a skill with its files (`bundle`, a zip archive). If a skill has the same slug, replace it, but keep its
+        creation time."""
+        ...
+
+    def trust(self, slug: str, trusted: str, now: int) -> None:
+        """Store the hash that an owner has trusted."""
         ...
 
     def remove(self, slug: str) -> bool:

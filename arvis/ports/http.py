@@ -27,6 +27,27 @@ class Fetched:
     truncated: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedAddress:
+    """An address whose host has only permitted addresses."""
+
+    url: str
+    scheme: str
+    host: str
+    port: int
+    #: The IP addresses that may be connected to.
+    addresses: tuple[str, ...]
+    #: True: the configuration names the host.
+    trusted: bool
+
+
+class AddressChecker(Protocol):
+    async def checked(self, url: str) -> CheckedAddress:
+        """Look up the host of an address. Raises `FetchRefused` if it is not allowed, such as a private one, and
+        `FetchFailed` if the host is not known; both are kinds of `ToolError`."""
+        ...
+
+
 class Fetcher(Protocol):
     async def fetch(
         self,

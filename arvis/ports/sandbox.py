@@ -13,6 +13,9 @@ from arvis.domain.dataclass import dataclass
 #: The path of a task's folder inside the sandbox.
 WORKSPACE = "/workspace"
 
+#: The path in the sandbox of the folder with the skills of the agent, each in a folder with its name.
+SKILLS = "/skills"
+
 #: The environment variable with the file descriptor of the bridge: a socket between the program and this process.
 BRIDGE = "ARVIS_BRIDGE"
 
@@ -36,6 +39,8 @@ class Task:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: Further folders that the program may read.
     readable: Sequence[Path] = ()
+    #: Folders that the program may read under other paths: the absolute paths in the sandbox, with the folders.
+    mounted: Mapping[str, Path] = field(default_factory=dict)
     #: True if the program may use the network. If False, it cannot even connect to other programs on this machine.
     network: bool = False
     #: The time limit in seconds.

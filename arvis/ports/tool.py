@@ -19,6 +19,7 @@ from arvis.ports.reading import WebReader
 from arvis.ports.sandbox import Sandbox
 from arvis.ports.search import SearchProviders
 from arvis.ports.secrets import SecretBox
+from arvis.ports.skills import SkillFiles
 from arvis.ports.store import Store
 
 
@@ -190,6 +191,7 @@ class ToolServices:
     search: SearchProviders
     #: The reader of fetched files.
     reader: WebReader
+    skills: SkillFiles | None = None
     reminders: Reminders | None = None
     workflows: WorkflowStarts | None = None
 

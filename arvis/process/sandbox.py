@@ -287,6 +287,8 @@ class Bubblewrap:
         for scratch in ("/tmp", "/dev/shm"):  # noqa: S108 (folders of the sandbox alone)
             yield from ("--perms", "0700", "--size", str(_SCRATCH), "--tmpfs", scratch)
         yield from _places(seen, task.readable, self._hidden)
+        for path, folder in task.mounted.items():
+            yield from ("--ro-bind", str(folder.resolve()), path)
         yield from ("--ro-bind-data", str(passwd), "/etc/passwd", "--ro-bind-data", str(group), "/etc/group")
         yield from ("--bind", str(task.folder.resolve()), WORKSPACE, "--chdir", WORKSPACE, "--remount-ro", "/")
 

@@ -3,6 +3,6 @@ triggers."""
 
 from __future__ import annotations
 
-from arvis.skills.skill import Skill, choose
+from arvis.skills.skill import Skill, choose, skills_of
 
-__all__ = ["Skill", "choose"]
+__all__ = ["Skill", "choose", "skills_of"]

@@ -1,46 +1,114 @@
-"""Import, change and removal of skills by people. A skill is imported from a text or a web address."""
+"""Import, trust, change and removal of skills by people.
+
+A skill from outside is used only after an owner has trusted its hash: by sending the text itself, by naming the hash with the
+import after a preview, or afterwards.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from http import HTTPStatus
+import asyncio
+import base64
+from collections.abc import Sequence
+from typing import Any
 
+from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.effects import Access, AccessKind, access_entry
 from arvis.domain.errors import Conflict, NotFound, ToolError, Unprocessable
 from arvis.domain.text import storable
 from arvis.domain.versions import Versioned, version_before
-from arvis.ports.automation import StoredSkill
+from arvis.ports.automation import TRUSTED_BEFORE_HASHES, StoredSkill
 from arvis.ports.clock import Clock
-from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.store import Store, Transaction
+from arvis.skills.archives import packed
+from arvis.skills.bundle import Bundle
+from arvis.skills.files import StoredSkillFiles
 from arvis.skills.registry import SkillRegistry, switch_skill
-from arvis.skills.skill import Skill, Source, read_skill
+from arvis.skills.scan import Remark, remarks_on
+from arvis.skills.skill import Skill, Source, read_skill, with_files
+from arvis.skills.sources import BY_HAND, Content, Given, Sources
+from arvis.skills.specification import SKILL_FILE
 
-_FETCHED_BYTES = 1 << 20
-_FETCH_SECONDS = 15.0
 _MOST = 500
+#: The maximum number of bytes of a file that is shown.
+_SHOWN = 262_144
 
-#: The stored source of a skill that was given as a text.
-BY_HAND = "text"
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The content of a source before its import."""
+
+    skill: Skill
+    #: The existing skill that it would replace.
+    replaces: Skill | None
+    remarks: Sequence[Remark]
 
 
 class Importer:
-    """The service that imports skills. `fetcher` returns an HTTP client that connects only to public addresses. The
-    client checks every address, also those after name resolution and redirects."""
+    """The service that imports skills. `files` reads the files of imported skills."""
 
     def __init__(
-        self, *, fetcher: Callable[[], Awaitable[Fetcher]], store: Store, registry: SkillRegistry, clock: Clock
+        self, *, sources: Sources, files: StoredSkillFiles, store: Store, registry: SkillRegistry, clock: Clock
     ) -> None:
-        self._fetcher = fetcher
+        self._sources = sources
+        self._files = files
         self._store = store
         self._clock = clock
         self.registry = registry
 
-    async def from_text(self, text: str, *, by: str, replace: bool = False, source: str = BY_HAND) -> Skill:
-        """Store a skill and return it. An imported skill with the same slug is replaced. A built-in or folder skill
-        with the same slug is hidden until the imported skill is removed, but only if `replace` is True. `by` is the id
-        of the person who imports. Raise `Unprocessable` for an unusable text, and `Conflict` if the skill may not be
-        stored."""
-        skill = read_skill(text, stem=None, source=Source.IMPORTED)
+    async def create(self, given: Given, *, by: str, replace: bool = False, seen: str | None = None) -> Skill:
+        """Import a skill and return it. An imported skill with the same slug is replaced. A built-in or folder skill with
+        the same slug is hidden until the imported skill is removed, but only if `replace` is True. `by` is the id of the
+        person who imports. The skill is trusted if the person has sent its text, or if `seen` is its hash. Raise
+        `Unprocessable` for an unusable source, and `Conflict` if the skill may not be stored or `seen` is another
+        hash."""
+        content = await self._sources.read(given)
+        if seen is not None and content.skill.hash != seen:
+            raise _changed()
+        return await self._keep(content, by=by, replace=replace, trusted=given.text is not None or seen is not None)
+
+    async def preview(self, given: Given) -> Preview:
+        """Return the content of a source. Store nothing. Raise `Unprocessable` if there is no usable skill."""
+        content = await self._sources.read(given)
+        shown = (await self.registry.look_again()).skills.get(content.skill.slug)
+        return Preview(content.skill, shown, await _remarks(content.skill, content.bundle))
+
+    async def remarks(self, skill: Skill) -> Sequence[Remark]:
+        """Return the remarks about an imported skill; none about other skills, which are the operator's own."""
+        if skill.source is not Source.IMPORTED:
+            return []
+        try:
+            return await _remarks(skill, await self._files.bundle(skill) if skill.files else None)
+        except ToolError as error:
+            return [Remark(SKILL_FILE, 0, f"cannot be checked: {error.what}")]
+
+    async def file(self, slug: str, path: str) -> tuple[bytes, int]:
+        """Return the beginning of a file of a skill, and the size of the whole file. Raise `NotFound`, and `Conflict` if
+        the files are not those that were loaded."""
+        skill = await self._known(slug)
+        if path not in skill.files:
+            raise NotFound("The skill has no such file.", fix="Look up its files (`arvis skills show`).")
+        try:
+            data = (await self._files.bundle(skill)).files[path]
+        except ToolError as error:
+            raise Conflict(error.what, fix="Import the skill again.", code="skill_changed") from None
+        return data[:_SHOWN], len(data)
+
+    async def trust(self, slug: str, *, seen: str, by: str) -> Skill:
+        """Trust the content of an imported skill whose hash is `seen`. Raise `NotFound`, and `Conflict` if the content is
+        different or the skill is not an imported one."""
+        skill = await self._known(slug)
+        if skill.source is not Source.IMPORTED:
+            raise Conflict(f"{slug} is {_KINDS[skill.source]} and needs no trust.", fix="Use it.", code="not_imported")
+        if skill.hash != seen:
+            raise _changed()
+        if skill.files:
+            await self.file(slug, next(iter(skill.files)))  # the stored files must have this hash
+        if not await self._store.write(_trust, skill, by, self._clock.now()):
+            raise _changed()
+        return (await self.registry.look_again()).skills[slug]
+
+    async def _keep(self, content: Content, *, by: str, replace: bool, trusted: bool) -> Skill:
+        skill = content.skill
         shown = (await self.registry.look_again()).skills.get(skill.slug)
         if shown is not None and shown.source is not Source.IMPORTED and not replace:
             raise Conflict(
@@ -48,55 +116,40 @@ class Importer:
                 fix="Change the slug in your text, or choose to replace the existing skill.",
                 code="slug_taken",
             )
+        trusted = trusted or (shown is not None and shown.trusted and shown.hash == skill.hash)
         now = self._clock.now()
-        row = StoredSkill(skill.slug, storable(text), source, by, created_at=now, updated_at=now)
-        await self._store.write(put_skill, row)
-        await self.registry.look_again()
-        return skill
-
-    async def from_address(self, url: str, *, by: str, replace: bool = False, seen: str | None = None) -> Skill:
-        """Fetch the text at a public address and store it as `from_text` does. `seen` is the hash of the text that the
-        person has read at this address. Raise `Conflict` if the text is different now."""
-        text, source = await self._fetched(url)
-        if seen is not None and read_skill(text, stem=None, source=Source.IMPORTED).hash != seen:
-            raise Conflict(
-                "The text at the address has changed since you read it.",
-                fix="Read the text again, then import it.",
-                code="changed_meanwhile",
-            )
-        return await self.from_text(text, by=by, replace=replace, source=source)
-
-    async def preview(self, *, text: str | None = None, url: str | None = None) -> tuple[Skill, Skill | None]:
-        """Return the skill that a text or an address contains, and the existing skill that it would replace. Store
-        nothing. Raise `Unprocessable` if there is no usable skill."""
-        if text is None:
-            text, _ = await self._fetched(url or "")
-        skill = read_skill(text, stem=None, source=Source.IMPORTED)
-        return skill, (await self.registry.look_again()).skills.get(skill.slug)
-
-    async def _fetched(self, url: str) -> tuple[str, str]:
-        """Return the text at an address, and the final address after all redirects. Raise `Unprocessable` if there is
-        no text."""
-        try:
-            fetched = await (await self._fetcher()).fetch(url, max_bytes=_FETCHED_BYTES, timeout=_FETCH_SECONDS)
-        except ToolError as error:
-            raise Unprocessable(
-                f"The skill cannot be fetched: {error.what}",
-                why=error.what,
-                fix="Give a public http or https address, or the text itself.",
-                code=error.code,
-            ) from None
-        return _text_of(fetched), fetched.url
+        row = StoredSkill(
+            skill.slug,
+            storable(skill.text),
+            content.origin,
+            by,
+            created_at=now,
+            updated_at=now,
+            trusted=skill.hash if trusted else None,
+            files=content.bundle.manifest if content.bundle is not None else {},
+        )
+        data = await asyncio.to_thread(packed, content.bundle) if content.bundle is not None else None
+        await self._store.write(put_skill, row, data)
+        return (await self.registry.look_again()).skills[skill.slug]
 
     async def edit(self, slug: str, text: str, *, by: str) -> Skill:
         """Change the text of a skill. The new text is stored as an imported skill, which hides a built-in or folder
-        skill. Raise `NotFound` or `Unprocessable`."""
-        await self._known(slug)
-        if read_skill(text, stem=None, source=Source.IMPORTED).slug != slug:
+        skill; the other files stay. Raise `NotFound` or `Unprocessable`."""
+        known = await self._known(slug)
+        skill = read_skill(text, stem=None, source=Source.IMPORTED)
+        if skill.slug != slug:
             raise Unprocessable(
                 f"The text has another slug. This skill must keep its slug {slug}.", fix="Write this slug in the text."
             )
-        return await self.from_text(text, by=by, replace=True)
+        if not known.files:
+            return await self._keep(Content(skill, None, BY_HAND), by=by, replace=True, trusted=True)
+        try:
+            files = (await self._files.bundle(known)).files
+        except ToolError as error:
+            raise Conflict(error.what, fix="Import the skill again.", code="skill_changed") from None
+        bundle = Bundle({**files, SKILL_FILE: skill.text.encode()})
+        content = Content(with_files(skill, bundle), bundle, known.origin or BY_HAND)
+        return await self._keep(content, by=by, replace=True, trusted=known.trusted)
 
     async def switch(self, slug: str, *, enabled: bool) -> None:
         """Enable or disable a skill. Raise `NotFound`."""
@@ -148,38 +201,60 @@ def no_skill() -> NotFound:
     return NotFound("There is no such skill.", fix="Look it up in the list (`arvis skills list`, GET /api/skills).")
 
 
-def _text_of(fetched: Fetched) -> str:
-    problem = None
-    if fetched.status != HTTPStatus.OK:
-        problem = f"it answers {fetched.status}"
-    elif fetched.truncated:
-        problem = f"it is larger than {_FETCHED_BYTES} bytes"
-    try:
-        text = fetched.body.decode("utf-8-sig")
-    except UnicodeError:
-        problem = problem or "it is not UTF-8 text"
-        text = ""
-    if problem is not None:
-        raise Unprocessable(
-            f"The address does not contain a skill: {problem}.",
-            why=problem,
-            fix="Open the address in a browser and check that it shows a Markdown file.",
-        )
-    return text
+def _changed() -> Conflict:
+    return Conflict(
+        "The skill has changed since you read it.",
+        fix="Read it again, then import or trust it.",
+        code="changed_meanwhile",
+    )
 
 
-def put_skill(tx: Transaction, skill: StoredSkill) -> None:
-    if tx.skills.get(skill.slug) is None and len(tx.skills.stamps()) >= _MOST:
+async def _remarks(skill: Skill, bundle: Bundle | None) -> Sequence[Remark]:
+    files = bundle.files if bundle is not None else {SKILL_FILE: skill.text.encode()}
+    return await asyncio.to_thread(remarks_on, skill, files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """The author and the time (ms) of a change."""
+
+    by: str | None
+    now: int
+
+
+def put_skill(tx: Transaction, skill: StoredSkill, bundle: bytes | None = None) -> None:
+    """Store an imported skill, a version of it, and an entry in the audit log."""
+    known = tx.skills.get(skill.slug)
+    if known is None and len(tx.skills.stamps()) >= _MOST:
         raise Conflict(f"There are {_MOST} imported skills already.", fix="Remove one that is not needed.")
-    _keep(tx, tx.skills.get(skill.slug), skill, skill.by_id, skill.updated_at)
-    tx.skills.put(skill)
+    _keep(tx, skill.slug, skill, bundle, _Changed(skill.by_id, skill.updated_at))
+    if known is not None:
+        skill = replace(skill, updated_at=max(skill.updated_at, known.updated_at + 1))
+    tx.skills.put(skill, bundle)
+    _note(tx, AccessKind.SKILL_IMPORTED, skill, skill.by_id, skill.updated_at)
+
+
+def _trust(tx: Transaction, skill: Skill, by: str, now: int) -> bool:
+    slug, seen = skill.slug, skill.hash
+    known = tx.skills.get(slug)
+    if known is None or known.text != skill.text:
+        return False
+    tx.skills.trust(slug, seen, max(now, known.updated_at + 1))
+    _note(tx, AccessKind.SKILL_TRUSTED, replace(known, trusted=seen), by, now)
+    return True
+
+
+def _note(tx: Transaction, kind: AccessKind, skill: StoredSkill, by: str | None, now: int) -> None:
+    details = {"source": skill.source, "trusted": skill.trusted, "files": len(skill.files)}
+    tx.audit.add(access_entry(tx.new_id(), Access(kind, skill.slug, details), now, by))
 
 
 def _remove(tx: Transaction, slug: str, by: str | None, now: int) -> bool:
     known = tx.skills.get(slug)
     if known is None:
         return False
-    _keep(tx, known, None, by, now)
+    _keep(tx, slug, None, None, _Changed(by, now))
+    _note(tx, AccessKind.SKILL_REMOVED, known, by, now)
     return tx.skills.remove(slug)
 
 
@@ -190,19 +265,41 @@ def _undo(tx: Transaction, slug: str, by: str, now: int) -> None:
         _remove(tx, slug, by, now)
         return
     begun, at = (known.created_at, max(now, known.updated_at + 1)) if known else (now, now)
-    row = StoredSkill(slug, data["text"], data["source"], by, created_at=begun, updated_at=at)
-    _keep(tx, known, row, by, now)
-    tx.skills.put(row)
+    row = StoredSkill(
+        slug,
+        data["text"],
+        data["source"],
+        by,
+        created_at=begun,
+        updated_at=at,
+        trusted=data.get("trusted", TRUSTED_BEFORE_HASHES),
+        files={path: (size, digest) for path, (size, digest) in data.get("files", {}).items()},
+    )
+    bundle = base64.b64decode(data["bundle"]) if data.get("bundle") else None
+    _keep(tx, slug, row, bundle, _Changed(by, now))
+    tx.skills.put(row, bundle)
+    _note(tx, AccessKind.SKILL_IMPORTED, row, by, now)
 
 
-def _keep(tx: Transaction, before: StoredSkill | None, after: StoredSkill | None, by: str | None, now: int) -> None:
-    """Store a version of a changed skill. If the text is unchanged, store none, because its undo would have no
-    effect."""
-    row = before or after
-    if row is not None and (before is None or after is None or before.text != after.text):
-        slug = row.slug
-        tx.versions.keep(Versioned.SKILL, slug, _data_of(after), by, now, before=_data_of(before))
+def _keep(tx: Transaction, slug: str, after: StoredSkill | None, bundle: bytes | None, changed: _Changed) -> None:
+    """Store a version of a changed skill. If text and files are unchanged, store none, because its undo would have no
+    effect. `bundle` are the files of `after`."""
+    before = tx.skills.get(slug)
+    if before is not None and after is not None and _content_of(before) == _content_of(after):
+        return
+    kept = _data_of(before, tx.skills.bundle(slug) if before is not None and before.files else None)
+    tx.versions.keep(Versioned.SKILL, slug, _data_of(after, bundle), changed.by, changed.now, before=kept)
 
 
-def _data_of(skill: StoredSkill | None) -> dict[str, str] | None:
-    return None if skill is None else {"text": skill.text, "source": skill.source}
+def _content_of(skill: StoredSkill) -> tuple[str, dict[str, tuple[int, str]]]:
+    return skill.text, dict(skill.files)
+
+
+def _data_of(skill: StoredSkill | None, bundle: bytes | None) -> dict[str, Any] | None:
+    if skill is None:
+        return None
+    data: dict[str, Any] = {"text": skill.text, "source": skill.source, "trusted": skill.trusted}
+    if bundle is None:
+        return data
+    files = {path: list(each) for path, each in skill.files.items()}
+    return {**data, "files": files, "bundle": base64.b64encode(bundle).decode()}

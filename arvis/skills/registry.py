@@ -1,14 +1,17 @@
 """The registry of all skills: those that Arvis contains, those in the operator's folder, and imported ones.
 
-The registry is a cache of files and rows. It loads all skills again when a file or a row has changed. A skill that
+A directory with a `SKILL.md` is one skill with all files below it. Any other Markdown file in the folder is a skill of the
+earlier form. The registry is a cache of files and rows. It loads all skills again when a file or a row has changed. A skill that
 cannot be read is skipped and reported once; the other skills still work.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -16,19 +19,27 @@ import structlog
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Unprocessable
-from arvis.ports.automation import StoredSkill
+from arvis.ports.automation import TRUSTED_BEFORE_HASHES, StoredSkill
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
-from arvis.skills.skill import LARGEST_FILE, Skill, Source, read_skill
+from arvis.skills.bundle import bundle_of_folder, digest_of
+from arvis.skills.skill import LARGEST_FILE, Skill, Source, read_skill, with_files
+from arvis.skills.specification import SKILL_FILE, SKILL_FILES
 
 log = structlog.get_logger(__name__)
 
 BUILT_IN = Path(__file__).parent / "builtin"
 
+_CHANGED = (
+    "it is not used, because its content has changed since an owner trusted it; look at it, and trust it again "
+    "(`arvis skills trust`)"
+)
+
 #: The minimum number of seconds between two checks of the files and rows for changes.
 _LOOK_SECONDS = 3.0
-#: The maximum number of files that are read in a folder.
-_MOST_FILES = 1_000
+#: The maximum number of Markdown files that are considered in a folder, and of files of one skill whose times are compared.
+_MOST_FILES = 5_000
+_MOST_IN_SKILL = 1_000
 
 #: Data by which a change of the skills is detected: the time and size of each file by path, the time of each row by
 #: slug, and the disabled slugs.
@@ -49,7 +60,7 @@ class AvailableSkills:
 
     @property
     def active(self) -> Sequence[Skill]:
-        return [skill for slug, skill in self.skills.items() if slug not in self.off]
+        return [skill for slug, skill in self.skills.items() if skill.trusted and slug not in self.off]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +70,13 @@ class _Look:
 
 
 class SkillRegistry:
-    """The registry of skills. `folder` is the operator's folder (`DATA/skills`), which may be missing."""
+    """The registry of skills. `folder` is the operator's folder (`DATA/skills`), which may be missing. With `convert`, the
+    first look turns its files of the earlier form into directories."""
 
-    def __init__(self, *, store: Store, clock: Clock, folder: Path, built_in: Path = BUILT_IN) -> None:
+    def __init__(
+        self, *, store: Store, clock: Clock, folder: Path, built_in: Path = BUILT_IN, convert: bool = False
+    ) -> None:
+        self._convert = convert
         self._store = store
         self._clock = clock
         self._folders = {Source.BUILT_IN: built_in, Source.FOLDER: folder}
@@ -85,6 +100,9 @@ class SkillRegistry:
         return await self.current()
 
     async def _look(self, last: _Look | None) -> _Look:
+        if self._convert:
+            self._convert = False
+            await asyncio.to_thread(_convert, self._folders[Source.FOLDER])
         files = await asyncio.to_thread(_stamps_of, tuple(self._folders.values()))
         stamp = (files, *await self._store.read(_stamps))
         if last is not None and last.stamp == stamp:
@@ -118,17 +136,37 @@ def _rows(tx: Transaction) -> Sequence[StoredSkill]:
     return tx.skills.all()
 
 
+def _convert(folder: Path) -> None:
+    files = _skills_in(folder)[1]
+    if files:
+        from arvis.skills.conversion import convert  # noqa: PLC0415 - few data folders have such files
+
+        convert(files)
+
+
 def _stamps_of(folders: Sequence[Path]) -> Mapping[str, tuple[int, int]]:
     """Return the time and the size of each file, by path. This reads the disk, so callers run it on a thread."""
     stamps = {}
     for folder in folders:
-        for file in _files(folder):
+        directories, files = _skills_in(folder)
+        below = (file for each in directories for file in islice(each.rglob("*"), _MOST_IN_SKILL))
+        for file in (*files, *below):
             try:
-                found = file.stat()
+                found = file.lstat()
             except OSError:
                 continue  # the file was deleted after it was listed
             stamps[str(file)] = (found.st_mtime_ns, found.st_size)
     return stamps
+
+
+def _skills_in(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the directories that are skills, and the Markdown files outside of them, each sorted by path. Links that lead
+    out of the folder are ignored."""
+    found = list(_files(folder))
+    named = {file.parent for file in found if file.name in SKILL_FILES}
+    directories = sorted(each for each in named if not named & {*each.parents})
+    inside = set(directories)
+    return directories, [file for file in found if not inside & {*file.parents}]
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -150,10 +188,13 @@ def _files(folder: Path) -> Iterator[Path]:
 def _read_all(folders: Mapping[Source, Path], rows: Sequence[StoredSkill]) -> AvailableSkills:
     found = _Found()
     for source, folder in folders.items():
-        for file in _files(folder):
-            found.take(source, str(file.relative_to(folder)), _text_of(file), stem=file.stem)
+        directories, files = _skills_in(folder)
+        for each in directories:
+            found.take(source, str(each.relative_to(folder)), partial(_read_directory, each, source))
+        for file in files:
+            found.take(source, str(file.relative_to(folder)), partial(_read_file, file, source))
     for row in rows:
-        found.take(Source.IMPORTED, row.slug, row.text, stem=None)
+        found.take(Source.IMPORTED, row.slug, partial(_read_row, row))
     return AvailableSkills(dict(sorted(found.skills.items())), found.problems)
 
 
@@ -165,13 +206,10 @@ class _Found:
         self.skills: dict[str, Skill] = {}
         self.problems: list[str] = []
 
-    def take(self, source: Source, name: str, text: str | None, *, stem: str | None) -> None:
+    def take(self, source: Source, name: str, read: Callable[[], Skill]) -> None:
         where = f"{source.replace('_', '-')} skill {name}"
-        if text is None:
-            self.problems.append(f"{where}: it is not UTF-8 text, or not readable")
-            return
         try:
-            skill = read_skill(text, stem=stem, source=source)
+            skill = read()
         except Unprocessable as error:
             self.problems.append(f"{where}: {error.why}")
             return
@@ -182,11 +220,32 @@ class _Found:
             self.skills[skill.slug] = skill
 
 
-def _text_of(file: Path) -> str | None:
-    """Return the text of a file, or None if it is unreadable or not UTF-8. Of a file that is too large, only one byte
-    more than the limit is read: enough for `read_skill` to refuse it."""
+def _read_directory(folder: Path, source: Source) -> Skill:
+    bundle = bundle_of_folder(folder)
+    return with_files(read_skill(bundle.text, stem=None, source=source, folder=folder.name), bundle, folder)
+
+
+def _read_row(row: StoredSkill) -> Skill:
+    """Read an imported skill, and compare its hash with the hash that an owner has trusted."""
+    skill = read_skill(row.text, stem=None, source=Source.IMPORTED)
+    if row.files:
+        own = hashlib.sha256(row.text.encode()).hexdigest()
+        digest = digest_of({**{path: digest for path, (_, digest) in row.files.items()}, SKILL_FILE: own})
+        files = {path: size for path, (size, _) in row.files.items() if path != SKILL_FILE}
+        skill = replace(skill, files=files, digest=digest)
+    trusted = row.trusted == skill.hash or (row.trusted == TRUSTED_BEFORE_HASHES and not row.files)
+    changed = row.trusted is not None and not trusted
+    warnings = (*skill.warnings, _CHANGED) if changed else skill.warnings
+    return replace(skill, trusted=trusted, changed=changed, warnings=warnings, origin=row.source)
+
+
+def _read_file(file: Path, source: Source) -> Skill:
+    """Read a file of the earlier form. Of a file that is too large, only one byte more than the limit is read: enough for
+    `read_skill` to refuse it."""
     try:
         with file.open("rb") as stream:
-            return stream.read(LARGEST_FILE + 1).decode("utf-8")
+            text = stream.read(LARGEST_FILE + 1).decode("utf-8")
     except (OSError, UnicodeError):
-        return None
+        why = "it is not UTF-8 text, or not readable"
+        raise Unprocessable(f"The skill cannot be used: {why}.", why=why, fix="Save the file as UTF-8.") from None
+    return read_skill(text, stem=file.stem, source=source)

@@ -1,20 +1,26 @@
-"""Skills: their format (Markdown with YAML front matter), and the choice of the skills whose triggers match a
-message. The engine of their patterns is imported when the first pattern is compiled, because it takes 2 MB."""
+"""Skills: their format (`SKILL.md`, Markdown with YAML front matter), and the choice of the skills whose triggers match
+a message. The engine of their patterns is imported when the first pattern is compiled, because it takes 2 MB."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from arvis.config.yaml_text import UnreadableText, read_texts
-from arvis.domain.dataclass import dataclass
+from arvis.domain.agents import ALL_SKILLS
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Unprocessable
 from arvis.domain.regex import regex
 from arvis.domain.text import storable
+from arvis.domain.tools import READ_SKILL
+from arvis.skills.bundle import Bundle
+from arvis.skills.specification import SKILL_FILE, errors_in, standard_of
 
 # -- patterns ----------------------------------------------------------------------------------------------------------
 #
@@ -102,11 +108,18 @@ class Pattern:
     matches: Matches
 
 
+#: The keys of `metadata` with an effect. They have a prefix, because published skills use the plain words for other
+#: purposes. Their entries are separated by line ends, those of keywords and tools also by commas.
+KEYWORDS, PATTERNS, REQUIRED_TOOLS = "arvis-keywords", "arvis-patterns", "arvis-required-tools"
+
+
 @dataclass(frozen=True, slots=True)
 class Skill:
     """A parsed skill."""
 
+    #: The name of a skill that follows the specification.
     slug: str
+    #: The title for people and in prompts.
     name: str
     description: str
     category: str
@@ -125,31 +138,103 @@ class Skill:
     warnings: tuple[str, ...] = ()
     #: The whole file.
     text: str = ""
+    license: str = ""
+    compatibility: str = ""
+    #: The tools that the author of the skill expects. Arvis only shows them: they give no permission.
+    allowed_tools: tuple[str, ...] = ()
+    #: True if the text follows the specification of Agent Skills; False for the earlier form of Arvis.
+    standard: bool = False
+    #: The sizes in bytes of the files of the skill by their paths, without `SKILL.md`.
+    files: Mapping[str, int] = field(default_factory=dict)
+    #: The digest of all files; "" for a skill that is only a text.
+    digest: str = ""
+    #: False: no owner has trusted this content, so the skill is not used.
+    trusted: bool = True
+    #: True if an owner has trusted another content than the present one.
+    changed: bool = False
+    #: The address from which the skill was imported; "" for other skills.
+    origin: str = ""
+    #: The directory of the skill; None: the skill is only a text, or its files are in the database.
+    folder: Path | None = None
 
     def __hash__(self) -> int:
         return hash(self.slug)
 
     @property
     def hash(self) -> str:
-        """The hash of the whole file. Two skills with the same hash have the same text."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+        """The hash of the whole skill. Two skills with the same hash have the same text and the same files."""
+        return self.digest or hashlib.sha256(self.text.encode()).hexdigest()
 
 
-def read_skill(text: str, *, stem: str | None, source: Source) -> Skill:
-    """Parse the text of a skill. `stem` is the name of its file without `.md`; it is used if the text has no slug or
-    name. Without a file `stem` is None, and the text must have a slug. Raise `Unprocessable` if the text is
-    unusable."""
+def read_skill(text: str, *, stem: str | None, source: Source, folder: str | None = None) -> Skill:
+    """Parse the text of a skill. `folder` is the name of the directory whose `SKILL.md` contains the text. `stem` is the
+    name of a file of the earlier form without `.md`; it is used if the text has no slug or name. A text without a file
+    has the earlier form if it has a slug. Raise `Unprocessable` if the text is unusable."""
     if len(text.encode(errors="replace")) > LARGEST_FILE:
         raise _unusable(f"it is larger than {LARGEST_FILE} bytes")
     front, body = _divided(storable(text))
+    if not body:
+        raise _unusable("there is nothing under its front matter")
+    if folder is None and (stem is not None or "slug" in front):
+        return _earlier(front, body, stem, source, storable(text))
+    return _standard(front, body, folder, source, storable(text))
+
+
+def with_files(skill: Skill, bundle: Bundle, folder: Path | None = None) -> Skill:
+    """Return the skill with the names and the digest of its files. `folder` is their directory."""
+    files = {path: len(data) for path, data in bundle.files.items() if path != SKILL_FILE}
+    return replace(skill, files=files, digest=bundle.digest if files else "", folder=folder)
+
+
+def _standard(front: Mapping[str, Any], body: str, folder: str | None, source: Source, text: str) -> Skill:
+    if errors := errors_in(front, folder):
+        raise _unusable("; ".join(errors))
+    read = standard_of(front)
+    keywords = _entries(read.metadata, KEYWORDS, ",", _MOST_KEYWORDS)
+    patterns, warnings = _compiled(_entries(read.metadata, PATTERNS, "\n", _MOST_PATTERNS))
+    return Skill(
+        slug=read.name,
+        name=_line(read.metadata, "title") or read.name,
+        description=read.description,
+        category=_line(read.metadata, "category"),
+        author=_line(read.metadata, "author"),
+        version=_line(read.metadata, "version") or "1.0.0",
+        required_tools=tuple(_entries(read.metadata, REQUIRED_TOOLS, ",", _MOST_TOOLS)),
+        keywords=_distinct(keywords),
+        patterns=patterns,
+        may_match=compile_any([pattern.text for pattern in patterns]),
+        body=body,
+        source=source,
+        warnings=(*read.warnings, *warnings),
+        text=text,
+        license=read.license,
+        compatibility=read.compatibility,
+        allowed_tools=read.allowed_tools,
+        standard=True,
+    )
+
+
+def _entries(metadata: Mapping[str, str], key: str, separator: str, most: int) -> list[str]:
+    """Return the entries of a value, which lines and the separator divide."""
+    value = metadata.get(key, "").replace(separator, "\n")
+    found = [entry.strip() for entry in value.split("\n") if entry.strip()]
+    if len(found) > most:
+        raise _unusable(f"it has more than {most} entries under `{key}`")
+    return found
+
+
+def _distinct(keywords: Iterable[str]) -> tuple[str, ...]:
+    cleaned = (word.strip().casefold()[:_LONGEST_KEYWORD] for word in keywords)
+    return tuple(dict.fromkeys(word for word in cleaned if word))
+
+
+def _earlier(front: Mapping[str, Any], body: str, stem: str | None, source: Source, text: str) -> Skill:
+    """Return a skill of the form that earlier releases of Arvis used."""
     slug = _line(front, "slug") or stem or ""
     if not SLUG.fullmatch(slug):
         raise _unusable("its `slug` must be 1 to 64 lower-case letters, digits, - or _")
-    if not body:
-        raise _unusable("there is nothing under its front matter")
     triggers = list(_triggers(front))
     patterns, warnings = _compiled(_strings(triggers, "patterns", _MOST_PATTERNS))
-    keywords = [word.strip().casefold() for word in _strings(triggers, "keywords", _MOST_KEYWORDS)]
     return Skill(
         slug=slug,
         name=_line(front, "name") or stem or slug,
@@ -158,13 +243,13 @@ def read_skill(text: str, *, stem: str | None, source: Source) -> Skill:
         author=_line(front, "author"),
         version=_line(front, "version") or "1.0.0",
         required_tools=tuple(_strings([front], "required_tools", _MOST_TOOLS)),
-        keywords=tuple(dict.fromkeys(word[:_LONGEST_KEYWORD] for word in keywords if word)),
+        keywords=_distinct(_strings(triggers, "keywords", _MOST_KEYWORDS)),
         patterns=patterns,
         may_match=compile_any([pattern.text for pattern in patterns]),
         body=body,
         source=source,
         warnings=warnings,
-        text=storable(text),
+        text=text,
     )
 
 
@@ -240,7 +325,7 @@ def _unusable(why: str) -> Unprocessable:
     return Unprocessable(
         f"The skill cannot be used: {why}.",
         why=why,
-        fix="Begin with a line `---`, then lines such as `slug: my-skill`, then another `---`, then the Markdown.",
+        fix="Begin with a line `---`, then `name: my-skill` and `description: …`, then another `---`, then the Markdown.",
         code="bad_skill",
     )
 
@@ -251,7 +336,10 @@ def _unusable(why: str) -> Unprocessable:
 #: The maximum number of skills in a prompt, and of tokens of all these skills together.
 MOST_SKILLS = 3
 MOST_TOKENS = 4_000
+#: The maximum number of tokens of the list of an agent's skills.
+LIST_TOKENS = 2_000
 
+_LIST = f"## Your skills\n\nBefore you do work for which a skill is meant, read it with {READ_SKILL}."
 _HEADING = "## Skills for this request"
 #: Only the first `_LOOKED_AT` characters of a message are searched. The last `_EARLIER_TURNS` earlier messages are
 #: searched, too. A matching keyword or pattern in the message adds these points to a skill; in an earlier message it
@@ -273,21 +361,36 @@ class Chosen:
 NOTHING = Chosen("", ())
 
 
+def skills_of(assigned: Sequence[str], skills: Iterable[Skill]) -> list[Skill]:
+    """Return the skills that an agent with this list of skills may use. An agent without a list may use every skill whose
+    triggers match."""
+    if not assigned or ALL_SKILLS in assigned:
+        return list(skills)
+    return [skill for skill in skills if skill.slug in assigned]
+
+
 def choose(
     skills: Iterable[Skill],
     message: str,
     earlier: Sequence[str],
     tools: Sequence[str],
     estimate: Callable[[str], int],
+    *,
+    assigned: Sequence[str] = (),
 ) -> Chosen:
     """Choose the skills that match the message best, best first. A skill is skipped if it would exceed `MOST_TOKENS`.
     `earlier` contains the earlier messages, oldest first, and `tools` the names of the agent's tools. `estimate` counts
-    the tokens of a text."""
-    ranked = ranking([each for each in skills if not each.required_tools or usable(each, tools)], message, earlier)
+    the tokens of a text. If the agent has a list of skills (`assigned`), only these are chosen, and the text begins with
+    their names and descriptions."""
+    if assigned:
+        skills = skills_of(assigned, skills)
+    fitting = [each for each in skills if not each.required_tools or usable(each, tools)]
+    listed = _listed(fitting, estimate) if assigned else ""
+    ranked = ranking(fitting, message, earlier)
     if not ranked:
-        return NOTHING
+        return Chosen(listed, ()) if listed else NOTHING
     slugs: list[str] = []
-    parts, left = [_HEADING], MOST_TOKENS - estimate(_HEADING)
+    parts, left = [_HEADING], MOST_TOKENS - estimate(_HEADING) - (estimate(listed) if listed else 0)
     for skill in ranked:
         part = f"### {skill.name}\n\n{skill.body}"
         tokens = estimate(part)
@@ -295,7 +398,26 @@ def choose(
             parts.append(part)
             slugs.append(skill.slug)
             left -= tokens
-    return Chosen("\n\n".join(parts), tuple(slugs)) if slugs else NOTHING
+    if not slugs:
+        return Chosen(listed, ()) if listed else NOTHING
+    return Chosen("\n\n".join([*([listed] if listed else []), *parts]), tuple(slugs))
+
+
+def _listed(skills: Sequence[Skill], estimate: Callable[[str], int]) -> str:
+    """Return the list of these skills with their descriptions. Skills that do not fit into `LIST_TOKENS` are named or
+    counted."""
+    if not skills:
+        return ""
+    lines, left, more = [_LIST, ""], LIST_TOKENS - estimate(_LIST), 0
+    for skill in skills:
+        whole = f"- {skill.slug}: {skill.description}"
+        line = next((each for each in (whole, f"- {skill.slug}") if estimate(each) < left - 10), None)
+        if line is None:
+            more += 1
+            continue
+        lines.append(line)
+        left -= estimate(line) + 1
+    return "\n".join([*lines, *([f"- … and {more} more"] if more else [])])
 
 
 def ranking(skills: Iterable[Skill], message: str, earlier: Sequence[str]) -> list[Skill]:

@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from arvis.domain.errors import ToolError
 from arvis.domain.tools import Need, Risk, ToolDeclaration
-from arvis.ports.sandbox import Finished, Sandbox, Task
+from arvis.ports.sandbox import SKILLS, Finished, Sandbox, Task
+from arvis.ports.skills import SkillFiles
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
@@ -24,7 +27,7 @@ DECLARATION = ToolDeclaration(risk=Risk.EXEC, repeatable=False, needs=(Need.SAND
 
 
 def create(services: ToolServices) -> Tool:
-    sandbox = services.sandbox
+    sandbox, skills = services.sandbox, services.skills
 
     async def run_shell(
         command: Annotated[str, Field(min_length=1, max_length=_LONGEST_COMMAND, description="Command for /bin/sh")],
@@ -33,19 +36,27 @@ def create(services: ToolServices) -> Tool:
         caller: Caller,
     ) -> str:
         """Run a shell command in your own folder, without network. Only that folder is writable."""
-        return await _run(sandbox, command, timeout_ms, caller)
+        mounted = await skill_folders(skills, caller)
+        return await _run(sandbox, command, timeout_ms, caller, mounted)
 
     return FunctionTool(run_shell, DECLARATION)
 
 
-async def _run(sandbox: Sandbox, command: str, timeout_ms: int, caller: Caller) -> str:
+async def skill_folders(skills: SkillFiles | None, caller: Caller) -> Mapping[str, Path]:
+    """Return the folders of the agent's skills by their paths in the sandbox."""
+    found = await skills.folders(caller.agent) if skills is not None and caller.agent.skills else {}
+    return {f"{SKILLS}/{name}": folder for name, folder in found.items()}
+
+
+async def _run(sandbox: Sandbox, command: str, timeout_ms: int, caller: Caller, mounted: Mapping[str, Path]) -> str:
     if (reason := await sandbox.refusal()) is not None:
         raise ToolError(reason)
     try:
         await asyncio.to_thread(caller.workspace.mkdir, _PRIVATE_FOLDER, parents=True, exist_ok=True)
     except OSError as error:
         raise ToolError("The folder for the command could not be created.", why=str(error.strerror)) from None
-    finished = await sandbox.run(Task(["/bin/sh", "-c", command], caller.workspace, timeout=timeout_ms / 1000))
+    task = Task(["/bin/sh", "-c", command], caller.workspace, mounted=mounted, timeout=timeout_ms / 1000)
+    finished = await sandbox.run(task)
     return f"{output_of(finished, _SHOWN)}\n[{end_of(finished, timeout_ms / 1000)}]"
 
 

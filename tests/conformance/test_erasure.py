@@ -68,7 +68,7 @@ KEPT = {
     "agent_versions": (_SHARED, "agent_id data by_id"),
     "agents": (
         _SHARED,
-        "id slug name role description prompt model fallbacks tools graph completion timezone allow_users status on_new_message plugins helpers",
+        "id slug name role description prompt model fallbacks tools graph completion timezone allow_users status on_new_message plugins helpers skills",
     ),
     "api_keys": (_LOGIN, "id name role agents key_hash created_by"),
     "bindings": (_SHARED, "platform channel agent_id permission respond"),
@@ -96,7 +96,7 @@ KEPT = {
     "read_positions": ("a bot would read old messages again without it", "platform connector feed"),
     "role_leases": ("roles of processes", "name owner node"),
     "settings": (_SHARED, "key value"),
-    "skills": (_SHARED, "slug text source by_id"),
+    "skills": (_SHARED, "slug text source by_id files trusted"),
     "token_calibrations": ("numbers about models", "model weights"),
     "usage": (
         "receipts without the person (`anonymise_usage`)",

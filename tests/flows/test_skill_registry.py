@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,12 @@ from arvis.domain.errors import Conflict, FetchFailed, NotFound, Unprocessable
 from arvis.net.fetcher import open_fetcher
 from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.store import Store
+from arvis.process.sandbox import Bubblewrap
+from arvis.skills.files import StoredSkillFiles
 from arvis.skills.importing import Importer
 from arvis.skills.registry import SkillRegistry
 from arvis.skills.skill import Source
+from arvis.skills.sources import Given, Sources
 from arvis.testing.clock import SteppedClock
 
 PAGE = "https://example.com/knots.md"
@@ -48,7 +52,15 @@ class Scene:
         self.store = store
         self.pages = Pages({})
         self.registry = self.fresh_registry()
-        self.importer = Importer(fetcher=self._fetcher, store=store, registry=self.registry, clock=self.clock)
+        self.files = StoredSkillFiles(
+            skills=self.registry.look_again, store=store, folder=folder.parent / "skill-files", clock=self.clock
+        )
+        self.importer = self.importer_with(self._fetcher)
+
+    def importer_with(self, fetcher: Callable[[], Awaitable[Any]]) -> Importer:
+        """Return an importer whose web addresses and repositories this fetcher reaches."""
+        sources = Sources(fetcher=fetcher, checker=fetcher, sandbox=Bubblewrap(hidden=[self.folder.parent]))
+        return Importer(sources=sources, files=self.files, store=self.store, registry=self.registry, clock=self.clock)
 
     def fresh_registry(self) -> SkillRegistry:
         return SkillRegistry(store=self.store, clock=self.clock, folder=self.folder)
@@ -85,7 +97,7 @@ async def test_imported_skills_count_before_the_folder_and_those_before_built_in
     scene.write("devops.md", text("devops", "Of the folder."))
     scene.write("notes.txt", text("notes"))
     assert await scene.slugs(Source.FOLDER) == ["devops", "knots"]
-    await scene.importer.from_text(text("devops", "Brought in."), by="ann", replace=True)
+    await scene.importer.create(Given(text=text("devops", "Brought in.")), by="ann", replace=True)
     available = await scene.registry.current()
     assert (available.skills["devops"].body, available.skills["knots"].body) == ("Brought in.", "Of the folder.")
     assert available.problems == []
@@ -143,7 +155,7 @@ async def test_nothing_is_read_again_while_nothing_changes(scene: Scene) -> None
 async def test_another_process_sees_what_was_brought_in(scene: Scene) -> None:
     other = scene.fresh_registry()
     await other.current()
-    await scene.importer.from_text(text("knots"), by="ann")
+    await scene.importer.create(Given(text=text("knots")), by="ann")
     await scene.clock.sleep(4)
     assert "knots" in (await other.current()).skills
 
@@ -152,8 +164,8 @@ async def test_another_process_sees_what_was_brought_in(scene: Scene) -> None:
 
 
 async def test_a_text_is_kept_replaced_and_removed(scene: Scene) -> None:
-    await scene.importer.from_text(text("knots", "One."), by="ann")
-    await scene.importer.from_text(text("knots", "Two."), by="ann")
+    await scene.importer.create(Given(text=text("knots", "One.")), by="ann")
+    await scene.importer.create(Given(text=text("knots", "Two.")), by="ann")
     assert (await scene.registry.current()).skills["knots"].body == "Two."
     await scene.importer.remove("knots")
     assert "knots" not in (await scene.registry.current()).skills
@@ -163,10 +175,10 @@ async def test_a_text_is_kept_replaced_and_removed(scene: Scene) -> None:
 
 async def test_built_in_tools_give_way_only_when_asked_and_come_back(scene: Scene) -> None:
     with pytest.raises(Conflict, match="built-in"):
-        await scene.importer.from_text(text("devops"), by="ann")
+        await scene.importer.create(Given(text=text("devops")), by="ann")
     with pytest.raises(Conflict, match="cannot be removed"):
         await scene.importer.remove("devops")
-    await scene.importer.from_text(text("devops", "Ours."), by="ann", replace=True)
+    await scene.importer.create(Given(text=text("devops", "Ours.")), by="ann", replace=True)
     assert (await scene.registry.current()).skills["devops"].body == "Ours."
     await scene.importer.remove("devops")
     assert (await scene.registry.current()).skills["devops"].source is Source.BUILT_IN
@@ -175,7 +187,7 @@ async def test_built_in_tools_give_way_only_when_asked_and_come_back(scene: Scen
 async def test_a_skill_of_the_folder_is_removed_there(scene: Scene) -> None:
     scene.write("knots.md", text("knots"))
     with pytest.raises(Conflict, match="folder"):
-        await scene.importer.from_text(text("knots"), by="ann")
+        await scene.importer.create(Given(text=text("knots")), by="ann")
     with pytest.raises(Conflict, match="folder") as refused:
         await scene.importer.remove("knots")
     assert "Delete its file" in refused.value.fix
@@ -186,7 +198,7 @@ async def test_a_skill_of_the_folder_is_removed_there(scene: Scene) -> None:
 )
 async def test_what_is_no_skill_is_not_kept(scene: Scene, bad: str) -> None:
     with pytest.raises(Unprocessable):
-        await scene.importer.from_text(bad, by="ann")
+        await scene.importer.create(Given(text=bad), by="ann")
     assert await scene.slugs(Source.IMPORTED) == []
 
 
@@ -198,14 +210,14 @@ async def test_a_page_is_fetched_within_bounds(scene: Scene) -> None:
         "https://example.com/binary": page(b"\xff\xfe", truncated=False),
         "https://example.com/gone": Fetched(PAGE, 404, "text/html", None, text("gone").encode(), truncated=False),
     }
-    await scene.importer.from_address(PAGE, by="ann")
-    assert scene.pages.asked == [(PAGE, 1_048_576, 15.0)]
+    await scene.importer.create(Given(url=PAGE), by="ann")
+    assert scene.pages.asked == [(PAGE, 6_291_456, 15.0)]
     row = await scene.store.read(lambda tx: tx.skills.get("knots"))
     assert row is not None
     assert (row.source, row.by_id) == (PAGE, "ann")
     for url in ("https://example.com/large", "https://example.com/binary", "https://example.com/gone", "https://x.y/"):
         with pytest.raises(Unprocessable):
-            await scene.importer.from_address(url, by="ann")
+            await scene.importer.create(Given(url=url), by="ann")
     assert await scene.slugs(Source.IMPORTED) == ["knots"]
 
 
@@ -218,7 +230,7 @@ async def test_the_guard_stands_before_private_addresses(scene: Scene, url: str)
         async def guarded() -> Fetcher:
             return fetcher
 
-        importer = Importer(fetcher=guarded, store=scene.store, registry=scene.registry, clock=scene.clock)
+        importer = scene.importer_with(guarded)
         with pytest.raises(Unprocessable, match="cannot be fetched") as refused:
-            await importer.from_address(url, by="ann")
+            await importer.create(Given(url=url), by="ann")
         assert refused.value.code == "fetch_refused"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import json
 import re
 import secrets
@@ -29,6 +28,7 @@ from arvis.domain.messages import MessageStatus, Principal
 from arvis.domain.runs import Account
 from arvis.llm.accounts import AccountRegistry, AccountService
 from arvis.operations import StoreOperations
+from arvis.ports.clock import Clock
 from arvis.ports.connector import ConnectorServices
 from arvis.ports.http import Fetcher
 from arvis.ports.operations import Operations
@@ -37,9 +37,12 @@ from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker
 from arvis.process.logging import Redactor
 from arvis.process.on_demand import OnDemand
+from arvis.process.sandbox import Bubblewrap
 from arvis.process.secrets import Argon2Passwords, SealedBox, secrets_key_file
+from arvis.skills.files import StoredSkillFiles
 from arvis.skills.importing import Importer
 from arvis.skills.registry import SkillRegistry
+from arvis.skills.sources import Sources
 from arvis.speech import UtteranceRules
 from arvis.store.backups.service import BackupService
 from arvis.store.open import Database, open_store
@@ -273,7 +276,7 @@ async def running_site(
             accounts=AccountService(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
             secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, timeouts=patience or Timeouts(), page_folder=page_folder,
-            admin=admin or await admin_services(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, registry=registry, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
+            admin=admin or await admin_services(folder, store, bus, clock), skills=_importer(fetcher, store, registry, clock, folder), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
         )  # fmt: skip
         observers = Observers(LatencySeries(insights=deps.insights, store=store, clock=clock, zone=deps.zone), EventCounts(since=clock.now()))  # fmt: skip
         handling: dict[Any, OnDemand[Assembly]] = {}
@@ -295,9 +298,14 @@ def a_client() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=20))
 
 
-async def _given(fetcher: Fetcher | None) -> Fetcher:
-    assert fetcher is not None
-    return fetcher
+def _importer(fetcher: Fetcher | None, store: Store, registry: SkillRegistry, clock: Clock, folder: Path) -> Importer:
+    async def given() -> Any:
+        assert fetcher is not None
+        return fetcher
+
+    sources = Sources(fetcher=given, checker=given, sandbox=Bubblewrap(hidden=[folder]))
+    files = StoredSkillFiles(skills=registry.current, store=store, folder=folder / "skill-files", clock=clock)
+    return Importer(sources=sources, files=files, store=store, registry=registry, clock=clock)
 
 
 def check_shape(value: Any, schema: Mapping[str, Any], where: str) -> None:

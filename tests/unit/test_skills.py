@@ -27,8 +27,8 @@ from arvis.skills.skill import (
 )
 
 SHIPPED = [
-    read_skill(file.read_text("utf-8"), stem=file.stem, source=Source.BUILT_IN)
-    for file in sorted(BUILT_IN.glob("*.md"))
+    read_skill(file.read_text("utf-8"), stem=None, source=Source.BUILT_IN, folder=file.parent.name)
+    for file in sorted(BUILT_IN.glob("*/SKILL.md"))
 ]
 
 
@@ -106,8 +106,8 @@ def test_what_cannot_be_used_says_why_and_how(text: str) -> None:
     assert "---" in refused.value.fix
 
 
-def test_what_is_brought_in_has_a_slug() -> None:
-    with pytest.raises(Unprocessable, match="slug"):
+def test_a_text_without_a_slug_follows_the_specification() -> None:
+    with pytest.raises(Unprocessable, match="`name` may contain only"):
         skill("name: A", stem=None)
 
 
@@ -207,6 +207,25 @@ def test_the_tools_that_a_skill_needs(needed: list[str], tools: list[str], fits:
     read = skill(f"required_tools: {needed}\ntriggers: {{keywords: rope}}")
     assert usable(read, tools) is fits
     assert bool(choose([read], "rope", [], tools, quarter).slugs) is fits
+
+
+def test_an_agent_with_skills_gets_their_list_and_only_their_triggers() -> None:
+    many = [skill("description: For tests.\ntriggers: {keywords: rope}", stem=f"s{n:02}") for n in range(12)]
+    chosen = choose(many, "a rope", [], [], quarter, assigned=("s01", "s11", "gone"))
+    assert chosen.slugs == ("s01", "s11")
+    assert chosen.text.startswith("## Your skills\n\nBefore you do work")
+    assert "\n- s01: For tests.\n- s11: For tests.\n\n## Skills for this request" in chosen.text
+    assert "s02" not in chosen.text
+    assert choose(many, "hello", [], [], quarter, assigned=("*",)).text.count("\n- s") == 12
+    assert choose(many, "rope", [], [], quarter, assigned=("gone",)) == NOTHING
+
+
+def test_a_long_list_of_skills_is_shortened() -> None:
+    many = [skill(f"description: {'x' * 400}", stem=f"{'n' * 40}{n:03}") for n in range(200)]
+    text = choose(many, "hello", [], [], quarter, assigned=("*",)).text
+    assert quarter(text) <= 2_000
+    assert text.count(": xxx") >= 10
+    assert " more" in text.splitlines()[-1]
 
 
 # -- the built-in ones -------------------------------------------------------------------------------------

@@ -91,6 +91,7 @@ _details = all_options(
     click.option(
         "--plugins", type=names, metavar="NAMES", help="Plugins that extend the prompts and tools of the agent."
     ),
+    click.option("--skills", type=names, metavar="NAMES", help="Skills that its prompt lists; *: all skills."),
     click.option(
         "--handoff-to",
         "helpers",

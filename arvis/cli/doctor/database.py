@@ -93,7 +93,7 @@ def _unreadable_skills(skills: Sequence[StoredSkill]) -> list[str]:
     found = []
     for stored in skills:
         try:
-            read_skill(stored.text, stem=stored.slug, source=Source.IMPORTED)
+            read_skill(stored.text, stem=None, source=Source.IMPORTED)
         except Unprocessable as error:
             found.append(f"skills {stored.slug} ({error.what})")
     return found

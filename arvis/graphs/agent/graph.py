@@ -409,11 +409,11 @@ def may_compact(execution: Execution) -> bool:
 
 def _names(context: NodeContext, turn: TurnContext) -> Sequence[str]:
     """Return the names of the tools to offer. Earlier results and files can be read again if there are any."""
-    if not turn.agent.tools:
+    if not turn.agent.tools and not turn.agent.skills:
         return ()
     names = names_for(turn.agent, context.execution)
     known = any(is_rich(message) for message in turn.history) or any(each.sources for each in turn.summaries)
-    return names if known else turn.agent.tools
+    return names if known else [name for name in names if name != READ_AGAIN]
 
 
 def _read_texts(turns: Sequence[Turn]) -> Iterator[str]:

@@ -209,7 +209,9 @@ class PromptBuilder:
                 estimator=estimator,
                 conversation="" if turn.run else turn.conversation.id,
                 talks=self._talks,
-                skills=choose(brought.skills, message, earlier, agent.tools, estimator.tokens).text,
+                skills=choose(
+                    brought.skills, message, earlier, agent.tools, estimator.tokens, assigned=agent.skills
+                ).text,
                 recall=turn.recall,
                 summaries=turn.summaries,
                 tools=brought.tools,

@@ -15,7 +15,7 @@ from arvis.domain.executions import Answer, Execution, WaitKind
 from arvis.domain.messages import Principal
 from arvis.domain.outgoing import Known
 from arvis.domain.runs import RunResult
-from arvis.domain.tools import READ_AGAIN, Permit, ToolCall, ToolOutput
+from arvis.domain.tools import READ_AGAIN, READ_SKILL, Permit, ToolCall, ToolOutput
 from arvis.engine.graph import Decision, End, Next, NodeContext, Pause
 from arvis.engine.state import changes
 from arvis.graphs.agent import subagents, tool_calls
@@ -220,9 +220,10 @@ class ToolNode:
 
 def names_for(agent: Agent, execution: Execution) -> Sequence[str]:
     """Return the names of the tools that the agent may call in this execution. In a turn of a conversation, an agent with
-    tools can also read earlier results and files again."""
+    tools can also read earlier results and files again. An agent with skills can read them."""
     state = AgentState.from_json(execution.state)
-    return (*agent.tools, READ_AGAIN) if agent.tools and not is_run(execution) and not state.task else agent.tools
+    names = (*agent.tools, READ_SKILL) if agent.skills else agent.tools
+    return (*names, READ_AGAIN) if agent.tools and not is_run(execution) and not state.task else names
 
 
 def _again(state: AgentState, outputs: Sequence[ToolOutput]) -> list[list[str]]:

@@ -32,7 +32,7 @@ from arvis.prompt import Prompt
 from arvis.prompt.cleaning import sanitise
 from arvis.prompt.files import file_text
 from arvis.prompt.tool_rounds import fair_share
-from arvis.skills import Skill
+from arvis.skills import Skill, skills_of
 from arvis.skills.skill import usable
 from arvis.tasks.task import is_run
 
@@ -202,7 +202,8 @@ class RetrievalNode:
         prompt = self._prompt_builder.prompt(turn, brought, limits)
         if outgrown(turn, prompt) and may_compact(context.execution):
             return Goto(self._compact, **changes(PlanningState, room=prompt.room))
-        skills = [skill for skill in await self._skills() if usable(skill, turn.agent.tools)]
+        own = skills_of(turn.agent.skills, await self._skills())
+        skills = [skill for skill in own if usable(skill, turn.agent.tools)]
         found = _without_model(turn, skills) or await self._judged(context, turn, skills)
         number = state.tries.get(PLAN_RETRIEVAL, 0) + 1
         if found is None and number < self._bounds.retrievals:

@@ -92,15 +92,32 @@ class SqlSkills:
         row = self._session.one("get_skill", slug=slug)
         return skill_of(row) if row else None
 
-    def put(self, skill: StoredSkill) -> None:
-        self._session.execute("put_skill", **asdict(skill))
+    def bundle(self, slug: str) -> bytes | None:
+        row = self._session.one("get_skill_bundle", slug=slug)
+        return bytes(row["bundle"]) if row and row["bundle"] is not None else None
+
+    def put(self, skill: StoredSkill, bundle: bytes | None = None) -> None:
+        files = dump({path: list(each) for path, each in skill.files.items()})
+        self._session.execute("put_skill", **{**asdict(skill), "files": files}, bundle=bundle)
+
+    def trust(self, slug: str, trusted: str, now: int) -> None:
+        self._session.execute("trust_skill", slug=slug, trusted=trusted, now=now)
 
     def remove(self, slug: str) -> bool:
         return self._session.execute("remove_skill", slug=slug) == 1
 
 
 def skill_of(row: Row) -> StoredSkill:
-    return StoredSkill(**{name: row[name] for name in StoredSkill.__slots__})
+    return StoredSkill(**{**{name: row[name] for name in StoredSkill.__slots__}, "files": _files_of(row["files"])})
+
+
+def _files_of(column: str) -> dict[str, tuple[int, str]]:
+    """Return the files of a skill. A malformed column gives a file that does not exist: the skill then differs from the
+    trusted one, so it is not used and is reported."""
+    try:
+        return {path: (int(size), str(digest)) for path, (size, digest) in json.loads(column).items()}
+    except (ValueError, TypeError, AttributeError):
+        return {"": (0, "")}
 
 
 class SqlProjects:

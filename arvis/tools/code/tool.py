@@ -24,10 +24,11 @@ from arvis.domain.regex import regex
 from arvis.domain.text import strict_json
 from arvis.domain.tools import Need, Risk, ToolDeclaration, ToolSpec
 from arvis.ports.sandbox import Finished, Sandbox, Task
+from arvis.ports.skills import SkillFiles
 from arvis.ports.tool import Caller, Tool
 from arvis.tools.code.packages import MOST_PACKAGES, Interpreter, PackageSets
 from arvis.tools.function import FunctionTool
-from arvis.tools.run_shell import end_of, output_of
+from arvis.tools.run_shell import end_of, output_of, skill_folders
 
 #: The name of the tool in the settings of agents and in the rules for approvals.
 CODE_EXECUTION = "code_execution"
@@ -51,6 +52,7 @@ class Workbench:
     interpreter: Interpreter
     packages: PackageSets
     seconds: float = 120.0
+    skills: SkillFiles | None = None
 
 
 def code_tool(bench: Workbench, callable_tools: Mapping[str, Tool]) -> Tool:
@@ -65,7 +67,7 @@ def code_tool(bench: Workbench, callable_tools: Mapping[str, Tool]) -> Tool:
     ) -> str:
         """Run a Python script in your own folder."""
         calls = ScriptCalls(functions=named(callable_tools), caller=caller)
-        finished = await _run(bench, script, libraries, calls, caller.workspace)
+        finished = await _run(bench, script, libraries, calls, caller)
         called = f"; tools called: {', '.join(calls.made)}" if calls.made else ""
         output = output_of(finished, _SHOWN) or "(nothing)"
         return f"{RESULT}\n{output}\n[{end_of(finished, bench.seconds)}{called}]"
@@ -74,21 +76,26 @@ def code_tool(bench: Workbench, callable_tools: Mapping[str, Tool]) -> Tool:
 
 
 async def _run(
-    bench: Workbench, script: str, libraries: Sequence[str], calls: ScriptCalls, workspace: Path
+    bench: Workbench,
+    script: str,
+    libraries: Sequence[str],
+    calls: ScriptCalls,
+    caller: Caller,
 ) -> Finished:
     if (reason := await bench.sandbox.refusal()) is not None:
         raise ToolError(reason)
     try:
-        await asyncio.to_thread(workspace.mkdir, _PRIVATE_FOLDER, parents=True, exist_ok=True)
+        await asyncio.to_thread(caller.workspace.mkdir, _PRIVATE_FOLDER, parents=True, exist_ok=True)
     except OSError as error:
         raise ToolError("The folder for the script could not be created.", why=str(error.strerror)) from None
     async with bench.packages.held(libraries) as packages:
         given = {"script": script, "functions": calls.names, "packages": str(packages) if packages else None}
         task = Task(
             [str(bench.interpreter.program), "-I", "-B", "-u", "-X", "utf8", "-c", _inside()],
-            workspace,
+            caller.workspace,
             stdin=json.dumps(given).encode(),
             readable=[*bench.interpreter.readable, *([packages] if packages else [])],
+            mounted=await skill_folders(bench.skills, caller),
             timeout=bench.seconds,
             max_output=_MOST_OUTPUT,
         )

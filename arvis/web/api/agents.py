@@ -37,6 +37,7 @@ _CONTEXT = "The maximum size of its prompt in tokens; null: the model's context 
 _USERS = "The only people, besides owners, who may ask it; null: everyone; empty: only owners."
 _NEW_MESSAGE = "The effect of a message that arrives while it works."
 _PLUGINS = "Plugins that extend its prompts."
+_SKILLS = "Names of skills that its prompt lists; `*`: all. Empty: triggers alone select skills."
 _HELPERS = "Slugs of the agents to which it may hand over a conversation."
 _Completion = Annotated[str, About(**one_of(COMPLETIONS))]
 _OnNewMessage = Annotated[str, About(**one_of(ON_NEW_MESSAGE))]
@@ -83,6 +84,7 @@ class AgentDetailView(AgentView):
     on_new_message: Annotated[_OnNewMessage | None, About(_NEW_MESSAGE)]
     plugins: Annotated[list[str], About(_PLUGINS)]
     helpers: Annotated[list[str], About(_HELPERS)]
+    skills: Annotated[list[str], About(_SKILLS)]
     bindings: list[BindingView]
 
     @classmethod
@@ -119,6 +121,7 @@ class ChangedAgent(Body):
     on_new_message: Annotated[_OnNewMessage | None, CLEARING, About(_NEW_MESSAGE)] = None
     plugins: Annotated[Texts | None, About(_PLUGINS)] = None
     helpers: Annotated[Texts | None, About(_HELPERS)] = None
+    skills: Annotated[Texts | None, About(_SKILLS)] = None
 
 
 class NewAgent(ChangedAgent):

@@ -1,21 +1,29 @@
-"""Skills over HTTP: instructions that an agent receives when a message matches them.
+"""Skills over HTTP: instructions, scripts and references for agents.
 
-Skills enter the prompts of all matching agents, so only owners may add and remove them.
+Skills command models and contain programs, so only owners may add, trust and remove them.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import Unprocessable
+from arvis.domain.text import storable
 from arvis.skills.importing import Importer, no_skill
+from arvis.skills.scan import Remark
 from arvis.skills.skill import SLUG, Skill, Source
+from arvis.skills.sources import Given
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import Call, Routes, answer, done, route
 from arvis.web.http.identity import OWN, READ
 from arvis.web.http.models import About, Body, Label, OkView, Printable, View
+from arvis.web.http.schema import LABEL
 
 
 class SkillView(View):
@@ -28,23 +36,56 @@ class SkillView(View):
     required_tools: list[str]
     source: Source
     warnings: list[str]
-    enabled: Annotated[bool, About("It is added to prompts.")]
-    hash: Annotated[str, About("Changes with the text.")]
+    enabled: Annotated[bool, About("An owner has not switched it off.")]
+    trusted: Annotated[bool, About("false: it is not used until an owner trusts it.")]
+    changed: Annotated[bool, About("Its content is not the content that an owner has trusted.")]
+    origin: Annotated[str, About("The address of the import; empty for other skills.")]
+    hash: Annotated[str, About("The SHA-256 of its text, or of all its files.")]
 
     @classmethod
     def of(cls, skill: Skill, off: frozenset[str], /, **others: Any) -> Self:
         return cls.showing(skill, enabled=skill.slug not in off, **others)
 
 
+class SkillFileView(View):
+    path: str
+    size: int
+
+
+class RemarkView(View):
+    path: str
+    line: Annotated[int, About("0: the whole file.")]
+    text: Annotated[str, About("Completes the sentence: This file …")]
+    excerpt: str
+
+
 class SkillDetailView(SkillView):
     keywords: list[str]
     patterns: list[str]
+    license: str
+    compatibility: str
+    allowed_tools: Annotated[list[str], About("Tools that its author expects. They give no permission.")]
+    files: Annotated[list[SkillFileView], About("Without `SKILL.md`.")]
+    remarks: Annotated[list[RemarkView], About("Places to look at before you trust an imported skill.")]
     body: str
     text: str
 
     @classmethod
-    def of(cls, skill: Skill, off: frozenset[str], /, **others: Any) -> Self:
-        return super().of(skill, off, patterns=[pattern.text for pattern in skill.patterns], **others)
+    def of(cls, skill: Skill, off: frozenset[str], /, *, remarks: Sequence[Remark] = (), **others: Any) -> Self:
+        return super().of(
+            skill,
+            off,
+            patterns=[pattern.text for pattern in skill.patterns],
+            files=[SkillFileView(path=path, size=size) for path, size in skill.files.items()],
+            remarks=[RemarkView.showing(remark) for remark in remarks],
+            **others,
+        )
+
+
+class SkillFileTextView(View):
+    path: str
+    size: int
+    text: Annotated[str | None, About("At most 256 KB; null: the file is not a text.")]
 
 
 class SkillsView(View):
@@ -63,12 +104,28 @@ class TestedSkillView(View):
 
 
 class TestedSkill(Body):
-    text: Annotated[str | None, About("A Markdown file with front matter; required without a `url`.")] = None
-    url: Annotated[Annotated[str, Printable(2_000)] | None, About("The public address of such a file.")] = None
+    text: Annotated[
+        str | None, About("The text of a `SKILL.md`. Exactly one of the first four fields is required.")
+    ] = None
+    url: Annotated[
+        Annotated[str, Printable(2_000)] | None, About("The public address of such a file or an archive.")
+    ] = None
+    archive: Annotated[str | None, About("A zip or tar archive of the directory.", contentEncoding="base64")] = None
+    git: Annotated[Annotated[str, Printable(2_000)] | None, About("The public https address of a repository.")] = None
+    directory: Annotated[
+        Annotated[str, Printable(200)] | None, About("The directory of the skill in the archive or repository.")
+    ] = None
 
-    def check(self) -> None:
-        if (self.text is None) == (self.url is None):
-            raise Unprocessable("Either `text` or `url` is required.", fix="Send one of them.")
+    def given(self) -> Given:
+        if [self.text, self.url, self.archive, self.git].count(None) != 3:  # noqa: PLR2004 - one of the four
+            raise Unprocessable(
+                "Exactly one of `text`, `url`, `archive` and `git` is required.", fix="Send one of them."
+            )
+        try:
+            archive = base64.b64decode(self.archive, validate=True) if self.archive is not None else None
+        except (binascii.Error, ValueError):
+            raise Unprocessable("`archive` must be base64.", fix="Send the bytes of the file in base64.") from None
+        return Given(self.text, archive, self.url, self.git, self.directory)
 
 
 class NewSkill(TestedSkill):
@@ -77,8 +134,12 @@ class NewSkill(TestedSkill):
     )
     expected_hash: Annotated[
         Label | None,
-        About("The hash of the text that was read from `url`; 409 if the text has changed since."),
+        About("The hash that a test has returned: the skill is trusted at once; 409 if it has changed since."),
     ] = None
+
+
+class TrustedSkill(Body):
+    hash: Annotated[Label, About("The hash of the content that you have read.")]
 
 
 class ChangedSkill(Body):
@@ -111,10 +172,9 @@ class SkillRoutes(Routes):
     )
     async def _try(self, call: Call) -> Response:
         body = await call.read(TestedSkill)
-        body.check()
-        skill, there = await self._importer.preview(text=body.text, url=body.url)
-        shown = SkillDetailView.of(skill, frozenset())
-        return answer(TestedSkillView(skill=shown, replaces=None if there is None else there.source))
+        found = await self._importer.preview(body.given())
+        shown = SkillDetailView.of(replace(found.skill, trusted=False), frozenset(), remarks=found.remarks)
+        return answer(TestedSkillView(skill=shown, replaces=None if found.replaces is None else found.replaces.source))
 
     @route("GET", _ONE, "Show a skill with its text", READ, {200: SkillDetailView})
     async def _show(self, call: Call) -> Response:
@@ -123,13 +183,34 @@ class SkillRoutes(Routes):
     @route("POST", _ALL, "Import a skill", OWN, {201: SkillDetailView}, body=NewSkill, large=True)
     async def _add(self, call: Call) -> Response:
         body, by = await call.read(NewSkill), await self._gate.principal_id(call.identity)
-        body.check()
-        replace = body.replace or False
-        if body.text is not None:
-            skill = await self._importer.from_text(body.text, by=by, replace=replace)
-        else:
-            skill = await self._importer.from_address(body.url or "", by=by, replace=replace, seen=body.expected_hash)
+        skill = await self._importer.create(body.given(), by=by, replace=body.replace or False, seen=body.expected_hash)
         return await self._shown(skill.slug, 201)
+
+    @route(
+        "GET",
+        f"{_ONE}/file",
+        "Show a file of a skill",
+        READ,
+        {200: SkillFileTextView},
+        query={"path": LABEL},
+    )
+    async def _file(self, call: Call) -> Response:
+        path = call.query("path") or ""
+        data, size = await self._importer.file(_slug(call), path)
+        return answer(SkillFileTextView(path=path, size=size, text=_text_of(data)))
+
+    @route(
+        "POST",
+        f"{_ONE}/trust",
+        "Trust the content of an imported skill",
+        OWN,
+        {200: SkillDetailView},
+        body=TrustedSkill,
+    )
+    async def _trust(self, call: Call) -> Response:
+        body, by = await call.read(TrustedSkill), await self._gate.principal_id(call.identity)
+        await self._importer.trust(_slug(call), seen=body.hash, by=by)
+        return await self._shown(_slug(call))
 
     @route(
         "PATCH",
@@ -164,7 +245,17 @@ class SkillRoutes(Routes):
         skill = available.skills.get(slug)
         if skill is None:
             raise no_skill()
-        return answer(SkillDetailView.of(skill, available.off), status)
+        remarks = await self._importer.remarks(skill)
+        return answer(SkillDetailView.of(skill, available.off, remarks=remarks), status)
+
+
+def _text_of(data: bytes) -> str | None:
+    """Return the beginning of a file as text; None if it is not UTF-8 text."""
+    try:
+        return storable(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        cut = error.start >= len(data) - 3 and error.reason == "unexpected end of data"
+        return storable(data[: error.start].decode("utf-8-sig")) if cut else None
 
 
 def _slug(call: Call) -> str:

@@ -40,7 +40,9 @@ BEAT = replace(
     principal_id=None,
     next_run=None,
 )
-SKILL = StoredSkill("knots", "---\nname: Knots ü\n---\nTie them.", "https://example.com/knots.md", "ann", NOW, NOW)
+SKILL = StoredSkill(
+    "knots", "---\nname: Knots ü\n---\nTie them.", "https://example.com/knots.md", "ann", NOW, NOW, None
+)
 
 
 def add_both(tx: Transaction) -> None:
