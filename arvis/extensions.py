@@ -49,8 +49,8 @@ def _entry_points(_path: tuple[str, ...]) -> Mapping[str, Mapping[str, EntryPoin
 
 
 def is_risky(agent: Agent) -> bool:
-    """Return True if the agent has a risky tool, or a plugin that may add one."""
-    return bool(risky_tools(agent.tools) or risky_plugins(agent.plugins))
+    """Return True if the agent has a risky tool, a plugin that may add one, or credentials."""
+    return bool(risky_tools(agent.tools) or risky_plugins(agent.plugins) or agent.credentials)
 
 
 def risky_tools(names: Iterable[str]) -> frozenset[str]:

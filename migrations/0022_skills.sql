@@ -9,3 +9,18 @@ ALTER TABLE skills ADD COLUMN files TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE skills ADD COLUMN bundle BLOB;
 ALTER TABLE skills ADD COLUMN trusted TEXT;
 UPDATE skills SET trusted = 'imported';
+
+-- The credentials that the daemon inserts into requests of agents. `variable`: the key of the secret variable with the value. `hosts`: JSON list of
+-- hosts, `host:port` or `*.host`. `template`: the value of the header, in which `{value}` or `{base64}` stands for the secret.
+CREATE TABLE credentials (
+    name TEXT PRIMARY KEY,
+    variable TEXT NOT NULL,
+    hosts TEXT NOT NULL,
+    header TEXT NOT NULL,
+    template TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+
+-- The names of the credentials that an agent may use, as JSON.
+ALTER TABLE agents ADD COLUMN credentials TEXT NOT NULL DEFAULT '[]';

@@ -43,7 +43,17 @@ PROMPT_HEAD = 300
 
 _AGENT = ("slug", "name", "role", "description", "prompt", "model", "fallbacks", "tools")
 #: Fields that are shown only if their value is not the default.
-_MORE_OF_AGENT = ("graph", "completion", "on_new_message", "timezone", "plugins", "helpers", "skills", "context_tokens")
+_MORE_OF_AGENT = (
+    "graph",
+    "completion",
+    "on_new_message",
+    "timezone",
+    "plugins",
+    "helpers",
+    "skills",
+    "credentials",
+    "context_tokens",
+)
 _MORE_OF_SCHEDULE = ("graph", "max_cycles", "grace")
 _SCHEDULE = ("name", "schedule", "timezone", "prompt", "platform", "channel", "script", "missed", "enabled")
 

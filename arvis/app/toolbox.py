@@ -25,6 +25,7 @@ from arvis.ports.tool import ToolServices, ToolSource
 from arvis.process.sandbox import Bubblewrap
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.queue.outages import RetryingStore, until_done
+from arvis.services.credentials import StoredCredentials
 from arvis.services.reminders import ReminderService
 from arvis.services.schedules import Rules
 from arvis.skills.files import StoredSkillFiles
@@ -127,6 +128,7 @@ class _Services:
                 ),
                 reader=WebFileReader(programs=GuardedPrograms(), sandbox=sandbox),
                 skills=skill_files(base),
+                credentials=StoredCredentials(store=patient, secrets=base.secrets),
                 workflows=WorkflowStarter(store=patient, bus=base.bus, clock=base.clock),
                 reminders=ReminderService(
                     store=patient, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)

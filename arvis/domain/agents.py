@@ -57,6 +57,8 @@ class Agent:
     #: The names of the agent's skills, or `ALL_SKILLS`. If empty, the agent has only the skills whose triggers match a
     #: message.
     skills: tuple[str, ...] = ()
+    #: The names of the credentials that the daemon inserts into the agent's requests.
+    credentials: tuple[str, ...] = ()
 
     @property
     def active(self) -> bool:
@@ -130,7 +132,15 @@ MOST_OBSERVED = 200
 MOST_CONTEXT = 100_000_000
 
 _LONGEST_ENTRY = 200
-_MOST = {"fallbacks": 20, "tools": 200, "allow_users": 1_000, "plugins": 50, "helpers": 200, "skills": 200}
+_MOST = {
+    "fallbacks": 20,
+    "tools": 200,
+    "allow_users": 1_000,
+    "plugins": 50,
+    "helpers": 200,
+    "skills": 200,
+    "credentials": 50,
+}
 _MODEL = regex(r"[!-~]{1,200}", re.ASCII)
 _FALLBACK = regex(r"[a-z0-9_-]+/[!-~]+", re.ASCII)
 #: `server.*` means all tools of a server.
@@ -199,6 +209,7 @@ def _flaws_of_lists(agent: Agent) -> Iterator[Flaw]:
         "allow_users": (agent.allow_users or (), None, "must be user ids", "Write the ids that the platform shows."),
         "plugins": (agent.plugins, SLUG, "must name plugins", "Write names such as time or workspace."),
         "helpers": (agent.helpers, SLUG, "must name agents", "Write their slugs."),
+        "credentials": (agent.credentials, SLUG, "must name credentials", "Write names such as github."),
         "skills": (
             agent.skills,
             _SKILL,

@@ -71,7 +71,7 @@ class Proposal:
 
 class AccessKind(StrEnum):
     """The kinds of access to the installation. The audit log contains failed logins, exports, accepted descriptions of
-    servers' tools, changes of imported skills, and the actions that models requested."""
+    servers' tools, changes of imported skills and of credentials, and the actions that models requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
@@ -80,6 +80,8 @@ class AccessKind(StrEnum):
     SKILL_IMPORTED = "skill_imported"
     SKILL_TRUSTED = "skill_trusted"
     SKILL_REMOVED = "skill_removed"
+    CREDENTIAL_CHANGED = "credential_changed"
+    CREDENTIAL_REMOVED = "credential_removed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from arvis.domain.taint import CLEAN, Taint, taint_in
 
 #: The tool that shows stored results and files of the conversation again. Agents with tools have it without naming it.
 READ_AGAIN = "read_again"
+#: The words in the first line of a page that was read with a credential; its name follows.
+WITH_CREDENTIAL = "with the credential"
 #: The tool that reads the instructions and files of skills. Agents with skills have it without naming it.
 READ_SKILL = "read_skill"
 

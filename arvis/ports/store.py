@@ -16,6 +16,7 @@ from arvis.ports.api_requests import CompletionRequests, IdempotencyKeys
 from arvis.ports.automation import Occurrences, Projects, Schedules, Skills, Webhooks
 from arvis.ports.changes import Audit, Delegations, Versions
 from arvis.ports.conversations import Calibrations, Compactions, HandoverThreads, PluginAdditions
+from arvis.ports.credentials import Credentials
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
@@ -109,6 +110,8 @@ class Transaction(Protocol):
     def accounts(self) -> Accounts: ...
     @property
     def variables(self) -> Variables: ...
+    @property
+    def credentials(self) -> Credentials: ...
     @property
     def spending(self) -> Spending: ...
     @property

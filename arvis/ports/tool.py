@@ -14,6 +14,7 @@ from arvis.domain.runs import PictureRef
 from arvis.domain.taint import CLEAN, Taint
 from arvis.domain.tools import Risk, Source, ToolDeclaration, ToolSpec
 from arvis.ports.clock import Clock
+from arvis.ports.credentials import CredentialInserter
 from arvis.ports.http import Fetcher, HttpClient
 from arvis.ports.reading import WebReader
 from arvis.ports.sandbox import Sandbox
@@ -192,6 +193,7 @@ class ToolServices:
     #: The reader of fetched files.
     reader: WebReader
     skills: SkillFiles | None = None
+    credentials: CredentialInserter | None = None
     reminders: Reminders | None = None
     workflows: WorkflowStarts | None = None
 

@@ -26,6 +26,7 @@ from arvis.store.open import load_postgres
 from arvis.store.repositories.accounts import account_of, sound_account, variable_of
 from arvis.store.repositories.agents import sound_agent
 from arvis.store.repositories.automation import skill_of, sound_schedule, sound_webhook, webhook_of
+from arvis.store.repositories.credentials import sound_credential
 from arvis.store.repositories.platforms import bot_of, bot_status_of
 from arvis.store.repositories.workflows import sound_version
 from arvis.store.sql.migrations import available, missing_among
@@ -141,6 +142,7 @@ def unreadable_rows(run_query: RunQuery) -> list[str]:
         [
             *(complaint("agents", "slug", row, sound_agent) for row in run_query("all_agents")),
             *(complaint("accounts", "name", row, sound_account) for row in run_query("all_accounts")),
+            *(complaint("credentials", "name", row, sound_credential) for row in run_query("all_credentials")),
             *(complaint("bots", "name", row, _sound_bot) for row in run_query("all_bots")),
             *(
                 complaint("schedules", "name", row, sound_schedule)

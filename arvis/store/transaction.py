@@ -25,6 +25,7 @@ from arvis.store.repositories.conversations import (
     SqlHandoverThreads,
     SqlPluginAdditions,
 )
+from arvis.store.repositories.credentials import SqlCredentials
 from arvis.store.repositories.deliveries import SqlChannelStatuses, SqlDrafts, SqlIncidents, SqlParts
 from arvis.store.repositories.erasures import SqlErasures
 from arvis.store.repositories.executions import SqlExecutions, SqlWaits
@@ -161,7 +162,7 @@ class SqlTransaction:
         self.role_leases = SqlRoleLeases(session)
         self.cooldowns = SqlCooldowns(session)
         self.accounts = SqlAccounts(session)
-        self.variables = SqlVariables(session)
+        self.variables, self.credentials = SqlVariables(session), SqlCredentials(session)
         self.spending = SqlSpending(session)
         self.clients = SqlClients(session)
         self.facts = SqlFacts(session)

@@ -179,7 +179,11 @@ def may_be_offered(tx: Transaction, target: Agent, agent: Agent, asker: Asker) -
     `allow_users` list and no risky tool that `agent` lacks."""
     if target.is_conductor:
         return False
-    harmless = target.allow_users is None and risky_tools(target.tools).issubset(agent.tools)
+    harmless = (
+        target.allow_users is None
+        and risky_tools(target.tools).issubset(agent.tools)
+        and set(target.credentials).issubset(agent.credentials)
+    )
     return harmless or may_reach(tx, target, asker)
 
 
@@ -308,11 +312,12 @@ def limits_of_sender(sender: Sender) -> CallerLimits:
 
 
 def _is_no_stronger(target: Agent, agent: Agent) -> bool:
-    """Return True if `target` has no power that `agent` lacks. Powers are tools, plugins, and graphs that do more than
+    """Return True if `target` has no power that `agent` lacks. Powers are tools, plugins, credentials, and graphs that do more than
     answer, such as running programs in the sandbox."""
     return (
         risky_tools(target.tools).issubset(agent.tools)
         and risky_plugins(target.plugins).issubset(agent.plugins)
+        and set(target.credentials).issubset(agent.credentials)
         and target.graph in {agent.graph, *_PLAIN}
     )
 

@@ -27,7 +27,11 @@ def create(services: ToolServices) -> Tool:
         key: Annotated[str, Field(min_length=1, max_length=100, description="Name of the variable")],
     ) -> str:
         """Get the value of a variable stored by the owner, such as an address or the key of a service."""
-        variable, others = await services.store.read(_find, key)
+        variable, others, owner = await services.store.read(_find, key)
+        if owner is not None:
+            raise ToolError(
+                f"The variable {key} is the secret of the credential {owner}. Arvis inserts it into requests; no agent can read it."
+            )
         if variable is None:
             known = f"Variables: {', '.join(others)}." if others else "There are no variables that may be listed."
             raise ToolError(f"There is no variable {key}. {known}")
@@ -39,8 +43,10 @@ def create(services: ToolServices) -> Tool:
     return FunctionTool(get_variable, DECLARATION)
 
 
-def _find(tx: Transaction, key: str) -> tuple[Variable | None, list[str]]:
-    """Return the variable. If it does not exist, return None and the keys of the variables that are not secret."""
+def _find(tx: Transaction, key: str) -> tuple[Variable | None, list[str], str | None]:
+    """Return the variable. If it does not exist, return None and the keys of the variables that are not secret. The last
+    value is the name of the credential whose secret the variable is, or None."""
     found = tx.variables.get(key)
     others = [] if found is not None else tx.variables.after("", 2 * _MOST_NAMED)
-    return found, [variable.key for variable in others if not variable.secret][:_MOST_NAMED]
+    owner = next((each.name for each in tx.credentials.all() if each.variable == key), None) if found else None
+    return found, [variable.key for variable in others if not variable.secret][:_MOST_NAMED], owner

@@ -13,10 +13,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.credentials import Insertion
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ToolError
 from arvis.domain.text import storable
-from arvis.domain.tools import Need, Risk, ToolDeclaration
+from arvis.domain.tools import WITH_CREDENTIAL, Need, Risk, ToolDeclaration
 from arvis.ports.clock import Clock
 from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.reading import WebReader, WebText
@@ -51,6 +52,7 @@ DECLARATION = ToolDeclaration(
 
 def create(services: ToolServices) -> Tool:
     pages = RecentPages(fetcher=services.fetcher, reader=services.reader, clock=services.clock)
+    credentials = services.credentials
 
     async def http_fetch(
         url: Annotated[str, Field(max_length=8000, description="A public http or https address")],
@@ -60,7 +62,8 @@ def create(services: ToolServices) -> Tool:
         caller: Caller,
     ) -> str:
         """Read a web page, PDF or text file. Stores an image in your folder."""
-        page = await pages.get(url, again=offset > 0)
+        inserted = await credentials.insertion(caller.agent, url) if credentials and caller.agent.credentials else None
+        page = await pages.get(url, again=offset > 0, inserted=inserted)
         if page.image is not None:
             return await _picture(page, page.image, caller)
         return storable(part_of(page, offset, max_chars))
@@ -88,26 +91,37 @@ class RecentPages:
         self._fetcher = fetcher
         self._reader = reader
         self._clock = clock
-        self._kept: OrderedDict[str, tuple[float, Page]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], tuple[float, Page]] = OrderedDict()
 
-    async def get(self, url: str, *, again: bool) -> Page:
-        """Return a page. `again` is True for the next part of a page."""
-        until, kept = self._kept.get(url, (0.0, None))
+    async def get(self, url: str, *, again: bool, inserted: Insertion | None = None) -> Page:
+        """Return a page. `again` is True for the next part of a page. `inserted` is the credential of the request: a page is
+        kept only for the same credential, and its text does not contain the secret."""
+        key = (url, f"{inserted.credential} {inserted.value}" if inserted is not None else "")
+        until, kept = self._kept.get(key, (0.0, None))
         if again and kept is not None and until > self._clock.monotonic():
             return kept
-        answer = await self._fetcher.fetch(url, max_bytes=_MAX_BYTES, timeout=_TIMEOUT)
+        headers = {inserted.header: inserted.value} if inserted is not None else None
+        answer = await self._fetcher.fetch(url, max_bytes=_MAX_BYTES, timeout=_TIMEOUT, headers=headers)
+        if inserted is not None:
+            answer = replace(answer, body=inserted.hidden_in_bytes(answer.body), url=inserted.hidden_in(answer.url))
         read = await self._reader.read(answer)
-        page = Page(_head(answer), len(answer.body), read, answer.body if read.image and not read.problem else None)
-        self._kept.pop(url, None)
+        if inserted is not None:
+            read = replace(read, text=inserted.hidden_in(read.text), title=inserted.hidden_in(read.title))
+        image = answer.body if read.image and not read.problem else None
+        page = Page(_head(answer, inserted), len(answer.body), read, image)
+        self._kept.pop(key, None)
         if page.image is None and len(read.text) <= _LONGEST_KEPT:
-            self._kept[url] = (self._clock.monotonic() + _KEPT_SECONDS, page)
+            self._kept[key] = (self._clock.monotonic() + _KEPT_SECONDS, page)
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return page
 
 
-def _head(answer: Fetched) -> str:
-    return answer.url if answer.status == _OK else f"{answer.url} (status {answer.status})"
+def _head(answer: Fetched, inserted: Insertion | None) -> str:
+    notes = [f"status {answer.status}"] if answer.status != _OK else []
+    if inserted is not None:
+        notes.append(f"{WITH_CREDENTIAL} {inserted.credential}")
+    return f"{answer.url} ({', '.join(notes)})" if notes else answer.url
 
 
 def part_of(page: Page, offset: int, max_chars: int) -> str:

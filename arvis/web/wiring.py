@@ -18,6 +18,7 @@ from arvis.web.api.bots import BotRoutes
 from arvis.web.api.clients import ClientRoutes
 from arvis.web.api.connection_tests import ConnectionTestRoutes
 from arvis.web.api.conversations import ConversationRoutes
+from arvis.web.api.credentials import CredentialRoutes
 from arvis.web.api.erasures import ErasureRoutes
 from arvis.web.api.executions import ActivityRoutes, ExecutionRoutes
 from arvis.web.api.installation import BackupRoutes, DoctorRoutes, SetupRoutes
@@ -184,6 +185,7 @@ class Assembly:
             *AccountRoutes(insights=insights, service=deps.accounts, clock=clock).endpoints(),
             *BotRoutes(service=deps.bots).endpoints(),
             *self._hooks(),
+            *CredentialRoutes(store=store, gate=self._gate, clock=clock).endpoints(),
             *VariableRoutes(insights=insights, store=store, secrets=deps.secrets, clock=clock).endpoints(),
             *MemoryRoutes(insights=insights, store=store, gate=self._gate, clock=clock).endpoints(),
             *SummaryRoutes(insights=insights, store=store, clock=clock).endpoints(),

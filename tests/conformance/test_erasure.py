@@ -68,7 +68,7 @@ KEPT = {
     "agent_versions": (_SHARED, "agent_id data by_id"),
     "agents": (
         _SHARED,
-        "id slug name role description prompt model fallbacks tools graph completion timezone allow_users status on_new_message plugins helpers skills",
+        "id slug name role description prompt model fallbacks tools graph completion timezone allow_users status on_new_message plugins helpers skills credentials",
     ),
     "api_keys": (_LOGIN, "id name role agents key_hash created_by"),
     "bindings": (_SHARED, "platform channel agent_id permission respond"),
@@ -82,6 +82,7 @@ KEPT = {
     "clients": ("the accounts of customers", "id name plan status notes"),
     "commit_marks": ("numbers of commits", "id"),
     "counters": ("numbers", "name"),
+    "credentials": (_SHARED, "name variable hosts header template"),
     "erasures": ("the proof of the erasure: ids and numbers", "id kind phase position counts mentions by_id"),
     "kv": ("values of the daemon", "key value"),
     "login_codes": (_LOGIN, "code_hash user_id"),
@@ -96,7 +97,7 @@ KEPT = {
     "read_positions": ("a bot would read old messages again without it", "platform connector feed"),
     "role_leases": ("roles of processes", "name owner node"),
     "settings": (_SHARED, "key value"),
-    "skills": (_SHARED, "slug text source by_id files trusted"),
+    "skills": (_SHARED, "slug text source by_id files bundle trusted"),
     "token_calibrations": ("numbers about models", "model weights"),
     "usage": (
         "receipts without the person (`anonymise_usage`)",

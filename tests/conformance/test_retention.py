@@ -138,7 +138,7 @@ KEPT = {
     "versions": "a row for each change that a person or an agent made to a schedule, a customer or the settings",
     "agent_versions": "a row for each change of an agent", "workflow_versions": "a row for each saved workflow",
     "accounts": _PEOPLE, "agents": _PEOPLE, "api_keys": _PEOPLE, "bindings": _PEOPLE, "bots": _PEOPLE,
-    "client_channels": _PEOPLE, "clients": _PEOPLE, "projects": _PEOPLE, "schedules": _PEOPLE, "settings": _PEOPLE,
+    "client_channels": _PEOPLE, "clients": _PEOPLE, "credentials": _PEOPLE, "projects": _PEOPLE, "schedules": _PEOPLE, "settings": _PEOPLE,
     "skills": _PEOPLE, "users": _PEOPLE, "variables": _PEOPLE, "webhooks": _PEOPLE, "workflows": _PEOPLE,
     "workflow_triggers": _PEOPLE, "principals": "one row for each person",
     "channels": _CHANNELS, "channel_status": _CHANNELS, "read_positions": _CHANNELS,

@@ -92,6 +92,7 @@ _details = all_options(
         "--plugins", type=names, metavar="NAMES", help="Plugins that extend the prompts and tools of the agent."
     ),
     click.option("--skills", type=names, metavar="NAMES", help="Skills that its prompt lists; *: all skills."),
+    click.option("--credentials", type=names, metavar="NAMES", help="Credentials for its requests."),
     click.option(
         "--handoff-to",
         "helpers",

@@ -19,7 +19,7 @@ from arvis.domain.outgoing_links import SafeLinks
 from arvis.domain.regex import regex
 from arvis.domain.taint import Label, Taint
 from arvis.domain.text import EARLIER_MESSAGES, own_words
-from arvis.domain.tools import Need, Permit, Risk, ToolCall, ToolOutput
+from arvis.domain.tools import WITH_CREDENTIAL, Need, Permit, Risk, ToolCall, ToolOutput
 from arvis.graphs.agent.tool_calls import Planned
 from arvis.ports.store import Transaction
 from arvis.ports.tool import Objection, Pinned, Tool, Wary, declaration_of
@@ -83,7 +83,8 @@ def earlier_words(tx: Transaction, state: Mapping[str, Any], messages: Sequence[
 
 
 def found_in(rounds: Sequence[Round], tools: Mapping[str, Tool], private_hosts: Collection[str]) -> list[Found]:
-    """Return the public outputs of these rounds: results of searches, and pages of public hosts."""
+    """Return the public outputs of these rounds: results of searches, and pages of public hosts that were read without a
+    credential."""
     found = []
     for call, output in _outputs(rounds):
         tool = tools.get(call.name)
@@ -92,7 +93,10 @@ def found_in(rounds: Sequence[Round], tools: Mapping[str, Tool], private_hosts: 
         if output.sources:
             found.append(Found(output.content, [source.url for source in output.sources]))
         elif declaration_of(tool).only_to_addresses:
-            page = output.content.partition("\n")[0].partition(" ")[0]
+            head = output.content.partition("\n")[0]
+            if WITH_CREDENTIAL in head:
+                continue  # the page was not public
+            page = head.partition(" ")[0]
             asked = str((call.arguments or {}).get("url", ""))
             if not {_host_of(page), _host_of(asked)} & {*private_hosts, ""}:
                 found.append(Found(output.content, page=page))
@@ -136,7 +140,9 @@ class Guard:
         self._rules = rules
         self._taint = taint
         self._made = _outputs(rounds)
-        self._known = replace(known, hosts=rules.hosts, found=found_in(rounds, tools, rules.private_hosts))
+        self._known = replace(
+            known, hosts={*known.hosts, *rules.hosts}, found=found_in(rounds, tools, rules.private_hosts)
+        )
         self._judge = Judge(self._known)
         for call, _ in self._made:
             if (tool := tools.get(call.name)) is not None and call.arguments is not None:

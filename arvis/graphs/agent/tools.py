@@ -28,6 +28,7 @@ from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, EndsTurn, Tool
 from arvis.services import workflow_runs
+from arvis.services.credentials import hosts_of
 from arvis.tasks.rounds import effect_name, load_rounds
 from arvis.tasks.state import MOST_PICTURES, AgentState, WorkOutcome, WorkStatus, with_files
 from arvis.tasks.task import is_run
@@ -176,7 +177,9 @@ class ToolNode:
             execution = context.execution
             rounds = await self._store.read(load_rounds, execution, state.rounds, self._rules.secrets.open)
             earlier = await self._store.read(earlier_words, context.state, turn.current)
-            known = replace(known, earlier=earlier)
+            names = turn.agent.credentials
+            hosts = await self._store.read(hosts_of, names) if names else ()
+            known = replace(known, earlier=earlier, hosts=hosts)
         return Guard(rules=self._rules.outgoing, known=known, taint=state.taint, tools=offer.tools, rounds=rounds)
 
     def _verdicts(self, answer: Answer | None, state: AgentState, planned: Sequence[Planned]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def agent_of(row: Row) -> Agent:
 
 def _paused_agent(row: Row) -> Agent:
     allowed = EVERYBODY if row["allow_users"] == EVERYBODY else NOTHING
-    emptied = dict.fromkeys(("fallbacks", "tools", "plugins", "helpers", "skills"), NOTHING)
+    emptied = dict.fromkeys(("fallbacks", "tools", "plugins", "helpers", "skills", "credentials"), NOTHING)
     sound = {"allow_users": allowed, "status": AgentStatus.PAUSED, **emptied}
     return sound_agent({name: row[name] for name in row.keys()} | sound)  # noqa: SIM118 a row of SQLite is no mapping
 
@@ -51,6 +51,7 @@ def sound_agent(row: Row) -> Agent:
         plugins=_texts_of(row["plugins"]),
         helpers=_texts_of(row["helpers"]),
         skills=_texts_of(row["skills"]),
+        credentials=_texts_of(row["credentials"]),
     )
 
 
@@ -91,6 +92,7 @@ def _columns_of(agent: Agent) -> dict[str, object]:
         "plugins": dump(list(agent.plugins)),
         "helpers": dump(list(agent.helpers)),
         "skills": dump(list(agent.skills)),
+        "credentials": dump(list(agent.credentials)),
     }
 
 

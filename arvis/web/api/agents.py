@@ -37,6 +37,7 @@ _CONTEXT = "The maximum size of its prompt in tokens; null: the model's context 
 _USERS = "The only people, besides owners, who may ask it; null: everyone; empty: only owners."
 _NEW_MESSAGE = "The effect of a message that arrives while it works."
 _PLUGINS = "Plugins that extend its prompts."
+_CREDENTIALS = "Names of credentials that Arvis inserts into its requests."
 _SKILLS = "Names of skills that its prompt lists; `*`: all. Empty: triggers alone select skills."
 _HELPERS = "Slugs of the agents to which it may hand over a conversation."
 _Completion = Annotated[str, About(**one_of(COMPLETIONS))]
@@ -85,6 +86,7 @@ class AgentDetailView(AgentView):
     plugins: Annotated[list[str], About(_PLUGINS)]
     helpers: Annotated[list[str], About(_HELPERS)]
     skills: Annotated[list[str], About(_SKILLS)]
+    credentials: Annotated[list[str], About(_CREDENTIALS)]
     bindings: list[BindingView]
 
     @classmethod
@@ -122,6 +124,7 @@ class ChangedAgent(Body):
     plugins: Annotated[Texts | None, About(_PLUGINS)] = None
     helpers: Annotated[Texts | None, About(_HELPERS)] = None
     skills: Annotated[Texts | None, About(_SKILLS)] = None
+    credentials: Annotated[Texts | None, About(_CREDENTIALS)] = None
 
 
 class NewAgent(ChangedAgent):

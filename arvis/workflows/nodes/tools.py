@@ -28,6 +28,7 @@ from arvis.graphs.context import narrowed
 from arvis.plugins import Plugins
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller
+from arvis.services.credentials import hosts_of
 from arvis.tasks.rounds import effect_name
 from arvis.tasks.state import RUN, WorkState, with_files
 from arvis.workflows.runtime.log import line, write
@@ -106,10 +107,11 @@ class _ToolCall:
                 write(context, [line(self._spec.id, LogType.WARNING, warning)])
         return await self._use(context, token, {"arguments": changed, "read": sorted(said.taint)}, None)
 
-    def _guard(self, context: NodeContext, taint: Taint) -> Guard:
+    async def _guard(self, context: NodeContext, taint: Taint, agent: Agent) -> Guard:
         """Return the judge of the call. The texts of the workflow's author are known."""
         written = json.dumps(dict(self._spec.data), ensure_ascii=False)
-        known = Known(written, today=day_of(context.now()))
+        hosts = await self._store.read(hosts_of, agent.credentials) if taint and agent.credentials else ()
+        known = Known(written, hosts=hosts, today=day_of(context.now()))
         return Guard(rules=self._rules.outgoing, known=known, taint=taint, tools={})
 
     async def _use(
@@ -119,7 +121,7 @@ class _ToolCall:
         who = await self._store.read(_who, context.execution, self._spec)
         taint = taint_of(context.state) | frozenset(map(Label, kept["read"]))
         call = ToolCall(context.visit, wire_name(str(self._spec.data["tool"])), kept["arguments"])
-        guard = self._guard(context, taint)
+        guard = await self._guard(context, taint, who.agent)
         (planned,) = guard.review(await self._plan(context, who.agent, call))
         if planned.tool is not None and planned.tool.sensitive:
             planned = planned.refused(f"The tool {planned.name} must not be used here: {_UNKEPT}.")

@@ -5,7 +5,7 @@ import { type Agent, differing, draftOf, FRESH, slugFor, written } from "../src/
 const AGENT = {
   ...{ name: "Helper", role: "custom", description: "", prompt: "Be brief.", model: "demo", fallbacks: ["a", "b"] },
   ...{ tools: ["search"], graph: "agent", completion: "implicit", contextTokens: 96_000, timezone: null },
-  ...{ allowUsers: null, onNewMessage: null, plugins: [], helpers: [] },
+  ...{ allowUsers: null, onNewMessage: null, plugins: [], helpers: [], skills: [], credentials: [] },
 } as unknown as Agent;
 
 test("an agent that was opened and not changed is not written", () => {

@@ -24,6 +24,7 @@ export const texts = words({
       clients: "Customers",
       webhooks: "Web hooks",
       variables: "Variables",
+      credentials: "Credentials",
       servers: "Tool servers",
       users: "Users and keys",
       configuration: "Configuration",

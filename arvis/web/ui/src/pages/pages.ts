@@ -45,6 +45,7 @@ export const PAGES: readonly PageEntry[] = [
   page("/settings/clients", "operator", "settings", () => import("./clients/ClientsPage")),
   page("/settings/webhooks", "operator", "settings", () => import("./webhooks/WebhooksPage")),
   page("/settings/variables", "operator", "settings", () => import("./variables/VariablesPage")),
+  page("/settings/credentials", "operator", "settings", () => import("./credentials/CredentialsPage")),
   page("/settings/servers", "operator", "settings", () => import("./servers/ServersPage")),
   page("/settings/users", "chat", "settings", () => import("./users/UsersPage")),
   page("/settings/configuration", "operator", "settings", () => import("./configuration/ConfigurationPage")),

@@ -83,6 +83,8 @@ const ALLOWED = Object.entries(texts.allowed) as ["everybody" | "listed", string
 function MoreFields({ draft, change, self }: { draft: Draft; change: Change; self: string }) {
   const agents = useApi("GET /api/agents", {});
   const plugins = useApi("GET /api/plugins", {});
+  const skills = useApi("GET /api/skills", {});
+  const credentials = useApi("GET /api/credentials", {});
   const helpers = (agents.data?.items ?? []).filter((agent) => agent.slug !== self);
   return (
     <div className={styles.moreFields}>
@@ -149,6 +151,23 @@ function MoreFields({ draft, change, self }: { draft: Draft; change: Change; sel
         entries={helpers.map((one) => ({ value: one.slug, name: one.name, words: one.description }))}
         chosen={draft.helpers}
         onChange={(chosen) => change({ helpers: chosen })}
+      />
+      <Checklist
+        label={texts.fields.skills}
+        hint={texts.skillsHint}
+        entries={[
+          { value: "*", name: texts.allSkills, words: texts.allSkillsHint },
+          ...(skills.data?.items ?? []).map((one) => ({ value: one.slug, name: one.name, words: one.description })),
+        ]}
+        chosen={draft.skills}
+        onChange={(chosen) => change({ skills: chosen })}
+      />
+      <Checklist
+        label={texts.fields.credentials}
+        hint={texts.credentialsHint}
+        entries={(credentials.data?.items ?? []).map((one) => ({ value: one.name, words: one.hosts.join(", ") }))}
+        chosen={draft.credentials}
+        onChange={(chosen) => change({ credentials: chosen })}
       />
     </div>
   );

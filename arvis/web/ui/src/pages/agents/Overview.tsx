@@ -97,11 +97,11 @@ function Doing({ slug }: { slug: string }) {
 }
 
 function About({ agent }: { agent: Agent }) {
-  const { slug, tools, plugins, helpers, fallbacks, allowUsers, bindings } = agent;
+  const { slug, tools, plugins, helpers, skills, credentials, fallbacks, allowUsers, bindings } = agent;
   const value = (field: "model" | "completion" | "onNewMessage" | "contextTokens" | "timezone") => (
     <UntrustedText text={valueInWords(field, agent[field])} />
   );
-  const list = (field: "plugins" | "helpers" | "fallbacks", entries: string[]) => (
+  const list = (field: "plugins" | "helpers" | "skills" | "credentials" | "fallbacks", entries: string[]) => (
     <UntrustedText text={entries.length === 0 ? texts.unset[field] : entries.join(", ")} />
   );
   return (
@@ -121,6 +121,8 @@ function About({ agent }: { agent: Agent }) {
           [texts.fields.tools, <Tools key="tools" names={tools} />],
           [texts.fields.plugins, list("plugins", plugins)],
           [texts.fields.helpers, list("helpers", helpers)],
+          [texts.fields.skills, list("skills", skills)],
+          [texts.fields.credentials, list("credentials", credentials)],
           [texts.fields.allowUsers, valueInWords("allowUsers", allowUsers)],
           [
             texts.fields.bindings,

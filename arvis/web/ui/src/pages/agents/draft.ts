@@ -33,6 +33,8 @@ export type Draft = {
   onNewMessage: NonNullable<Agent["onNewMessage"]> | "";
   plugins: readonly string[];
   helpers: readonly string[];
+  skills: readonly string[];
+  credentials: readonly string[];
 };
 
 export type Change = (changes: Partial<Draft>) => void;
@@ -54,6 +56,8 @@ export const FRESH: Draft = {
   onNewMessage: "",
   plugins: [],
   helpers: [],
+  skills: [],
+  credentials: [],
 };
 
 export function draftOf(agent: Agent): Draft {
@@ -74,6 +78,8 @@ export function draftOf(agent: Agent): Draft {
     onNewMessage: agent.onNewMessage ?? "",
     plugins: agent.plugins,
     helpers: agent.helpers,
+    skills: agent.skills,
+    credentials: agent.credentials,
   };
 }
 
@@ -100,6 +106,8 @@ export function written(draft: Draft): Required<Written> {
     onNewMessage: draft.onNewMessage || null,
     plugins: [...draft.plugins],
     helpers: [...draft.helpers],
+    skills: [...draft.skills],
+    credentials: [...draft.credentials],
   };
 }
 

@@ -46,6 +46,8 @@ export const texts = words({
       onNewMessage: "Messages during the work",
       plugins: "Plugins",
       helpers: "Helpers",
+      skills: "Skills",
+      credentials: "Credentials",
       status: "Status",
       bindings: "Channels",
     },
@@ -65,6 +67,8 @@ export const texts = words({
       onNewMessage: "default",
       plugins: "none",
       helpers: "none",
+      skills: "those that match a message",
+      credentials: "none",
       status: "none",
       bindings: "none",
     },
@@ -126,6 +130,12 @@ export const texts = words({
     pluginsHint: "Plugins that extend the prompts and tools of the agent.",
     helpersHint:
       "The agent may hand a conversation over to these agents. This list is used only in the working mode Handover.",
+    skillsHint:
+      "The prompt lists these skills, and the agent reads one when it needs it. If you choose none, Arvis adds skills with matching keywords.",
+    allSkills: "All skills",
+    allSkillsHint: "Including skills that you import later and trust.",
+    credentialsHint:
+      "Arvis inserts these secrets into requests of the agent. The agent never sees them. With credentials, only owners, paired people and the people whom you list may use the agent.",
     create: "Create agent",
     created: "The agent was created.",
     createFirst: "Later, you can change everything except the slug, and you can undo every change.",

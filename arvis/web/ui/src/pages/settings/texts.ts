@@ -13,6 +13,7 @@ export const texts = words({
       clients: "The customers that you work for, with charges and payments.",
       webhooks: "Addresses that other programs call to start an agent or a workflow.",
       variables: "Values and secrets that agents can read.",
+      credentials: "Secrets that Arvis inserts into requests of agents, by host.",
       servers: "Servers of the Model Context Protocol: their tools, and changed descriptions to accept.",
       users: "Users of this dashboard and their roles, your password and logins, and API keys.",
       configuration: "All settings with their values and sources. Some can be changed here.",

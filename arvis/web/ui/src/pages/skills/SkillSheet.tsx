@@ -12,7 +12,7 @@ import { ResourceSheet } from "../../parts/resource";
 import { Code, Facts, Status, UntrustedText } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
-import { reveal } from "../../words/format";
+import { bytes, reveal } from "../../words/format";
 import styles from "./skills.module.css";
 import { texts } from "./texts";
 
@@ -43,11 +43,25 @@ export function SkillSheet({ slug, onClose }: { slug: string; onClose: () => voi
     >
       {(skill) => (
         <>
-          {state(skill)}
+          {skill.trusted ? state(skill) : <Trust skill={skill} owns={owns} />}
           <SkillFacts skill={skill} />
         </>
       )}
     </ResourceSheet>
+  );
+}
+
+/** An imported skill that is not used yet, with the button that trusts the content that this page shows. */
+function Trust({ skill, owns }: { skill: SkillDetail; owns: boolean }) {
+  const trust = useSend("POST /api/skills/{slug}/trust", { done: texts.trusted });
+  const request = { path: { slug: skill.slug }, body: { hash: skill.hash } };
+  return (
+    <section className={styles.doubt} aria-label={texts.untrusted}>
+      <p>{skill.changed ? texts.changedWhy : texts.untrustedWhy}</p>
+      {owns && (
+        <AskButton kind="primary" label={texts.trust} words={texts.trustWhy(reveal(skill.name))} {...sends(trust, request)} />
+      )}
+    </section>
   );
 }
 
@@ -103,10 +117,55 @@ function Actions({ skill, onEdit, onGone }: { skill: SkillDetail; onEdit: () => 
 
 type SkillDetail = Answer<"GET /api/skills/{slug}">;
 
-/** The content of a skill, its conditions of use, and the parts that were ignored. */
-export function SkillFacts({ skill }: { skill: SkillDetail }) {
+/** The places of an imported skill that its scan found. */
+function Remarks({ of }: { of: SkillDetail["remarks"] }) {
+  if (of.length === 0) return null;
+  return (
+    <section className={styles.doubt} aria-label={texts.remarks}>
+      <h3>{texts.remarks}</h3>
+      <p className="muted">{texts.remarksWhy}</p>
+      <ul>
+        {of.map((remark) => (
+          <li key={`${remark.path}:${remark.line}:${remark.text}`}>
+            <bdi>{reveal(remark.line === 0 ? remark.path : `${remark.path}:${remark.line}`)}</bdi> {remark.text}
+            {remark.excerpt && (
+              <>
+                {": "}
+                <code>{reveal(remark.excerpt)}</code>
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The files of a stored skill; each is loaded when it is opened. */
+function Files({ skill }: { skill: SkillDetail }) {
+  const [open, setOpen] = useState("");
+  const shown = useApi("GET /api/skills/{slug}/file", open ? { path: { slug: skill.slug }, query: { path: open } } : null);
   return (
     <>
+      <h3>{texts.files}</h3>
+      <ul>
+        {skill.files.map((file) => (
+          <li key={file.path}>
+            <Button label={reveal(file.path)} onClick={() => setOpen(open === file.path ? "" : file.path)} />{" "}
+            <span className="muted">{bytes(file.size)}</span>
+            {open === file.path && shown.data && <Code value={shown.data.text ?? texts.binary} label={reveal(file.path)} />}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** The content of a skill, its conditions of use, and the parts that were ignored. `preview`: it is not stored yet. */
+export function SkillFacts({ skill, preview = false }: { skill: SkillDetail; preview?: boolean }) {
+  return (
+    <>
+      <Remarks of={skill.remarks} />
       {skill.warnings.length > 0 && (
         <section className={styles.doubt} aria-label={texts.warnings}>
           <h3>{texts.warnings}</h3>
@@ -125,11 +184,28 @@ export function SkillFacts({ skill }: { skill: SkillDetail }) {
           [texts.category, shown(skill.category)],
           [texts.author, shown(skill.author)],
           [texts.version, shown(skill.version)],
+          [texts.license, shown(skill.license)],
+          [texts.compatibility, shown(skill.compatibility)],
+          [texts.origin, shown(skill.origin)],
+          [texts.hash, <bdi key="hash">{skill.hash}</bdi>],
           [texts.tools, shown(skill.requiredTools.join(", ") || texts.noTools)],
           [texts.keywords, shown(skill.keywords.join(", "))],
           [texts.patterns, skill.patterns.length === 0 ? null : <Patterns key="patterns" of={skill.patterns} />],
         ]}
       />
+      {skill.files.length > 0 && preview && (
+        <>
+          <h3>{texts.files}</h3>
+          <ul>
+            {skill.files.map((file) => (
+              <li key={file.path}>
+                <UntrustedText text={file.path} /> <span className="muted">{bytes(file.size)}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {skill.files.length > 0 && !preview && <Files skill={skill} />}
       <h3>{texts.body}</h3>
       <div className={styles.body}>
         <Markdown text={skill.body} />

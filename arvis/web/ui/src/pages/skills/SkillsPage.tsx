@@ -1,8 +1,10 @@
 import { useState } from "react";
+import { base64 } from "../../api/client";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { ChoiceField, TextArea, TextField } from "../../parts/fields";
+import { FileButton } from "../../parts/file";
 import { Form, FormButtons } from "../../parts/form";
 import { Chips, SearchField, Sheet, useFilters } from "../../parts/page";
 import { NEW, ResourcePage } from "../../parts/resource";
@@ -83,7 +85,9 @@ function columns(mayChange: boolean): Column<Skill>[] {
       name: texts.state,
       width: "110px",
       show: (skill) =>
-        mayChange ? (
+        !skill.trusted ? (
+          <Status tone="warn">{skill.changed ? texts.changed : texts.untrusted}</Status>
+        ) : mayChange ? (
           <SkillSwitch skill={skill} />
         ) : (
           <Status tone={skill.enabled ? "good" : "plain"}>{skill.enabled ? texts.on : texts.off}</Status>
@@ -106,22 +110,27 @@ function Problems({ of }: { of: readonly string[] }) {
   );
 }
 
-type Way = "text" | "url";
+type Way = "text" | "file" | "url" | "git";
+const WAYS = Object.entries(texts.ways) as [Way, string][];
 
-/** Import a skill: the server reads it and shows it with its warnings; it is used only after the import. */
+/** Import a skill: the server reads it and shows it with its warnings and remarks; it is used only after the import. */
 function ImportSkill({ onClose, onMade }: { onClose: () => void; onMade: (slug: string) => void }) {
   const owns = useMay("owner");
   const [way, setWay] = useState<Way>("text");
   const [text, setText] = useState("");
   const [url, setUrl] = useState("");
+  const [file, setFile] = useState<{ name: string; archive: string } | null>(null);
+  const [directory, setDirectory] = useState("");
   const look = useSend("POST /api/skills/test", { quiet: true });
   const make = useSend("POST /api/skills", { quiet: true, done: texts.imported });
   const found = look.data;
-  const given = way === "text" ? { text } : { url: url.trim() };
+  const sources = { text: { text }, file: { archive: file?.archive }, url: { url: url.trim() }, git: { git: url.trim() } };
+  const inside = way === "text" || directory.trim() === "" ? {} : { directory: directory.trim() };
+  const given = { ...sources[way], ...inside };
   const send = () => {
     if (found === undefined) return;
-    // The file at the address must still be the one that was previewed.
-    const seen = way === "url" ? { expectedHash: found.skill.hash } : {};
+    // The content must still be the one that was previewed.
+    const seen = way === "text" ? {} : { expectedHash: found.skill.hash };
     const body = { ...given, ...seen, replace: found.replaces !== null };
     make.mutate({ body }, { onSuccess: (made) => onMade(made.slug) });
   };
@@ -133,16 +142,23 @@ function ImportSkill({ onClose, onMade }: { onClose: () => void; onMade: (slug: 
     <Sheet title={texts.add} onClose={onClose}>
       {!owns && <Empty title={texts.ownersOnly} />}
       {owns && found === undefined && (
-        <Form label={texts.add} onSend={() => look.mutate({ body: given })} by={[look]} save={texts.look}>
+        <Form label={texts.add} onSend={() => look.mutate({ body: given })} by={[look]} save={texts.look} disabled={way === "file" && file === null}>
           <ChoiceField
             label={texts.how}
             value={way}
             onChange={setWay}
-            options={[
-              ["text", texts.byText],
-              ["url", texts.byUrl],
-            ]}
+            options={WAYS}
           />
+          {way === "file" && (
+            <>
+              <FileButton
+                label={texts.chooseFile}
+                accept=".zip,.tar,.gz,.tgz,.bz2,.xz"
+                onChoose={(chosen) => void base64(chosen).then((archive) => setFile({ name: chosen.name, archive }))}
+              />
+              <p className="muted">{file === null ? texts.fileHint : reveal(file.name)}</p>
+            </>
+          )}
           {way === "text" ? (
             <TextArea
               label={texts.text}
@@ -154,7 +170,24 @@ function ImportSkill({ onClose, onMade }: { onClose: () => void; onMade: (slug: 
               onChange={setText}
             />
           ) : (
-            <TextField label={texts.url} hint={texts.urlHint} type="url" required value={url} onChange={setUrl} />
+            <>
+              {way !== "file" && (
+                <TextField
+                  label={texts.url}
+                  hint={way === "git" ? texts.gitHint : texts.urlHint}
+                  type="url"
+                  required
+                  value={url}
+                  onChange={setUrl}
+                />
+              )}
+              <TextField
+                label={texts.directory}
+                hint={texts.directoryHint}
+                value={directory}
+                onChange={setDirectory}
+              />
+            </>
           )}
           <p className="muted">{texts.lookWhy}</p>
         </Form>
@@ -165,7 +198,7 @@ function ImportSkill({ onClose, onMade }: { onClose: () => void; onMade: (slug: 
           <p className="muted">{texts.lookedWhy}</p>
           {found.replaces !== null && <p className={styles.doubt}>{texts.replaces(texts.sources[found.replaces])}</p>}
           {found.skill.warnings.length === 0 && <p className="muted">{texts.noWarnings}</p>}
-          <SkillFacts skill={found.skill} />
+          <SkillFacts skill={found.skill} preview />
           {make.error && <Failure error={make.error} />}
           <FormButtons>
             <Button label={texts.importIt} kind="primary" busy={make.isPending} onClick={send} />
