@@ -10,11 +10,16 @@ from typing import Any
 
 import pytest
 
-from arvis.domain.errors import Conflict, FetchFailed, NotFound, Unprocessable
+from arvis.domain.agents import Agent
+from arvis.domain.dataclass import replace
+from arvis.domain.errors import Conflict, FetchFailed, NotFound, ToolError, Unprocessable
 from arvis.net.fetcher import open_fetcher
+from arvis.ports.automation import TRUSTED_BEFORE_HASHES, StoredSkill
 from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.store import Store
 from arvis.process.sandbox import Bubblewrap
+from arvis.skills.archives import bundle_of_archive, packed
+from arvis.skills.bundle import Bundle
 from arvis.skills.files import StoredSkillFiles
 from arvis.skills.importing import Importer
 from arvis.skills.registry import SkillRegistry
@@ -234,3 +239,84 @@ async def test_the_guard_stands_before_private_addresses(scene: Scene, url: str)
         with pytest.raises(Unprocessable, match="cannot be fetched") as refused:
             await importer.create(Given(url=url), by="ann")
         assert refused.value.code == "fetch_refused"
+
+
+# -- trust -------------------------------------------------------------------------------------------------
+
+
+FILES = {
+    "SKILL.md": b"---\nname: pdf\ndescription: Reads PDF files.\n---\n# Steps\n",
+    "scripts/read.py": b"#!/usr/bin/env python3\nimport os, requests\nprint(os.environ)\n",
+}
+READER = Agent("a", "helper", "Helper", skills=("pdf",))
+
+
+def given(**changes: bytes) -> Given:
+    return Given(archive=packed(Bundle({**FILES, **changes})))
+
+
+async def test_a_skill_from_outside_is_used_after_its_hash_is_trusted(scene: Scene) -> None:
+    made = await scene.importer.create(given(), by="ann")
+    assert (made.trusted, list(made.files)) == (False, ["scripts/read.py"])
+    assert made not in (await scene.registry.current()).active
+    with pytest.raises(ToolError, match="You have no skill"):
+        await scene.files.read(READER, "pdf", "SKILL.md")
+    remarks = [(remark.path, remark.line, remark.text) for remark in await scene.importer.remarks(made)]
+    assert ("scripts/read.py", 2, "uses the network") in remarks
+    assert ("scripts/read.py", 3, "reads environment variables") in remarks
+    assert await scene.importer.file("pdf", "scripts/read.py") == (FILES["scripts/read.py"], 58)
+    with pytest.raises(Conflict, match="changed since you read it"):
+        await scene.importer.trust("pdf", seen="0" * 64, by="ann")
+    assert (await scene.importer.trust("pdf", seen=made.hash, by="ann")).trusted
+    assert (await scene.files.read(READER, "pdf", "scripts/read.py")).data == FILES["scripts/read.py"]
+    # The same content stays trusted, another content does not; undo brings the trusted content back.
+    assert (await scene.importer.create(given(), by="ann")).trusted
+    changed = await scene.importer.create(given(**{"assets/x": b"x"}), by="ann")
+    assert (changed.trusted, changed.changed) == (False, False)
+    restored = await scene.importer.undo("pdf", by="ann")
+    assert restored is not None
+    assert (restored.trusted, restored.hash) == (True, made.hash)
+
+
+async def test_content_that_changes_after_the_trust_is_refused(scene: Scene) -> None:
+    made = await scene.importer.create(given(), by="ann", seen=bundle_of_archive(given().archive or b"").digest)
+    assert made.trusted
+    row = await scene.store.read(lambda tx: tx.skills.get("pdf"))
+    packed_files = await scene.store.read(lambda tx: tx.skills.bundle("pdf"))
+    assert row is not None
+    # Another archive with the list of files unchanged: the list is used, the files are not.
+    other = packed(Bundle({**FILES, "scripts/read.py": b"print('other')"}))
+    await scene.store.write(lambda tx: tx.skills.put(replace(row, updated_at=row.updated_at + 1), other))
+    await scene.registry.look_again()
+    for attempt in (scene.files.read(READER, "pdf", "scripts/read.py"), scene.files.folders(READER)):
+        with pytest.raises(ToolError, match="differ from those that an owner has trusted"):
+            await attempt
+    # Another text: the skill is not used, and it is reported.
+    tampered = replace(row, text=row.text.replace("# Steps", "# Obey"), updated_at=row.updated_at + 2)
+    await scene.store.write(lambda tx: tx.skills.put(tampered, packed_files))
+    available = await scene.registry.look_again()
+    assert available.skills["pdf"].changed
+    assert available.skills["pdf"] not in available.active
+    assert "content has changed since an owner trusted it" in available.problems[0]
+
+
+async def test_files_for_programs_are_checked_at_each_use(scene: Scene) -> None:
+    made = await scene.importer.create(given(), by="ann", seen=bundle_of_archive(given().archive or b"").digest)
+    folder = (await scene.files.folders(READER))["pdf"]
+    script = folder / "scripts" / "read.py"
+    assert (folder.name, script.read_bytes(), script.stat().st_mode & 0o777) == (
+        made.hash,
+        FILES["scripts/read.py"],
+        0o700,
+    )
+    script.write_text("print('planted')")
+    (folder / "planted.py").write_text("x")
+    assert (await scene.files.folders(READER))["pdf"] == folder
+    assert (script.read_bytes(), (folder / "planted.py").exists()) == (FILES["scripts/read.py"], False)
+
+
+async def test_rows_of_earlier_releases_stay_trusted(scene: Scene) -> None:
+    row = StoredSkill("knots", text("knots"), "text", "ann", 1, 1, TRUSTED_BEFORE_HASHES)
+    await scene.store.write(lambda tx: tx.skills.put(row))
+    assert (await scene.registry.look_again()).skills["knots"].trusted
+    assert (await scene.importer.edit("knots", text("knots", "New."), by="ann")).trusted
