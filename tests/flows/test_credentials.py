@@ -153,11 +153,11 @@ async def test_a_request_is_not_made_without_its_secret(store: Store, tmp_path: 
 async def test_no_row_prompt_or_log_contains_the_secret(database: Database, tmp_path: Path) -> None:
     server = Server()
     async with open_app(database) as app, opened_services(app.store, tmp_path, server) as services:
-        app.tools.tools["http_fetch"] = http_fetch.create(services)
+        app.tools.more.append(http_fetch.create(services))
         await app.store.write(lambda tx: tx.agents.update(replace(AGENT, allow_users=("ann",)), 1))
         app.known_hosts.add("127.0.0.1")
-        call = asking("http_fetch", url=f"http://127.0.0.1:{server.port}/orders")
-        app.provider.script.extend([call, "Done."])
+        call = ToolCall("call-1", "http_fetch", {"url": f"http://127.0.0.1:{server.port}/orders"})
+        app.provider.script.extend([asking(call), "Done."])
         with structlog.testing.capture_logs() as logs:
             timeline = await app.ask("Look at my orders")
         assert timeline.status is MessageStatus.ANSWERED
