@@ -41,7 +41,9 @@ COMMANDS = {
         "commands.notifications", "List the problems and results that owners should know, and dismiss them."
     ),
     "accounts": Command("commands.accounts", "List, create, update, test and delete the accounts for models."),
-    "credentials": Command("commands.credentials", "List, show, create, update and delete secrets for requests of agents."),
+    "credentials": Command(
+        "commands.credentials", "List, show, create, update and delete secrets for requests of agents."
+    ),
     "variables": Command("commands.variables", "List, show, create, update and delete values that tools may use."),
     "workflows": Command(
         "commands.workflows", "List, show, run, import and export workflows; list, cancel and rerun their runs."

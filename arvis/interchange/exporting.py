@@ -103,7 +103,8 @@ def _person(tx: Transaction, person_id: str) -> Principal | None:
 
 
 def _skills(tx: Transaction, _person: str | None) -> list[Record]:
-    return [records.Skill(slug=skill.slug, text=skill.text) for skill in tx.skills.all()]
+    # The import of an export trusts its texts, so it contains only skills that an owner has trusted.
+    return [records.Skill(slug=each.slug, text=each.text) for each in tx.skills.all() if each.trusted is not None]
 
 
 def _workflows(tx: Transaction, _person: str | None) -> list[Record]:

@@ -109,7 +109,7 @@ def _packed(tx: Transaction, slug: str) -> bytes | None:
 def _unpacked(data: bytes) -> Bundle:
     from arvis.skills.archives import bundle_of_archive  # noqa: PLC0415 - most agents have no skills with files
 
-    return bundle_of_archive(data, "")
+    return bundle_of_archive(data, "", whole=False)
 
 
 def _has(folder: Path, digest: str) -> bool:

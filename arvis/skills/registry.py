@@ -163,7 +163,7 @@ def _skills_in(folder: Path) -> tuple[list[Path], list[Path]]:
     """Return the directories that are skills, and the Markdown files outside of them, each sorted by path. Links that lead
     out of the folder are ignored."""
     found = list(_files(folder))
-    named = {file.parent for file in found if file.name in SKILL_FILES}
+    named = {file.parent for file in found if file.name in SKILL_FILES and file.parent != folder}
     directories = sorted(each for each in named if not named & {*each.parents})
     inside = set(directories)
     return directories, [file for file in found if not inside & {*file.parents}]

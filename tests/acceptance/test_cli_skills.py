@@ -68,7 +68,7 @@ def test_a_folder_is_created_trusted_and_given_to_an_agent(daemon: Daemon, tmp_p
 def test_credentials_are_created_changed_and_deleted(daemon: Daemon) -> None:
     missing = daemon.arvis("credentials", "create", "shop", "--variable", "shop.token", "--host", "api.example.com")
     assert "no secret variable" in missing.stderr
-    daemon.arvis("variables", "create", "shop.token", "--secret", input="s3cr3t-token")
+    daemon.arvis("variables", "create", "shop.token", "--secret", typed="s3cr3t-token")
     made = daemon.arvis("credentials", "create", "shop", "--variable", "shop.token", "--host", "API.example.com")
     assert made.stdout == "Requests to api.example.com carry Authorization. Agents: none yet.\n"
     daemon.arvis("agents", "create", "buyer", "--credentials", "shop")

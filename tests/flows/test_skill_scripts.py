@@ -10,17 +10,21 @@ from typing import Any, cast
 import pytest
 
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import ToolError
-from arvis.domain.tools import READ_SKILL
+from arvis.domain.tools import READ_SKILL, ToolCall
 from arvis.ports.store import Store
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.process.sandbox import Bubblewrap
 from arvis.skills.files import StoredSkillFiles
 from arvis.skills.registry import SkillRegistry
+from arvis.store.open import Database
 from arvis.testing.clock import SteppedClock
 from arvis.tools import run_shell
 from arvis.tools.code import PackageSets, Workbench, code_tool, daemons_interpreter
-from arvis.tools.read_skill import SkillReader
+from arvis.tools.read_skill import SkillReader, tool
+from tests.flows.app_harness import open_app
+from tests.flows.scripted import asking
 from tests.parts import refused, require
 
 FILES = {
@@ -69,22 +73,40 @@ async def scene(store: Store, tmp_path: Path) -> Scene:
     return scene
 
 
+async def test_an_agent_reads_a_skill_that_its_prompt_lists(database: Database, tmp_path: Path) -> None:
+    async with open_app(database) as app:
+        scene = Scene(app.store, tmp_path)
+        app.skills = list((await scene.registry.look_again()).active)
+        app.tools.more.append(tool(scene.files))
+        call = asking(ToolCall("call-1", READ_SKILL, {"name": "pdf"}))
+        app.provider.script.extend(["Hello.", call, "Done."])
+        await app.ask("Hello")
+        assert READ_SKILL not in repr(app.provider.asked[0])
+        await app.store.write(lambda tx: tx.agents.update(replace(tx.agents.by_slug("helper"), skills=("pdf",)), 1))
+        await app.ask("Read a file")
+        first, second = app.provider.asked[1:]
+        assert "- pdf: Reads PDF files." in first.changing
+        assert "devops" not in first.changing
+        assert [spec.name for spec in first.tools] == [READ_SKILL]
+        assert "# Steps\\nRun scripts/count.py." in repr(second.turns)
+
+
 async def test_a_skill_is_read_file_by_file(scene: Scene) -> None:
-    (tool,) = await SkillReader(files=scene.files).find([READ_SKILL])
-    instructions = await scene.call(tool, name="pdf")
+    (reader,) = await SkillReader(files=scene.files).find([READ_SKILL])
+    instructions = await scene.call(reader, name="pdf")
     assert "Run scripts/count.py." in instructions
     assert "- scripts/count.py (" in instructions
     assert "/skills/pdf" in instructions
-    part = await scene.call(tool, name="pdf", path="references/FORMS.md")
+    part = await scene.call(reader, name="pdf", path="references/FORMS.md")
     assert "continue with offset=20000" in part
-    assert (await scene.call(tool, name="pdf", path="references/FORMS.md", offset=37_981)) == "Fields have names.\n"
+    assert (await scene.call(reader, name="pdf", path="references/FORMS.md", offset=37_981)) == "Fields have names.\n"
     for skills, wrong in (
         ((), {"name": "pdf"}),
         (("devops",), {"name": "pdf"}),
         (("*",), {"name": "pdf", "path": "../x"}),
     ):
         with pytest.raises(ToolError, match=r"You have no skill|has no file"):
-            await scene.call(tool, skills, **wrong)
+            await scene.call(reader, skills, **wrong)
 
 
 async def test_programs_find_the_files_and_cannot_change_them(scene: Scene) -> None:
