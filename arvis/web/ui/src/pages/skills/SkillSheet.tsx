@@ -59,7 +59,13 @@ function Trust({ skill, owns }: { skill: SkillDetail; owns: boolean }) {
     <section className={styles.doubt} aria-label={texts.untrusted}>
       <p>{skill.changed ? texts.changedWhy : texts.untrustedWhy}</p>
       {owns && (
-        <AskButton kind="primary" label={texts.trust} words={texts.trustWhy(reveal(skill.name))} {...sends(trust, request)} />
+        <AskButton
+          kind="primary"
+          danger={false}
+          label={texts.trust}
+          words={texts.trustWhy(reveal(skill.name))}
+          {...sends(trust, request)}
+        />
       )}
     </section>
   );
