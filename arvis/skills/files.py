@@ -76,7 +76,7 @@ class StoredSkillFiles:
             raise ToolError(f"The files of the skill {skill.slug} cannot be read: {error.why}.") from None
         if bundle.digest != skill.digest:
             log.warning("skill_files_changed", skill=skill.slug, expected=skill.digest, found=bundle.digest)
-            raise ToolError(f"The files of the skill {skill.slug} differ from those that an owner has trusted.")
+            raise ToolError(f"The files of the skill {skill.slug} do not match its hash, so they are not used.")
         return bundle
 
     async def _of(self, agent: Agent) -> list[Skill]:

@@ -239,8 +239,11 @@ def _trust(tx: Transaction, skill: Skill, by: str, now: int) -> bool:
     known = tx.skills.get(slug)
     if known is None or known.text != skill.text:
         return False
+    trusted = replace(known, trusted=seen)
+    bundle = tx.skills.bundle(slug) if known.files else None
+    tx.versions.keep(Versioned.SKILL, slug, _data_of(trusted, bundle), by, now, before=_data_of(known, bundle))
     tx.skills.trust(slug, seen, max(now, known.updated_at + 1))
-    _note(tx, AccessKind.SKILL_TRUSTED, replace(known, trusted=seen), by, now)
+    _note(tx, AccessKind.SKILL_TRUSTED, trusted, by, now)
     return True
 
 

@@ -264,7 +264,7 @@ async def test_a_skill_from_outside_is_used_after_its_hash_is_trusted(scene: Sce
     remarks = [(remark.path, remark.line, remark.text) for remark in await scene.importer.remarks(made)]
     assert ("scripts/read.py", 2, "uses the network") in remarks
     assert ("scripts/read.py", 3, "reads environment variables") in remarks
-    assert await scene.importer.file("pdf", "scripts/read.py") == (FILES["scripts/read.py"], 58)
+    assert await scene.importer.file("pdf", "scripts/read.py") == (FILES["scripts/read.py"], 61)
     with pytest.raises(Conflict, match="changed since you read it"):
         await scene.importer.trust("pdf", seen="0" * 64, by="ann")
     assert (await scene.importer.trust("pdf", seen=made.hash, by="ann")).trusted
@@ -289,7 +289,7 @@ async def test_content_that_changes_after_the_trust_is_refused(scene: Scene) -> 
     await scene.store.write(lambda tx: tx.skills.put(replace(row, updated_at=row.updated_at + 1), other))
     await scene.registry.look_again()
     for attempt in (scene.files.read(READER, "pdf", "scripts/read.py"), scene.files.folders(READER)):
-        with pytest.raises(ToolError, match="differ from those that an owner has trusted"):
+        with pytest.raises(ToolError, match="do not match its hash"):
             await attempt
     # Another text: the skill is not used, and it is reported.
     tampered = replace(row, text=row.text.replace("# Steps", "# Obey"), updated_at=row.updated_at + 2)
