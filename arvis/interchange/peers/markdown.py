@@ -167,7 +167,7 @@ def _add_skill(draft: Draft, file: str, label: str, off: Collection[str]) -> Non
     elif draft.add("skills", slug, slug=slug, text=_skill_text(slug, front, body)):
         others = [each for each in draft.home.below(folder) if each != file]
         if others:
-            why = f"{len(others)} files beside SKILL.md are not carried over, because a skill is one text; its text may name them"
+            why = f"{len(others)} files beside SKILL.md are not carried over, because an import takes only texts; its text may name them. `arvis skills create` takes the whole folder"
             draft.home.leave("skills", slug, why)
 
 

@@ -40,30 +40,30 @@ export interface Routes {
   };
   /** Create an agent. */
   "POST /api/agents": {
-    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; slug: string; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; skills?: string[]; credentials?: string[]; slug: string; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Delete an agent; undo restores it. */
   "DELETE /api/agents/{agent}": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Show an agent, by id or slug. */
   "GET /api/agents/{agent}": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Change the fields in the body. */
   "PATCH /api/agents/{agent}": {
     path: { agent: string };
-    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[] };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; skills?: string[]; credentials?: string[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Remove it from a channel. */
   "DELETE /api/agents/{agent}/bindings": {
     path: { agent: string };
     query: { platform?: string; channel?: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** List the channels that it is bound to. */
   "GET /api/agents/{agent}/bindings": {
@@ -74,17 +74,17 @@ export interface Routes {
   "POST /api/agents/{agent}/bindings": {
     path: { agent: string };
     body: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Pause an agent, so that it answers no messages. */
   "POST /api/agents/{agent}/pause": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Resume an agent. */
   "POST /api/agents/{agent}/resume": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Its calls and costs of the last 7 and 30 days. */
   "GET /api/agents/{agent}/stats": {
@@ -94,18 +94,18 @@ export interface Routes {
   /** Restore the previous version. */
   "POST /api/agents/{agent}/undo": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** List its versions, newest first. */
   "GET /api/agents/{agent}/versions": {
     path: { agent: string };
     query: { limit?: number };
-    answer: { items: { version: number; at: number; by: string; agent: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] } }[]; nextCursor: string | null };
+    answer: { items: { version: number; at: number; by: string; agent: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] } }[]; nextCursor: string | null };
   };
   /** List changes that models proposed, failed logins and exports, newest first. */
   "GET /api/audit": {
-    query: { limit?: number; cursor?: string; agent?: string; kind?: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "state" | "tool_accepted" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; outcome?: "asked" | "done" | "failed" | "refused" };
-    answer: { items: { id: string; at: number; kind: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "state" | "tool_accepted" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; subject: string; fields: Record<string, unknown>; ordinal: number; agent: string; principalId: string | null; messageId: string | null; executionId: string | null; taint: string[]; outcome: "asked" | "done" | "failed" | "refused"; reason: string | null; report: string }[]; nextCursor: string | null };
+    query: { limit?: number; cursor?: string; agent?: string; kind?: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; outcome?: "asked" | "done" | "failed" | "refused" };
+    answer: { items: { id: string; at: number; kind: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; subject: string; fields: Record<string, unknown>; ordinal: number; agent: string; principalId: string | null; messageId: string | null; executionId: string | null; taint: string[]; outcome: "asked" | "done" | "failed" | "refused"; reason: string | null; report: string }[]; nextCursor: string | null };
   };
   /** Create a one-time login code. */
   "POST /api/auth/codes": { answer: { code: string; url: string; expiresAt: number } };
@@ -282,6 +282,23 @@ export interface Routes {
     path: { conversation: string };
     query: { limit?: number; cursor?: string };
     answer: { items: { id: string; conversationId: string; executionId: string; firstTurn: number; lastTurn: number; summary: string; tokens: number; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; messagesBefore: number; messagesAfter: number; tokensSaved: number; status: "active" | "final" | "restored"; createdAt: number }[]; nextCursor: string | null };
+  };
+  /** List credentials by name. */
+  "GET /api/credentials": {
+    answer: { items: { name: string; variable: string; hosts: string[]; header: string; template: string; agents: string[]; updatedAt: number }[]; nextCursor: string | null };
+  };
+  /** Delete a credential. */
+  "DELETE /api/credentials/{name}": { path: { name: string }; answer: { ok: boolean } };
+  /** Show a credential. */
+  "GET /api/credentials/{name}": {
+    path: { name: string };
+    answer: { name: string; variable: string; hosts: string[]; header: string; template: string; agents: string[]; updatedAt: number };
+  };
+  /** Create or change a credential. */
+  "PUT /api/credentials/{name}": {
+    path: { name: string };
+    body: { variable: string; hosts: string[]; header?: string; template?: string };
+    answer: { name: string; variable: string; hosts: string[]; header: string; template: string; agents: string[]; updatedAt: number };
   };
   /** Download a file of a reply, numbered from 0. */
   "GET /api/deliveries/{delivery}/files/{number}": { path: { delivery: string; number: string }; answer: string };
@@ -660,35 +677,47 @@ export interface Routes {
   "POST /api/setup/dismiss": { answer: { ok: boolean } };
   /** List skills by slug. */
   "GET /api/skills": {
-    answer: { items: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string }[]; nextCursor: string | null; problems: string[] };
+    answer: { items: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; trusted: boolean; changed: boolean; origin: string; hash: string }[]; nextCursor: string | null; problems: string[] };
   };
   /** Import a skill. */
   "POST /api/skills": {
-    body: { text?: string; url?: string; replace?: boolean; expectedHash?: string };
-    answer: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string; keywords: string[]; patterns: string[]; body: string; text: string };
+    body: { text?: string; url?: string; archive?: string; git?: string; directory?: string; replace?: boolean; expectedHash?: string };
+    answer: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; trusted: boolean; changed: boolean; origin: string; hash: string; keywords: string[]; patterns: string[]; license: string; compatibility: string; allowedTools: string[]; files: { path: string; size: number }[]; remarks: { path: string; line: number; text: string; excerpt: string }[]; body: string; text: string };
   };
   /** Read a skill without storing it. */
   "POST /api/skills/test": {
-    body: { text?: string; url?: string };
-    answer: { skill: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string; keywords: string[]; patterns: string[]; body: string; text: string }; replaces: ("built_in" | "folder" | "imported") | null };
+    body: { text?: string; url?: string; archive?: string; git?: string; directory?: string };
+    answer: { skill: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; trusted: boolean; changed: boolean; origin: string; hash: string; keywords: string[]; patterns: string[]; license: string; compatibility: string; allowedTools: string[]; files: { path: string; size: number }[]; remarks: { path: string; line: number; text: string; excerpt: string }[]; body: string; text: string }; replaces: ("built_in" | "folder" | "imported") | null };
   };
   /** Delete an imported skill. */
   "DELETE /api/skills/{slug}": { path: { slug: string }; answer: { ok: boolean } };
   /** Show a skill with its text. */
   "GET /api/skills/{slug}": {
     path: { slug: string };
-    answer: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string; keywords: string[]; patterns: string[]; body: string; text: string };
+    answer: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; trusted: boolean; changed: boolean; origin: string; hash: string; keywords: string[]; patterns: string[]; license: string; compatibility: string; allowedTools: string[]; files: { path: string; size: number }[]; remarks: { path: string; line: number; text: string; excerpt: string }[]; body: string; text: string };
   };
   /** Change, enable or disable a skill. */
   "PATCH /api/skills/{slug}": {
     path: { slug: string };
     body: { enabled?: boolean; text?: string };
-    answer: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string; keywords: string[]; patterns: string[]; body: string; text: string };
+    answer: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; trusted: boolean; changed: boolean; origin: string; hash: string; keywords: string[]; patterns: string[]; license: string; compatibility: string; allowedTools: string[]; files: { path: string; size: number }[]; remarks: { path: string; line: number; text: string; excerpt: string }[]; body: string; text: string };
+  };
+  /** Show a file of a skill. */
+  "GET /api/skills/{slug}/file": {
+    path: { slug: string };
+    query: { path?: string };
+    answer: { path: string; size: number; text: string | null };
+  };
+  /** Trust the content of an imported skill. */
+  "POST /api/skills/{slug}/trust": {
+    path: { slug: string };
+    body: { hash: string };
+    answer: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; trusted: boolean; changed: boolean; origin: string; hash: string; keywords: string[]; patterns: string[]; license: string; compatibility: string; allowedTools: string[]; files: { path: string; size: number }[]; remarks: { path: string; line: number; text: string; excerpt: string }[]; body: string; text: string };
   };
   /** Restore the previous text. */
   "POST /api/skills/{slug}/undo": {
     path: { slug: string };
-    answer: { skill: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string; keywords: string[]; patterns: string[]; body: string; text: string } | null };
+    answer: { skill: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; trusted: boolean; changed: boolean; origin: string; hash: string; keywords: string[]; patterns: string[]; license: string; compatibility: string; allowedTools: string[]; files: { path: string; size: number }[]; remarks: { path: string; line: number; text: string; excerpt: string }[]; body: string; text: string } | null };
   };
   /** List the messages that a summary replaced, in order; texts are empty after `retention.compacted_days`. */
   "GET /api/summaries/{summary}/messages": {
