@@ -1,4 +1,3 @@
-import { asPages, type Column } from "../../parts/table";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
@@ -7,6 +6,7 @@ import { TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { NEW, type Opening, ResourcePage, ResourceSheet } from "../../parts/resource";
 import { Time, UntrustedText } from "../../parts/show";
+import { asPages, type Column } from "../../parts/table";
 import { texts as common } from "../../parts/texts";
 import { texts } from "./texts";
 

@@ -10,7 +10,8 @@ export const texts = words({
     variable: "Secret variable",
     variableHint: "The key of a secret on the page Variables. Agents can no longer read this variable.",
     hosts: "Hosts",
-    hostsHint: "One per line, such as api.example.com, api.example.com:8443 or *.example.com. Only requests over https carry the secret.",
+    hostsHint:
+      "One per line, such as api.example.com, api.example.com:8443 or *.example.com. Only requests over https carry the secret.",
     header: "Header",
     template: "Value of the header",
     templateHint: "Write {value} in place of the secret, or {base64} for its base64, as in Basic {base64}.",

@@ -150,7 +150,10 @@ function Remarks({ of }: { of: SkillDetail["remarks"] }) {
 /** The files of a stored skill; each is loaded when it is opened. */
 function Files({ skill }: { skill: SkillDetail }) {
   const [open, setOpen] = useState("");
-  const shown = useApi("GET /api/skills/{slug}/file", open ? { path: { slug: skill.slug }, query: { path: open } } : null);
+  const shown = useApi(
+    "GET /api/skills/{slug}/file",
+    open ? { path: { slug: skill.slug }, query: { path: open } } : null,
+  );
   return (
     <>
       <h3>{texts.files}</h3>
@@ -159,7 +162,9 @@ function Files({ skill }: { skill: SkillDetail }) {
           <li key={file.path}>
             <Button label={reveal(file.path)} onClick={() => setOpen(open === file.path ? "" : file.path)} />{" "}
             <span className="muted">{bytes(file.size)}</span>
-            {open === file.path && shown.data && <Code value={shown.data.text ?? texts.binary} label={reveal(file.path)} />}
+            {open === file.path && shown.data && (
+              <Code value={shown.data.text ?? texts.binary} label={reveal(file.path)} />
+            )}
           </li>
         ))}
       </ul>

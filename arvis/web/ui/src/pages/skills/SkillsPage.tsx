@@ -124,7 +124,12 @@ function ImportSkill({ onClose, onMade }: { onClose: () => void; onMade: (slug: 
   const look = useSend("POST /api/skills/test", { quiet: true });
   const make = useSend("POST /api/skills", { quiet: true, done: texts.imported });
   const found = look.data;
-  const sources = { text: { text }, file: { archive: file?.archive }, url: { url: url.trim() }, git: { git: url.trim() } };
+  const sources = {
+    text: { text },
+    file: { archive: file?.archive },
+    url: { url: url.trim() },
+    git: { git: url.trim() },
+  };
   const inside = way === "text" || directory.trim() === "" ? {} : { directory: directory.trim() };
   const given = { ...sources[way], ...inside };
   const send = () => {
@@ -142,13 +147,14 @@ function ImportSkill({ onClose, onMade }: { onClose: () => void; onMade: (slug: 
     <Sheet title={texts.add} onClose={onClose}>
       {!owns && <Empty title={texts.ownersOnly} />}
       {owns && found === undefined && (
-        <Form label={texts.add} onSend={() => look.mutate({ body: given })} by={[look]} save={texts.look} disabled={way === "file" && file === null}>
-          <ChoiceField
-            label={texts.how}
-            value={way}
-            onChange={setWay}
-            options={WAYS}
-          />
+        <Form
+          label={texts.add}
+          onSend={() => look.mutate({ body: given })}
+          by={[look]}
+          save={texts.look}
+          disabled={way === "file" && file === null}
+        >
+          <ChoiceField label={texts.how} value={way} onChange={setWay} options={WAYS} />
           {way === "file" && (
             <>
               <FileButton
@@ -181,12 +187,7 @@ function ImportSkill({ onClose, onMade }: { onClose: () => void; onMade: (slug: 
                   onChange={setUrl}
                 />
               )}
-              <TextField
-                label={texts.directory}
-                hint={texts.directoryHint}
-                value={directory}
-                onChange={setDirectory}
-              />
+              <TextField label={texts.directory} hint={texts.directoryHint} value={directory} onChange={setDirectory} />
             </>
           )}
           <p className="muted">{texts.lookWhy}</p>
