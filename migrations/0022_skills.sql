@@ -3,7 +3,7 @@ ALTER TABLE agents ADD COLUMN skills TEXT NOT NULL DEFAULT '[]';
 
 -- The files of an imported skill. `files`: the size and SHA-256 of each file by its path, as JSON; `{}` for a skill that is only a text.
 -- `bundle`: the files as a zip archive; the source of truth for their contents, which are checked against `files` at each use.
--- `trusted`: the hash of text and files that an owner has trusted; NULL: nobody has, so the skill is not used. `imported` marks skills that were
+-- `trusted`: the hash of text and files that an owner has trusted; NULL: no owner has, so the skill is not used. `imported` marks skills that were
 -- imported before contents had hashes.
 ALTER TABLE skills ADD COLUMN files TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE skills ADD COLUMN bundle BLOB;
@@ -11,7 +11,7 @@ ALTER TABLE skills ADD COLUMN trusted TEXT;
 UPDATE skills SET trusted = 'imported';
 
 -- The credentials that the daemon inserts into requests of agents. `variable`: the key of the secret variable with the value. `hosts`: JSON list of
--- hosts, `host:port` or `*.host`. `template`: the value of the header, in which `{value}` or `{base64}` stands for the secret.
+-- hosts, `host:port` or `*.host`. `template`: the value of the header, in which `{value}` or `{base64}` is the place of the secret.
 CREATE TABLE credentials (
     name TEXT PRIMARY KEY,
     variable TEXT NOT NULL,

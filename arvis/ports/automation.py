@@ -93,7 +93,7 @@ class StoredSkill:
     by_id: str
     created_at: int
     updated_at: int
-    #: The hash of text and files that an owner has trusted; None: nobody has.
+    #: The hash of text and files that an owner has trusted; None: no owner has.
     trusted: str | None
     #: The size and the SHA-256 of each file by its path; empty: the skill is only the text.
     files: Mapping[str, tuple[int, str]] = field(default_factory=dict)

@@ -139,6 +139,7 @@ _AGENT = {
     "timezone": _Type.TEXT,
     "plugins": _Type.NAMES,
     "helpers": _Type.NAMES,
+    "skills": _Type.NAMES,
     "context_tokens": _Type.NUMBER,
 }
 _SCHEDULE = {

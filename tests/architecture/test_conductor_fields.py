@@ -15,6 +15,7 @@ OTHER_NAMES = {"misfire_policy": "missed", "misfire_grace_ms": "grace", "max_ite
 EXCEPT = {
     "allow_users": "no tag changes rights",
     "channel_id": "the tag says `channel`",
+    "credentials": "no tag gives access to secrets",
     "connector": "the bot of the present channel",
     "thread": "the thread of the present channel",
 }

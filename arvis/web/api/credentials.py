@@ -23,7 +23,7 @@ from arvis.web.http.schema import STRING, Schema
 _ALL, _ONE = "/api/credentials", "/api/credentials/{name}"
 _NAMES: Mapping[str, Schema] = {"name": {**STRING, "pattern": f"^{NAME.pattern}$"}}
 _HOSTS = "Hosts such as `api.example.com`, `api.example.com:8443` or `*.example.com`."
-_TEMPLATE = f"The value of the header; `{VALUE}` or `{BASE64}` stands for the secret."
+_TEMPLATE = f"The value of the header; `{VALUE}` or `{BASE64}` is the place of the secret."
 
 
 class CredentialView(View):

@@ -13,7 +13,7 @@ import { texts } from "./texts";
 const COLUMNS: Column<Item<"GET /api/credentials">>[] = [
   { name: texts.name, show: (row) => row.name },
   { name: texts.hosts, width: "2fr", show: (row) => <UntrustedText text={row.hosts.join(", ")} /> },
-  { name: texts.agents, show: (row) => row.agents.join(", ") || texts.nobody },
+  { name: texts.agents, show: (row) => row.agents.join(", ") || texts.none },
   { name: texts.changed, width: "160px", show: (row) => <Time at={row.updatedAt} /> },
 ];
 

@@ -16,7 +16,7 @@ export const texts = words({
     template: "Value of the header",
     templateHint: "Write {value} in place of the secret, or {base64} for its base64, as in Basic {base64}.",
     agents: "Agents",
-    nobody: "none",
+    none: "none",
     usedBy: (agents: string) =>
       agents === "" ? "No agent uses this credential. Choose it in the settings of an agent." : `Agents: ${agents}.`,
     changed: "Changed",
