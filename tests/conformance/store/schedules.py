@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from arvis.domain.credentials import Credential
 from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.ports.automation import StoredSkill
 from arvis.ports.store import Store, Transaction
@@ -41,7 +42,14 @@ BEAT = replace(
     next_run=None,
 )
 SKILL = StoredSkill(
-    "knots", "---\nname: Knots ü\n---\nTie them.", "https://example.com/knots.md", "ann", NOW, NOW, None
+    "knots",
+    "---\nname: Knots ü\n---\nTie them.",
+    "https://example.com/knots.md",
+    "ann",
+    NOW,
+    NOW,
+    None,
+    {"a/ü.md": (3, "f0")},
 )
 
 
@@ -102,12 +110,27 @@ class ScheduleCases(TransactionCases):
         assert await store.read(lambda tx: tx.schedules.of_agent(AGENT.id)) == [BEAT]
 
     async def test_a_skill_is_kept_replaced_and_removed(self, store: Store) -> None:
-        await store.write(lambda tx: tx.skills.put(SKILL))
+        await store.write(lambda tx: tx.skills.put(SKILL, b"\x00\xffzip"))
         assert await store.read(lambda tx: tx.skills.get("knots")) == SKILL
+        assert await store.read(lambda tx: tx.skills.bundle("knots")) == b"\x00\xffzip"
+        await store.write(lambda tx: tx.skills.trust("knots", "f1", NOW + 1))
+        assert await store.read(lambda tx: tx.skills.get("knots")) == replace(SKILL, trusted="f1", updated_at=NOW + 1)
         newer = replace(SKILL, text="other", by_id="bob", created_at=NOW + 9, updated_at=NOW + 9)
         await store.write(lambda tx: tx.skills.put(newer))
         await store.write(lambda tx: tx.skills.put(replace(SKILL, slug="bows")))
         assert await store.read(lambda tx: tx.skills.stamps()) == {"bows": NOW, "knots": NOW + 9}
         assert [skill.slug for skill in await store.read(lambda tx: tx.skills.all())] == ["bows", "knots"]
         assert await store.read(lambda tx: tx.skills.get("knots")) == replace(newer, created_at=NOW)
+        assert await store.read(lambda tx: tx.skills.bundle("knots")) is None
         assert [await store.write(lambda tx: tx.skills.remove("knots")) for _ in range(2)] == [True, False]
+
+    async def test_a_credential_is_kept_changed_and_removed(self, store: Store) -> None:
+        credential = Credential(
+            "shop", "shop.token", ("api.example.com", "*.example.org"), "X-Key", "{value}", NOW, NOW
+        )
+        await store.write(lambda tx: tx.credentials.put(credential, NOW))
+        assert await store.read(lambda tx: tx.credentials.get("shop")) == credential
+        await store.write(lambda tx: tx.credentials.put(replace(credential, header="Authorization"), NOW + 5))
+        changed = replace(credential, header="Authorization", updated_at=NOW + 5)
+        assert await store.read(lambda tx: tx.credentials.all()) == [changed]
+        assert [await store.write(lambda tx: tx.credentials.remove("shop")) for _ in range(2)] == [True, False]
