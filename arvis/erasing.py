@@ -321,6 +321,11 @@ def _erase_messages(part: Slice) -> Step:
     return Step(ids[-1], {"messages": len(ids)})
 
 
+def _erase_quotations(part: Slice) -> Step:
+    following, gone = part.tx.erasures.erase_quotations(part.erasure.id, part.subject, part.erasure.position)
+    return Step(following, {"quotations": gone} if gone else None)
+
+
 def _erase_executions(part: Slice) -> Step:
     ids = part.tx.erasures.items(part.erasure.id, ItemKind.EXECUTION, after=part.erasure.position, limit=_EXECUTIONS)
     for execution_id in ids:
@@ -382,6 +387,7 @@ _SLICES: Mapping[Phase, Callable[[Slice], Step]] = {
     Phase.MEMORY: _erase_memory,
     Phase.JOBS: _erase_jobs,
     Phase.MESSAGES: _erase_messages,
+    Phase.QUOTATIONS: _erase_quotations,
     Phase.EXECUTIONS: _erase_executions,
     Phase.CONVERSATIONS: _erase_conversations,
     Phase.OVERHEARD: _erase_overheard,

@@ -126,7 +126,7 @@ class Router:
         if addressed and place.binding and (agent := place.active(place.binding.agent_id)):
             return agent, "channel_binding"
         may_be_called = _respond(message, place.binding) is not Respond.NEVER
-        if may_be_called and (agent := mentioned(message.content, place.agents)):
+        if may_be_called and not message.forwarded and (agent := mentioned(message.content, place.agents)):
             return agent, "mention"
         if addressed and channel == self._rules().conductor_channel and (place.conductor or not over_web):
             return place.conductor, "conductor_channel" if place.conductor else "no_conductor"

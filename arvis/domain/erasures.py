@@ -25,6 +25,8 @@ class Phase(StrEnum):
     MEMORY = "memory"
     JOBS = "jobs"
     MESSAGES = "messages"
+    #: Remove quotations of the erased messages, and of the person, from messages of others.
+    QUOTATIONS = "quotations"
     EXECUTIONS = "executions"
     CONVERSATIONS = "conversations"
     OVERHEARD = "overheard"

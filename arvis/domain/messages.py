@@ -9,6 +9,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.past_rounds import Excerpt, PastRound
+from arvis.domain.quotations import Quotation, is_forward, with_quotations
 from arvis.domain.taint import CLEAN, Taint
 
 
@@ -194,14 +195,19 @@ class IncomingMessage:
     album: str | None = None
     #: The read position of the bot, which is stored in the same commit as this event.
     position: FeedPosition | None = None
-    #: True if the sender forwarded a text that another person wrote.
-    forwarded: bool = False
+    #: The messages that this one answers, quotes or forwards, as the platform reports them.
+    quotations: tuple[Quotation, ...] = ()
     #: The sources of the content other than the sender.
     taint: Taint = CLEAN
     #: The platform's id of the message to which this one replies.
     in_reply_to: str | None = None
     #: The parameters for the model: `max_tokens`, and `sampling`, which contains all others under OpenAI's names.
     wishes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def forwarded(self) -> bool:
+        """True if the content is a text that the sender forwarded and another person may have written."""
+        return is_forward(self.quotations)
 
 
 class Role(StrEnum):
@@ -278,6 +284,8 @@ class StoredMessage:
     wait_id: str | None = None
     #: The rounds of the turn that this message ends. Only prompts and exports read them.
     rounds: tuple[PastRound, ...] = ()
+    #: The messages that this one answers, quotes or forwards.
+    quotations: tuple[Quotation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,19 +320,25 @@ class PastMessage:
     files: tuple[PastFile, ...] = ()
     #: The rounds before this reply.
     rounds: tuple[PastRound, ...] = ()
+    quotations: tuple[Quotation, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The text with the quotations in front."""
+        return with_quotations(self.content, self.quotations)
 
     @property
     def text(self) -> str:
-        """The text, followed by the names of the files."""
-        return f"{self.content}\n[Files: {self.file_names}]".strip() if self.file_names else self.content
+        """The text with its quotations, followed by the names of the files."""
+        return f"{self.said}\n[Files: {self.file_names}]".strip() if self.file_names else self.said
 
     @property
     def size(self) -> int:
         """The number of characters of the text, of the files and of the rounds, without the arguments of calls."""
-        if not self.files and not self.rounds:
+        if not self.files and not self.rounds and not self.quotations:
             return len(self.content)
         calls = [call for each in self.rounds for call in each.calls]
-        parts = (len(self.content), *(each.text.size for each in self.files), *(call.output.size for call in calls))
+        parts = (len(self.said), *(each.text.size for each in self.files), *(call.output.size for call in calls))
         return sum(parts)
 
 

@@ -13,6 +13,7 @@ from arvis.domain.memory import scopes_of
 from arvis.domain.messages import Address, PastMessage, Role, StoredMessage
 from arvis.domain.money import Spender
 from arvis.domain.platforms import Incident
+from arvis.domain.quotations import with_quotations
 from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Taint
 from arvis.domain.workflows import RESULTS
@@ -151,7 +152,7 @@ def load_turn_context(
     agent, newest, run = asked.agent, asked.current[-1], is_run(execution)
     around = _surroundings(tx, execution, agent, newest.principal_id)
     conversation, alone = around.conversation, _is_alone(execution)
-    words = "\n".join(message.content for message in asked.current)[:_ASKED]
+    words = "\n".join(with_quotations(message.content, message.quotations) for message in asked.current)[:_ASKED]
     history: Sequence[PastMessage] = history_of(execution) if run else ()
     if not alone:
         history = tx.messages.history(conversation.id, HISTORY_ROWS)

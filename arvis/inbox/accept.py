@@ -27,6 +27,7 @@ from arvis.domain.messages import (
 )
 from arvis.domain.platforms import OverheardMessage
 from arvis.domain.plugins import PluginCommand
+from arvis.domain.quotations import QuotationKind, with_quotations
 from arvis.inbox.feeds import EventSource
 from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import notice
@@ -230,7 +231,7 @@ def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], ru
     files = [*uploads, *_files_to_fetch(message.files)]
     if not files and (answered := _take_as_answer(tx, routed, rules, now)) is not None:
         return Handled(answered)
-    command = commands.parse(message.content)
+    command = None if message.forwarded else commands.parse(message.content)
     if command is not None and not files:
         return _run_command(tx, routed, command, rules, now)
     if message.album is not None and (joined := join_album(tx, message, files, now)) is not None:
@@ -358,7 +359,8 @@ def _expire(tx: Transaction, routed: Routed, now: int) -> Received:
 
 def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> Received:
     """Store an overheard message as context, but only if an agent observes the channel."""
-    text = message.content or " ".join(f"[{file.filename}]" for file in message.files)
+    content = message.content or " ".join(f"[{file.filename}]" for file in message.files)
+    text = with_quotations(content, [each for each in message.quotations if each.kind is QuotationKind.FORWARD])
     if refused.observe > 0 and text.strip():
         seen = OverheardMessage(
             address=message.address,

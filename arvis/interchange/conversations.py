@@ -11,10 +11,12 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.ids import RANDOM_BITS, encode, moment_of
 from arvis.domain.messages import Address, Attachment, MessageStatus, Role, StoredMessage
 from arvis.domain.past_rounds import Excerpt, PastCall, PastRound
+from arvis.domain.quotations import LONGEST_QUOTATION, MOST_QUOTATIONS, Quotation
 from arvis.domain.taint import CLEAN, taint_of
 from arvis.domain.text import storable, storable_json
 from arvis.interchange.format import Conversation as Record
 from arvis.interchange.format import Message, Round
+from arvis.interchange.format import Quotation as QuotationRecord
 from arvis.llm.tokens import estimate_tokens
 from arvis.ports.store import Transaction
 from arvis.prompt.tool_rounds import fair_share
@@ -149,6 +151,20 @@ def _stored(tx: Transaction, each: Numbered, conversation: Conversation, ids: di
         position=each.position,
         taint=taint_of(" ".join(message.taint)),
         rounds=_rounds(message.rounds),
+        quotations=tuple(_quotation(each, ids) for each in message.quotations[:MOST_QUOTATIONS]),
+    )
+
+
+def _quotation(each: QuotationRecord, ids: dict[str, str]) -> Quotation:
+    return Quotation(
+        kind=each.kind,
+        writer=each.writer,
+        text=storable(each.text)[:LONGEST_QUOTATION],
+        author=storable(each.author),
+        author_id=storable(each.author_id),
+        message_id=ids.get(each.message or ""),
+        partial=each.partial or len(each.text) > LONGEST_QUOTATION,
+        adds=taint_of(" ".join(each.adds)),
     )
 
 

@@ -13,6 +13,7 @@ from arvis.domain.errors import NotFound
 from arvis.domain.memory import EVERYWHERE, Fact
 from arvis.domain.messages import Attachment, FileState, Principal, StoredMessage
 from arvis.domain.past_rounds import PastRound
+from arvis.domain.quotations import Quotation
 from arvis.domain.schedules import Schedule, ScheduleKind
 from arvis.interchange import format as records
 from arvis.interchange.archive import Writer
@@ -235,6 +236,20 @@ def _message(tx: Transaction, message: StoredMessage) -> records.Message:
         taint=sorted(message.taint),
         files=[_file(each) for each in message.attachments if each.state is FileState.STORED and each.sha256],
         rounds=[_round(each) for each in message.rounds],
+        quotations=[_quotation(each) for each in message.quotations],
+    )
+
+
+def _quotation(each: Quotation) -> records.Quotation:
+    return records.Quotation(
+        kind=each.kind,
+        writer=each.writer,
+        text=each.text,
+        author=each.author[:300],
+        author_id=each.author_id[:300],
+        message=each.message_id,
+        partial=each.partial,
+        adds=sorted(each.adds),
     )
 
 

@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 from arvis.domain.agents import Permission
 from arvis.domain.memory import Category
 from arvis.domain.messages import Role
+from arvis.domain.quotations import QuotationKind, Writer
 from arvis.domain.schedules import Missed, ScheduleKind
 
 _Name = Annotated[str, Field(min_length=1, max_length=300)]
@@ -173,6 +174,23 @@ class Round(Record):
     calls: list[ToolCall]
 
 
+class Quotation(Record):
+    """A message that a message answers, quotes or forwards."""
+
+    kind: QuotationKind
+    writer: Writer
+    #: The text; empty for a forwarded message whose text is the content of the message.
+    text: _Text = ""
+    author: Annotated[str, Field(max_length=300)] = ""
+    #: The platform's id of the author.
+    author_id: Annotated[str, Field(max_length=300)] = ""
+    #: The id of the quoted message in the conversation.
+    message: str | None = None
+    partial: bool = False
+    #: The labels that the message has only because of this quotation.
+    adds: list[str] = []
+
+
 class Message(Record):
     """One message. Messages of a conversation are in order."""
 
@@ -191,6 +209,8 @@ class Message(Record):
     files: list[File] = []
     #: The tool calls before this reply.
     rounds: list[Round] = []
+    #: The messages that this message answers, quotes or forwards.
+    quotations: list[Quotation] = []
 
 
 class Summary(Record):

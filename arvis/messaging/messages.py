@@ -128,6 +128,7 @@ def post_progress(tx: Transaction, execution: Execution, text: str, now: int, *,
         reply_to=asked[-1].id,
         position=max(each.position for each in (*asked, *posted)) + 1,
         attachments=(),
+        quotations=(),
         taint=taint_in(execution.state) | taint,
     )
     tx.messages.add(message)
@@ -267,6 +268,7 @@ def notice(
         created_at=now,
         reply_to=None if like.id == like.execution_id else like.id,
         attachments=(),
+        quotations=(),
         taint=CLEAN,
         wait_id=wait_id,
     )

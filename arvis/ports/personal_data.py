@@ -107,6 +107,11 @@ class Erasures(Protocol):
         """Delete a conversation without messages, and its channel if no other conversation is there."""
         ...
 
+    def erase_quotations(self, erasure_id: str, subject: Subject, after: str) -> tuple[str | None, int]:
+        """Remove quotations of erased messages, and of the people, from the messages with ids after `after`. Return the
+        last id of the slice (None: there are no more messages), and the number of removed quotations."""
+        ...
+
     def erase_overheard(self, subject: Subject, limit: int) -> int: ...
 
     def erase_events(self, erasure_id: str) -> None:

@@ -208,6 +208,10 @@ class IncomingRows(Protocol):
         """Return the newest message of a person in this channel whose platform id is `ref`."""
         ...
 
+    def sent_as(self, address: Address, ref: str) -> StoredMessage | None:
+        """Return the message that was sent to this channel and has the platform's id `ref`."""
+        ...
+
     def by_album(self, address: Address, album: str) -> StoredMessage | None:
         """Return the newest message of a person in this channel with this album."""
         ...

@@ -11,6 +11,7 @@ from arvis.domain.agents import is_timezone
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.markup import escape
 from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.quotations import with_quotations
 from arvis.domain.regex import regex
 from arvis.domain.runs import PictureRef, Turn
 from arvis.prompt.cleaning import sanitise
@@ -119,11 +120,14 @@ def past_line_of(message: PastMessage, look: Look, detail: Detail = Detail.FULL)
 def words_of(
     message: PastMessage | StoredMessage, *, group: bool, detail: Detail = Detail.FULL, reads: bool = False
 ) -> str:
-    """Return the cleaned text of a message, followed by its files. If `group` is True, the result begins with the
+    """Return the cleaned text of a message with its quotations, followed by its files. If `group` is True, the result begins with the
     person's name. Files of past messages have this detail; `reads` is True if the agent can read them again. The caller
     must escape the result for a prompt."""
     clean = sanitise(message.content)
     text = f"{clean.text}\n{_CUT_HERE}" if clean.truncated else clean.text
+    if message.quotations:
+        cleaned = [replace(each, text=sanitise(each.text).text) for each in message.quotations]
+        text = with_quotations(text, cleaned)
     if isinstance(message, StoredMessage):
         files = [shown for file in message.attachments if (shown := file_text(file))]
     else:

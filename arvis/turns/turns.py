@@ -24,6 +24,7 @@ from arvis.domain.messages import (
     Role,
     StoredMessage,
 )
+from arvis.domain.quotations import quoted_texts, with_quotations
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.engine import lifecycle
 from arvis.engine.state import changes
@@ -44,6 +45,7 @@ from arvis.tasks.past_rounds import past_rounds
 from arvis.tasks.state import AgentState, WorkState
 from arvis.tasks.task import is_run
 from arvis.turns.questions import repeat_questions
+from arvis.turns.quotations import quoted_by
 from arvis.turns.requeue import read_messages
 
 
@@ -157,7 +159,8 @@ def _queue_turn(
 ) -> StoredMessage:
     """Write the execution and the job of a turn. Return the message with the id of the execution and with the message's
     position in the conversation."""
-    if way.alone and examine(message.content, times_ms=(), now=now).suspicious:
+    quoted = quoted_texts(message.quotations)
+    if way.alone and examine(message.content, quoted=quoted, times_ms=(), now=now).suspicious:
         # A workflow has no node that examines its input, so the input is examined here.
         message = replace(message, taint=message.taint | {Label.FLAGGED})
         state = {**state, "taint": sorted(taint_in(state) | {Label.FLAGGED})}
@@ -248,12 +251,13 @@ def _user_message(
     route: str,
     now: int,
 ) -> StoredMessage:
+    quoted = quoted_by(tx, incoming, conversation, principal)
     return StoredMessage(
         id=tx.new_id(),
         conversation_id=conversation.id,
         role=Role.USER,
         content=incoming.content,
-        tokens=estimate_tokens(incoming.content),
+        tokens=estimate_tokens(with_quotations(incoming.content, quoted.quotations)),
         status=MessageStatus.ACCEPTED,
         address=incoming.address,
         principal_id=principal.id,
@@ -265,8 +269,8 @@ def _user_message(
         route=route,
         platform_ref=incoming.platform_ref,
         album=incoming.album,
-        # A forwarded text was written by other people, so it does not count as a request of the sender.
-        taint=incoming.taint | (frozenset({Label.PEOPLE}) if incoming.forwarded else CLEAN),
+        taint=quoted.taint,
+        quotations=quoted.quotations,
     )
 
 
@@ -307,6 +311,7 @@ def end_turn(
         reply_to=newest.id,
         position=1 + (newest.position if straight else _last_position(tx, execution.id)),
         attachments=(),
+        quotations=(),
         # A notice is written by the daemon, but the rounds of its turn have the taint of the turn.
         taint=ending.taint | (taint_in(execution.state) if rounds else CLEAN),
         rounds=rounds,

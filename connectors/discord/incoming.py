@@ -10,6 +10,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Respond, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
+from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.domain.regex import regex
 from connectors.discord.files import source_of
 from connectors.discord.rest import made_at
@@ -88,8 +89,8 @@ class Reader:
             platform_ref=id_,
             sent_at=made_at(id_),
             position=FeedPosition(feed=spot.feed, position=int(id_)),
-            forwarded=bool(data.get("message_snapshots")),
             in_reply_to=_replied_to(data),
+            quotations=tuple(self._quotations(data)),
         )
 
     def edit(self, data: Event, spot: Spot) -> MessageEdit | None:
@@ -166,10 +167,12 @@ class Reader:
         return to_me or any(str(user["id"]) == self.me for user in data.get("mentions", ()))
 
     def _content(self, data: Event) -> str:
-        passed_on = [snapshot["message"].get("content", "") for snapshot in data.get("message_snapshots") or ()]
-        forwarded = [f"[Forwarded]\n{text}" for text in passed_on if text]
         stickers = [f"[Sticker: {sticker['name']}]" for sticker in data.get("sticker_items") or ()]
-        text = "\n".join(part for part in (data.get("content") or "", *forwarded, *stickers) if part)
+        text = "\n".join(part for part in (data.get("content") or "", *stickers) if part)
+        # A person cannot add a text to a forwarded message.
+        return self._plain(text or "\n".join(_forwarded(data)), data)
+
+    def _plain(self, text: str, data: Event) -> str:
         names = {str(user["id"]): _name(user, user.get("member")) for user in data.get("mentions", ())}
         names[self.me] = ""
 
@@ -179,6 +182,26 @@ class Reader:
 
         return _EMOJI.sub(r"\1", _ROLE_MENTION.sub("@role", _MENTION.sub(named, text))).strip()
 
+    def _quotations(self, data: Event) -> Iterator[Quotation]:
+        """Yield the message to which this message replies, and the forwarded message. Discord does not report who wrote
+        a forwarded message. A message to which a person replies may have been deleted; its text is then missing."""
+        ref = _replied_to(data)
+        replied = data.get("referenced_message") or {}
+        if ref is not None:
+            author = replied.get("author") or {}
+            author_id = str(author.get("id") or "")
+            files = [f"[{file.get('filename') or 'file'}]" for file in replied.get("attachments") or ()]
+            content = "\n".join(filter(None, (self._content(replied) if replied else "", " ".join(files))))
+            writer = Writer.AGENT if author_id == self.me else Writer.OTHER
+            if author_id and author_id == str(data["author"]["id"]) and not replied.get("message_snapshots"):
+                writer = Writer.SENDER
+            name = _name(author, None) if author_id else ""
+            yield Quotation(QuotationKind.REPLY, writer, text=content, author=name, author_id=author_id, ref=ref)
+        if data.get("message_snapshots"):
+            own = bool(data.get("content"))
+            text = self._plain("\n".join(_forwarded(data)), data) if own else ""
+            yield Quotation(QuotationKind.FORWARD, Writer.OTHER, text=text)
+
 
 def sender_of(data: Event) -> Sender:
     """Return the author of a message, click or command. In a guild, clicks and commands contain the user inside the
@@ -186,6 +209,13 @@ def sender_of(data: Event) -> Sender:
     member = data.get("member")
     user = data.get("author") or data.get("user") or (member or {})["user"]
     return Sender(user_id=str(user["id"]), name=_name(user, member), bot=_is_program(data))
+
+
+def _forwarded(data: Event) -> Iterator[str]:
+    for snapshot in data.get("message_snapshots") or ():
+        message = snapshot["message"]
+        files = " ".join(f"[{file.get('filename') or 'file'}]" for file in message.get("attachments") or ())
+        yield from filter(None, (message.get("content") or "", files))
 
 
 def _replied_to(data: Event) -> str | None:

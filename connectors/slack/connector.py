@@ -31,7 +31,7 @@ from connectors.slack.api import ApiFailed, SlackApi
 from connectors.slack.catching_up import CatchingUp, Reading
 from connectors.slack.files import Files
 from connectors.slack.formatting import parts_of
-from connectors.slack.handling import Answering, Handler, Names, Progress
+from connectors.slack.handling import Answering, Handler, Names, Parents, Progress
 from connectors.slack.history import History
 from connectors.slack.incoming import BotIdentity, Reader
 from connectors.slack.messages import Drafts, Messages
@@ -78,6 +78,7 @@ class SlackConnector:
         self._drafts = Drafts(api=self._api, messages=messages)
         self._answering = Answering(api=self._api)
         self._names = Names(api=self._api)
+        self._parents = Parents(api=self._api)
         self._me: BotIdentity | None = None
         #: The progress of the catch-up. Handlers of HTTP requests and of socket envelopes share it, although they use
         #: different inboxes.
@@ -162,7 +163,12 @@ class SlackConnector:
             commands = frozenset(hint.name for hint in self._services.commands)
             reader = Reader(self.name, self._config, me, commands)
             handler = Handler(
-                reader=reader, inbox=inbox, names=self._names, answering=self._answering, progress=self._progress
+                reader=reader,
+                inbox=inbox,
+                names=self._names,
+                parents=self._parents,
+                answering=self._answering,
+                progress=self._progress,
             )
             secret = self._config.signing_secret
             dispatching = Dispatching(handler=handler, me=me, secret=secret.get_secret_value() if secret else "")

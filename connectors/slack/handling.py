@@ -19,7 +19,8 @@ from connectors import answers
 from connectors.slack.api import COSMETIC_SECONDS, ApiFailed, SlackApi
 from connectors.slack.files import is_slacks
 from connectors.slack.formatting import silent
-from connectors.slack.incoming import Event, Reader, microseconds, people_of
+from connectors.slack.history import messages_of
+from connectors.slack.incoming import Event, Reader, microseconds, people_of, thread_of
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,39 @@ class Names:
             self._known[user] = name
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
+
+
+#: Maximum first messages of threads that are kept.
+_KEPT_PARENTS = 200
+
+
+class Parents:
+    """The first messages of threads. Slack's event of a message in a thread does not contain them."""
+
+    def __init__(self, *, api: SlackApi) -> None:
+        self._api = api
+        self._known: OrderedDict[tuple[str, str], Event] = OrderedDict()
+
+    async def of(self, channel: str, thread: str) -> Event | None:
+        """Return the first message of a thread; None if Slack does not send it within `_WAIT_SECONDS`."""
+        known = self._known.get((channel, thread))
+        if known is not None:
+            return known
+        try:
+            answer = await self._api.ask(
+                "conversations.replies",
+                lambda web: web.conversations_replies(channel=channel, ts=thread, limit=1, inclusive=True),
+                within=_WAIT_SECONDS,
+            )
+            found = messages_of(answer)
+        except ApiFailed:
+            return None
+        parent = next((storable_json(each) for each in found if answers.text(each, "ts") == thread), None)
+        if parent is not None:
+            self._known[channel, thread] = parent
+            while len(self._known) > _KEPT_PARENTS:
+                self._known.popitem(last=False)
+        return parent
 
 
 async def _cancel(tasks: Collection[asyncio.Task[None]]) -> None:
@@ -141,10 +175,20 @@ class Progress:
 class Handler:
     """The handler of events from the socket, from HTTP requests and from histories."""
 
-    def __init__(self, *, reader: Reader, inbox: Inbox, names: Names, answering: Answering, progress: Progress) -> None:
+    def __init__(
+        self,
+        *,
+        reader: Reader,
+        inbox: Inbox,
+        names: Names,
+        parents: Parents,
+        answering: Answering,
+        progress: Progress,
+    ) -> None:
         self._reader = reader
         self._inbox = inbox
         self._names = names
+        self._parents = parents
         self._answering = answering
         self._progress = progress
 
@@ -181,13 +225,22 @@ class Handler:
     async def take_message(self, event: Event) -> None:
         if not self._reader.wants(event):
             return
-        names = await self._names.of(people_of(event))
-        message = self._reader.message(event, names, await self._position(event))
+        parent = await self._parent(event)
+        names = await self._names.of([*people_of(event), *(people_of(parent) if parent is not None else ())])
+        message = self._reader.message(event, names, await self._position(event), parent)
         received = await self._inbox.receive(message)
         edited = (event.get("edited") or {}).get("ts")
         if received.duplicate and edited:
             # The message comes from the history, and was edited after the inbox had received it.
             await self._inbox.edit(self._reader.found_edit(event, names))
+
+    async def _parent(self, event: Event) -> Event | None:
+        """Return the first message of the thread in which a message mentions the bot. A person usually asks about it.
+        The bot knows the threads that it has begun itself."""
+        thread = thread_of(event)
+        if not thread or event.get("parent_user_id") == self._reader.me.user or not self._reader.mentioned(event):
+            return None
+        return await self._parents.of(str(event["channel"]), thread)
 
     async def _position(self, event: Event) -> FeedPosition | None:
         """Return the position to which an event moves its channel. During the catch-up, return None for a channel that

@@ -9,13 +9,14 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
+from arvis.domain.quotations import MOST_QUOTATIONS, Quotation, QuotationKind, Writer
 from arvis.domain.regex import regex
 from connectors.slack.settings import SlackConfig
 
@@ -89,14 +90,17 @@ class Reader:
     def mentioned(self, event: Event) -> bool:
         return any(match[1] == self.me.user for match in _MENTION.finditer(str(event.get("text") or "")))
 
-    def message(self, event: Event, names: Mapping[str, str], position: FeedPosition | None) -> IncomingMessage:
+    def message(
+        self, event: Event, names: Mapping[str, str], position: FeedPosition | None, parent: Event | None = None
+    ) -> IncomingMessage:
+        """Return the message. `parent` is the first message of its thread, if it was read."""
         address = self.address(event)
         direct = is_direct(address.channel)
         return IncomingMessage(
             address=address,
             event_id=f"{self.me.team}:{event['ts']}",
             sender=self.sender(event, names),
-            content=self.text(str(event.get("text") or ""), names),
+            content=self._content(event, names),
             is_direct=direct,
             assigned_agent=self.config.agent,
             addressed=direct or self.mentioned(event) or event.get("parent_user_id") == self.me.user,
@@ -107,6 +111,7 @@ class Reader:
             sent_at=microseconds(str(event["ts"])) // 1_000,
             position=position,
             in_reply_to=thread_of(event) or None,
+            quotations=(*self._parent(event, names, parent), *self._shared(event, names)),
         )
 
     def edit(self, event: Event, names: Mapping[str, str]) -> MessageEdit | None:
@@ -126,7 +131,7 @@ class Reader:
     def _edit(self, now: Event, place: Event, names: Mapping[str, str]) -> MessageEdit:
         ts = str(now["ts"])
         stamp = (now.get("edited") or {}).get("ts") or ts
-        content = self.text(str(now.get("text") or ""), names)
+        content = self._content(now, names)
         return MessageEdit(
             self.address(place), f"{self.me.team}:{ts}:edit:{stamp}", ts, self.sender(now, names), content
         )
@@ -144,6 +149,40 @@ class Reader:
         profile = event.get("bot_profile") or {}
         name = names.get(user) or str(event.get("username") or profile.get("name") or user)
         return Sender(user, name, bot=is_program(event))
+
+    def _content(self, event: Event, names: Mapping[str, str]) -> str:
+        """Return the text of a message. That of a shared message without words of the sender is the shared text."""
+        own = self.text(str(event.get("text") or ""), names)
+        shared = [self._shared_text(each, names) for each in shared_messages(event)]
+        return own or "\n".join(filter(None, shared))
+
+    def _shared_text(self, shared: Event, names: Mapping[str, str]) -> str:
+        files = " ".join(f"[{file.get('name') or 'file'}]" for file in shared.get("files") or ())
+        return "\n".join(filter(None, (self.text(str(shared.get("text") or ""), names), files)))
+
+    def _shared(self, event: Event, names: Mapping[str, str]) -> Iterator[Quotation]:
+        """Yield the messages that the sender shares: forwarded with Slack's function, or named by their address."""
+        own = self.text(str(event.get("text") or ""), names)
+        for each in shared_messages(event):
+            author = str(each.get("author_id") or "")
+            name = names.get(author) or str(each.get("author_name") or "")
+            text = self._shared_text(each, names) if own else ""
+            writer = self._writer(author, event)
+            yield Quotation(QuotationKind.FORWARD, writer, text=text, author=name, author_id=author)
+
+    def _parent(self, event: Event, names: Mapping[str, str], parent: Event | None) -> Iterator[Quotation]:
+        if parent is None:
+            return
+        author = str(parent.get("user") or parent.get("bot_id") or "")
+        writer = Writer.AGENT if self.me.wrote(parent) else self._writer(author, event)
+        text, name = self._shared_text(parent, names), self.sender(parent, names).name
+        ref = str(parent.get("ts") or "") or None
+        yield Quotation(QuotationKind.THREAD, writer, text=text, author=name, author_id=author, ref=ref)
+
+    def _writer(self, author: str, event: Event) -> Writer:
+        if author and author in {self.me.user, self.me.bot}:
+            return Writer.AGENT
+        return Writer.SENDER if author and author == event.get("user") else Writer.OTHER
 
     def text(self, text: str, names: Mapping[str, str]) -> str:
         """Return Slack's markup as plain text, without the bot's own mention."""
@@ -219,10 +258,21 @@ def thread_of(event: Event) -> str:
     return "" if thread == event.get("ts") else thread
 
 
+def shared_messages(event: Event) -> list[Event]:
+    """Return the messages that the sender shares. Slack reports them as attachments, beside previews of pages."""
+    attached = [each for each in event.get("attachments") or () if isinstance(each, Mapping)]
+    return [each for each in attached if each.get("is_share") or each.get("is_msg_unfurl")][:MOST_QUOTATIONS]
+
+
 def people_of(event: Event) -> list[str]:
-    """Return the users whose names are needed to read a message: the sender, and the mentioned users."""
+    """Return the users whose names are needed to read a message: the sender, the mentioned users, and the authors of
+    shared messages."""
     sender = [str(event["user"])] if event.get("user") and not is_program(event) else []
-    return list(dict.fromkeys([*sender, *(match[1] for match in _MENTION.finditer(str(event.get("text") or "")))]))
+    shared = shared_messages(event)
+    authors = [str(each["author_id"]) for each in shared if each.get("author_id")]
+    texts = [str(each.get("text") or "") for each in (event, *shared)]
+    mentioned = [match[1] for text in texts for match in _MENTION.finditer(text)]
+    return list(dict.fromkeys([*sender, *authors, *mentioned]))
 
 
 def microseconds(ts: str) -> int:

@@ -11,6 +11,7 @@ from telegram.constants import ChatMemberStatus, ChatType, MessageEntityType
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Sender
 from arvis.domain.platforms import Click, MessageEdit
+from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from connectors.telegram.formatting import sound
 from connectors.telegram.settings import TelegramConfig
 
@@ -86,7 +87,7 @@ class Incoming:
             address=self._address(message),
             event_id=f"u{position.position}",
             sender=sender,
-            content=origin(message) + content,
+            content=content,
             is_direct=direct,
             addressed=direct or (not parsed.elsewhere and (parsed.named or self._is_answer(message))),
             assigned_agent=self._config.agent,
@@ -97,8 +98,8 @@ class Incoming:
             sent_at=int(message.date.timestamp() * 1000),
             album=message.media_group_id,
             position=position,
-            forwarded=message.forward_origin is not None,
             in_reply_to=_replied_to(message),
+            quotations=tuple(quotations(message, self._me)),
         )
 
     def _edit(self, message: telegram.Message, position: FeedPosition) -> MessageEdit | None:
@@ -107,7 +108,7 @@ class Incoming:
         if sender is None or not content or not self._listens(message.chat):
             return None
         address, ref = self._address(message), str(message.message_id)
-        return MessageEdit(address, f"u{position.position}", ref, sender, origin(message) + content, position)
+        return MessageEdit(address, f"u{position.position}", ref, sender, content, position)
 
     def _click(self, query: telegram.CallbackQuery, position: FeedPosition) -> Click | None:
         shown = query.message
@@ -267,20 +268,76 @@ def title_of(chat: telegram.Chat) -> str:
     return sound(chat.title or chat.username or "")[:_NAME_LIMIT].strip() or str(chat.id)
 
 
-def origin(message: telegram.Message) -> str:
-    """Return a line that names the author of a forwarded message; empty for a message that is not forwarded."""
-    match message.forward_origin:
-        case None:
-            return ""
+# The messages that a message answers, quotes or forwards.
+
+
+@dataclass(frozen=True, slots=True)
+class _Author:
+    name: str
+    #: Empty if Telegram does not report the id, because the person hides it.
+    id: str = ""
+
+
+def quotations(message: telegram.Message, me: BotIdentity) -> Iterator[Quotation]:
+    """Yield the message to which a message replies, and the origin of a forwarded message. A reply to a message of
+    another chat contains only the origin of that message and the part that the person selected."""
+    replied, elsewhere = message.reply_to_message, message.external_reply
+    if replied is not None and replied.forum_topic_created is None:
+        forwarded = replied.forward_origin
+        author = _author_of(replied) if forwarded is None else _origin(forwarded)
+        yield _reply(message, author, _content(replied, me), me, ref=str(replied.message_id))
+    elif elsewhere is not None:
+        yield _reply(message, _origin(elsewhere.origin), "", me)
+    if message.forward_origin is not None:
+        author = _origin(message.forward_origin)
+        yield Quotation(QuotationKind.FORWARD, _writer(author, message, me), author=author.name, author_id=author.id)
+
+
+def _reply(
+    message: telegram.Message, author: _Author, text: str, me: BotIdentity, *, ref: str | None = None
+) -> Quotation:
+    selected = sound(message.quote.text).strip() if message.quote is not None else ""
+    return Quotation(
+        QuotationKind.REPLY,
+        _writer(author, message, me),
+        text=selected or text,
+        author=author.name,
+        author_id=author.id,
+        ref=ref,
+        partial=bool(selected) and selected != text,
+    )
+
+
+def _content(message: telegram.Message, me: BotIdentity) -> str:
+    """Return the text of a quoted message, and the names of its files."""
+    files = " ".join(f"[{file.filename}]" for file in _files(message))
+    return "\n".join(filter(None, (text_of(message, me).text, things(message), files)))
+
+
+def _writer(author: _Author, message: telegram.Message, me: BotIdentity) -> Writer:
+    sender = message.sender_chat or message.from_user
+    if author.id == str(me.id):
+        return Writer.AGENT
+    return Writer.SENDER if sender is not None and author.id == str(sender.id) else Writer.OTHER
+
+
+def _author_of(message: telegram.Message) -> _Author:
+    if message.sender_chat is not None:
+        return _Author(title_of(message.sender_chat), str(message.sender_chat.id))
+    user = message.from_user
+    return _Author("") if user is None else _Author(name_of(user), str(user.id))
+
+
+def _origin(origin: telegram.MessageOrigin) -> _Author:
+    match origin:
         case telegram.MessageOriginUser(sender_user=user):
-            who = name_of(user)
+            return _Author(name_of(user), str(user.id))
         case telegram.MessageOriginHiddenUser(sender_user_name=name):
-            who = sound(name)[:_NAME_LIMIT]
+            return _Author(sound(name)[:_NAME_LIMIT])
         case telegram.MessageOriginChat(sender_chat=chat) | telegram.MessageOriginChannel(chat=chat):
-            who = title_of(chat)
+            return _Author(title_of(chat), str(chat.id))
         case _:
-            who = "somebody"
-    return f"[Forwarded from {who}]\n"
+            return _Author("")
 
 
 def _decoded(units: bytes) -> str:

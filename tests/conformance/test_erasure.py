@@ -21,6 +21,7 @@ from arvis.domain.memory import Category, NewFact
 from arvis.domain.messages import Attachment, PrincipalRole, Role
 from arvis.domain.notifications import Notification, NotificationState, Problem
 from arvis.domain.past_rounds import PastRound
+from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.domain.platforms import OverheardMessage
 from arvis.domain.runs import ModelCall
 from arvis.engine import lifecycle
@@ -227,6 +228,9 @@ class Scene:
         )  # fmt: skip
         made = PastRound("canary" if who == self.ann else "a round of Ben", ())
         reply = replace(own, id=tx.new_id(), role=Role.ASSISTANT, principal_id=None, reply_to=own.id, rounds=(made,))
+        if who == self.ben:
+            canary = Quotation(QuotationKind.REPLY, Writer.OTHER, "canary", "Ann", author_id="ann")
+            own = replace(own, quotations=(canary, replace(canary, text="of Ben", author_id="ben")))
         tx.messages.add(own)
         if number == OPEN:
             tx.jobs.add(NewJob.advance(execution.id, conversation.lane, 5, principal_id=who), now)
@@ -272,6 +276,7 @@ def left_of(tx: Transaction, scene: Scene) -> dict[str, object]:
     return {
         "history": [message.text for message in history],
         "rounds": [each.text for message in history for each in message.rounds],
+        "quotations": [each.text for message in history for each in message.quotations],
         "direct": tx.conversations.get(scene.direct),
         "people": [tx.principals.find("web", name) is not None for name in ("ann", "ben")],
         "facts": [fact.content for number in range(1, 9) if (fact := tx.facts.by_number(number)) is not None],
@@ -282,8 +287,9 @@ def left_of(tx: Transaction, scene: Scene) -> dict[str, object]:
 
 
 EXPECTED = {
-    "history": ["question of Ben\n[Files: note.txt]", "question of Ben"],
+    "history": ["[Reply to a message of Ann:]\n> of Ben\nquestion of Ben\n[Files: note.txt]", "question of Ben"],
     "rounds": ["a round of Ben"],
+    "quotations": ["of Ben"],
     "direct": None,
     "people": [False, True],
     "facts": ["Ann is a friend"],

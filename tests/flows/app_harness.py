@@ -20,6 +20,7 @@ from arvis.domain.events import Changed, Delta, Event, JobSettled, MessageReceiv
 from arvis.domain.jobs import Job, JobKind
 from arvis.domain.messages import Address, Delivery, DeliveryState, IncomingMessage, MessageStatus, Sender, Upload
 from arvis.domain.money import SpendingLimits
+from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
 from arvis.engine import lifecycle
@@ -267,6 +268,8 @@ class AppHarness:
         changes.setdefault("event_id", self.new_id())
         changes.setdefault("assigned_agent", "helper")
         changes.setdefault("is_direct", True)
+        if changes.pop("forwarded", False):
+            changes["quotations"] = (Quotation(QuotationKind.FORWARD, Writer.OTHER, author="Mallory"),)
         return IncomingMessage(
             address=Address(PLATFORM, BOT, channel), sender=Sender(user, user.title()), content=text, **changes
         )

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.ports.connector import FetchError
 from connectors.discord.client import Endpoints
 from connectors.discord.incoming import Reader, Spot
@@ -58,7 +59,8 @@ def test_forwarded_words_are_not_the_senders() -> None:
     reader = Reader("main", "42", DiscordConfig.model_validate({"token": "x"}))
     message = reader.message(data, Spot("5", direct=True))
     assert message.forwarded
-    assert message.content == "[Forwarded]\n/new"
+    assert message.content == "/new"
+    assert message.quotations == (Quotation(QuotationKind.FORWARD, Writer.OTHER),)
     assert not reader.message(data | {"message_snapshots": [], "content": "/new"}, Spot("5", direct=True)).forwarded
 
 

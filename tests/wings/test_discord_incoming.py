@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from arvis.domain.messages import MessageStatus
+from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.testing.conformance.connector_stage import running
 from tests.platforms.discord_server_world import FORUM
 from tests.platforms.discord_stage import DiscordStage, discord_stage
@@ -47,8 +48,15 @@ async def test_a_reply_to_the_bot_addresses_it_and_one_to_others_does_not() -> N
         inbox, addressed = await heard(stage, "good", reply_to=own["id"])
         assert addressed == [True]
         assert [message.in_reply_to for message in inbox.messages] == [own["id"], None]
-        _, addressed = await heard(stage, "good", reply_to=other["id"])
+        bot, bob = world.bot["id"], world.person("bob")["id"]
+        assert inbox.messages[0].quotations == (
+            Quotation(QuotationKind.REPLY, Writer.AGENT, "I am here", "Arvis", bot, own["id"]),
+        )
+        inbox, addressed = await heard(stage, "good", reply_to=other["id"])
         assert addressed == [False]
+        assert inbox.messages[0].quotations == (
+            Quotation(QuotationKind.REPLY, Writer.OTHER, "I, too", "Bob", bob, other["id"]),
+        )
 
 
 async def test_a_named_program_is_listened_to() -> None:

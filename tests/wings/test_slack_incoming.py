@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from arvis.domain.errors import Unavailable
+from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.ports.connector import TokenRefused
 from arvis.testing.conformance.connector import BUTTONS
 from arvis.testing.conformance.connector_stage import delivery, running, send_all
@@ -354,3 +355,36 @@ async def test_a_channel_closes_and_opens(event: dict[str, str], reached: str) -
             stage.server.emit({**event, "channel": "C0ROOM"})
             await inbox.until(lambda: inbox.reached)
         assert inbox.reached == [reached]
+
+
+async def test_shared_messages_are_quotations() -> None:
+    async with SlackStage.open() as stage:
+        inbox, bob = RecordingInbox(), stage.user("bob")
+        shared = {"is_share": True, "author_id": bob, "text": "the *plan*", "ts": "1.1", "channel_id": "C1"}
+        preview = {"title": "A page", "text": "a preview of the page", "from_url": "https://a.example"}
+        async with running(await stage.connector(), inbox):
+            place, ann = stage.direct("ann"), stage.user("ann")
+            stage.write(place, {"user": ann, "text": "what is this?", "attachments": [shared, preview]})
+            stage.write(place, {"user": ann, "text": "", "attachments": [shared]})
+            await inbox.until(lambda: len(inbox.messages) > 1)
+        asked, passed_on = inbox.messages
+        quotation = Quotation(QuotationKind.FORWARD, Writer.OTHER, "the *plan*", "Bob", bob)
+        assert (asked.content, asked.forwarded, asked.quotations) == ("what is this?", False, (quotation,))
+        assert (passed_on.content, passed_on.forwarded) == ("the *plan*", True)
+
+
+async def test_a_mention_in_a_thread_brings_its_first_message() -> None:
+    async with SlackStage.open() as stage:
+        inbox, ann, bob = RecordingInbox(), stage.user("ann"), stage.user("bob")
+        async with running(await stage.connector(), inbox):
+            room = stage.channel("room")
+            root = stage.write(room, {"user": bob, "text": "the server is down"})
+            for text in (f"<@{BOT_USER}> why?", "I see", f"<@{BOT_USER}> and now?"):
+                stage.write(room, {"user": ann, "text": text, "thread_ts": root})
+            await inbox.message("and now?")
+        quotation = Quotation(QuotationKind.THREAD, Writer.OTHER, "the server is down", "Bob", bob, root)
+        found = {message.content: message.quotations for message in inbox.messages}
+        assert found == {
+            "the server is down": (), "why?": (quotation,), "I see": (), "and now?": (quotation,),
+        }  # fmt: skip
+        assert [each.method for each in stage.server.asked].count("conversations.replies") == 1

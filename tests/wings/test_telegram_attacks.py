@@ -13,6 +13,7 @@ import telegram
 
 from arvis.domain.messages import IncomingMessage
 from arvis.domain.platforms import Part, Piece
+from arvis.domain.quotations import QuotationKind
 from arvis.ports.connector import Connector, FetchError, FetchesFiles, SendError
 from arvis.testing.conformance.connector_stage import delivery
 from connectors.telegram.formatting import formatted, plain
@@ -125,7 +126,7 @@ def test_what_was_passed_on_is_not_the_senders_word(origin: dict[str, Any]) -> N
     assert (voices(spoken), spoken.forwarded) == ([False], True)
     written = heard(text="/new", forward_origin=origin)
     assert written.forwarded
-    assert not written.content.startswith("/")
+    assert (written.content, written.quotations[0].kind) == ("/new", QuotationKind.FORWARD)
 
 
 def test_the_senders_own_voice_is() -> None:

@@ -9,6 +9,7 @@ import telegram
 
 from arvis.domain.messages import Address, IncomingMessage
 from arvis.domain.platforms import Click, MessageEdit
+from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from connectors.telegram.incoming import Access, BotIdentity, Event, Incoming, Move
 from connectors.telegram.settings import TelegramConfig
 
@@ -161,11 +162,6 @@ def test_what_is_no_text(content: dict[str, Any], text: str) -> None:
     assert heard(**content).content == text
 
 
-def test_words_of_others_are_marked() -> None:
-    origin = {"type": "hidden_user", "date": 1, "sender_user_name": "Carl"}
-    assert heard(text="buy now", forward_origin=origin).content == "[Forwarded from Carl]\nbuy now"
-
-
 def test_an_album_and_dirt() -> None:
     message = heard(text="a\0b\ud83d", media_group_id="g1")
     assert (message.content, message.album) == ("ab\ufffd", "g1")
@@ -232,3 +228,27 @@ def test_a_topic_that_opens_again() -> None:
     event = read("message", content | {"forum_topic_reopened": {}})
     assert isinstance(event, Access)
     assert (event.place.thread, event.reason) == ("8", "")
+
+
+def test_replies_quotes_and_forwards() -> None:
+    bob = {"id": 8, "is_bot": False, "first_name": "Bob"}
+    replied = {"message_id": 2, "date": 1, "chat": GROUP, "from": bob, "text": "one two", "photo": [FILE | {"width": 1, "height": 1}]}  # fmt: skip
+    reply = heard(text="yes", reply_to_message=replied).quotations
+    text = "[photo-u.jpg]"
+    assert reply == (Quotation(QuotationKind.REPLY, Writer.OTHER, f"one two\n{text}", "Bob", "8", "2"),)
+    del replied["photo"]
+    part = heard(text="yes", reply_to_message=replied, quote={"text": "two", "position": 4, "is_manual": True})
+    assert part.quotations == (Quotation(QuotationKind.REPLY, Writer.OTHER, "two", "Bob", "8", "2", partial=True),)
+    for author, writer in ((BOT, Writer.AGENT), (ANN, Writer.SENDER)):
+        [quotation] = heard(text="yes", reply_to_message=replied | {"from": author}).quotations
+        assert quotation.writer is writer
+    carl = {"type": "hidden_user", "date": 1, "sender_user_name": "Carl"}
+    [passed_on] = heard(text="yes", reply_to_message=replied | {"from": ANN, "forward_origin": carl}).quotations
+    assert (passed_on.writer, passed_on.author) == (Writer.OTHER, "Carl")
+    [elsewhere] = heard(text="yes", external_reply={"origin": carl}, quote={"text": "two", "position": 4}).quotations
+    assert (elsewhere.text, elsewhere.ref, elsewhere.partial) == ("two", None, True)
+    message = heard(text="buy now", forward_origin=carl)
+    assert message.content == "buy now"
+    assert message.quotations == (Quotation(QuotationKind.FORWARD, Writer.OTHER, author="Carl"),)
+    topic = replied | {"forum_topic_created": {"name": "plans", "icon_color": 1}}
+    assert heard(text="yes", reply_to_message=topic).quotations == ()

@@ -16,6 +16,7 @@ from arvis.domain.agents import AgentStatus
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Execution
 from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.quotations import quoted_texts
 from arvis.domain.regex import regex
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
@@ -149,16 +150,20 @@ def examine(
     *,
     times_ms: Sequence[int],
     now: int,
+    quoted: Sequence[str] = (),
     tokens_before: int = 0,
     tokens_after: int = 0,
     compaction: bool = False,
 ) -> Diagnostics:
     """Check the original text of a message. `times_ms` are the times of the person's earlier messages in the
-    conversation. `times_ms` is empty for tasks of agents and schedules, because their pace is not checked."""
+    conversation. `times_ms` is empty for tasks of agents and schedules, because their pace is not checked. `quoted` are
+    the texts that the message quotes."""
     clean = sanitise(text)
     found = {*injection(text)}
     if clean.text != text:
         found.update(injection(clean.text))  # cleaning joins words that invisible characters split
+    for each in quoted:
+        found.update(injection(each), injection(sanitise(each).text))
     return Diagnostics(
         sanitised=clean.text != text,
         truncated=clean.truncated,
@@ -272,6 +277,7 @@ def _examined(message: StoredMessage | PastMessage, times: Sequence[int], size: 
     tokens = size.tokens + message.tokens
     return examine(
         message.content,
+        quoted=quoted_texts(message.quotations),
         times_ms=earlier,
         now=message.created_at,
         tokens_before=tokens,

@@ -16,6 +16,7 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import Role, StoredMessage
 from arvis.domain.outgoing import Found, Judge, Known, Outgoing, Reach, address_key, addresses_in
 from arvis.domain.outgoing_links import SafeLinks
+from arvis.domain.quotations import own_taint
 from arvis.domain.regex import regex
 from arvis.domain.taint import Label, Taint
 from arvis.domain.text import EARLIER_MESSAGES, own_words
@@ -62,7 +63,7 @@ def words_of(messages: Sequence[StoredMessage]) -> str:
 def _own(message: StoredMessage) -> str:
     if message.content.startswith(EARLIER_MESSAGES):
         return own_words(message.content)
-    return "" if message.taint & _FOREIGN else message.content
+    return "" if own_taint(message.taint, message.quotations) & _FOREIGN else message.content
 
 
 def earlier_words(tx: Transaction, state: Mapping[str, Any], messages: Sequence[StoredMessage]) -> str:
@@ -76,7 +77,11 @@ def earlier_words(tx: Transaction, state: Mapping[str, Any], messages: Sequence[
     if work.run is None and work.conversation and asker is not None:
         past = tx.messages.history(work.conversation, _EARLIER)
         own = [
-            each for each in past if each.role is Role.USER and each.principal_id == asker and not each.taint & _FOREIGN
+            each
+            for each in past
+            if each.role is Role.USER
+            and each.principal_id == asker
+            and not own_taint(each.taint, each.quotations) & _FOREIGN
         ]
         texts += [own_words(each.content) for each in own[-_OWN_EARLIER:]]
     return "\n".join(texts)

@@ -17,6 +17,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.markup import escape
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.plugins import Addition, AgentInput, AttributeSpec, CommandReply, Item, NextMessage, PluginBlock
+from arvis.domain.quotations import is_forward
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
 from arvis.domain.text import split_command
@@ -392,8 +393,8 @@ async def _share(plugin: Guarded, turn: PluginTurn) -> _Share:
 
 
 def _may_be_command(context: NodeContext, turn: TurnContext) -> bool:
-    """Return True if the turn has a single message of a person, without files, and has had no round yet."""
-    alone = len(turn.current) == 1 and not turn.current[0].attachments
+    """Return True if the turn has a single message of a person's own words, without files, and has had no round yet."""
+    alone = len(turn.current) == 1 and not turn.current[0].attachments and not is_forward(turn.current[0].quotations)
     state = AgentState.from_json(context.state)
     return alone and not state.rounds.count and state.run is None and not state.task
 

@@ -119,7 +119,7 @@ def _text_of(message: PastMessage) -> str:
         return message.text
     rounds = rounds_words(message, Detail.SHORT)
     files = file_texts(message, Detail.SHORT, reads=False)
-    words = message.content if files else message.text
+    words = message.said if files else message.text
     return "\n".join(filter(None, [rounds, words, *files]))
 
 

@@ -14,6 +14,7 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.events import StatusChanged
 from arvis.domain.executions import Execution
 from arvis.domain.messages import MessageStatus
+from arvis.domain.quotations import with_quotations
 from arvis.domain.regex import regex
 from arvis.domain.text import storable_json
 from arvis.engine.graph import Decision, Goto, Next, NodeContext, Repeat
@@ -263,7 +264,7 @@ def _without_model(turn: TurnContext, skills: list[Skill]) -> Retrieval | None:
 def _request_of(turn: TurnContext) -> str:
     """Return the texts of the messages and of their files. If these texts together are too long, the longest parts are
     clipped."""
-    words = [sanitise(message.content).text for message in turn.current]
+    words = [sanitise(with_quotations(message.content, message.quotations)).text for message in turn.current]
     files = [text for message in turn.current for file in message.attachments if (text := file_text(file))]
     said = [text for text in (*words, *files) if text]
     longest = fair_share([len(text) for text in said], _LONGEST_GOAL)

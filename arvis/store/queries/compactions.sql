@@ -5,7 +5,8 @@ SELECT CAST(count(*) AS BIGINT) AS messages, CAST(COALESCE(sum(tokens), 0) AS BI
 WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL;
 
 -- name: oldest_messages
-SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files, rounds FROM messages
+SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files, rounds, quotations
+FROM messages
 WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL
 ORDER BY turn, position LIMIT :limit;
 
@@ -48,7 +49,7 @@ UPDATE messages SET compaction_id = NULL WHERE compaction_id = :compaction_id;
 SELECT id FROM compactions WHERE status = 'active' AND created_at < :before ORDER BY created_at LIMIT :limit;
 
 -- name: empty_messages
-UPDATE messages SET content = '', rounds = '' WHERE compaction_id = :compaction_id;
+UPDATE messages SET content = '', rounds = '', quotations = '' WHERE compaction_id = :compaction_id;
 
 -- name: rest_from_compaction
 UPDATE conversations SET compact_after = turns + CAST(:turns AS BIGINT) WHERE id = :id;
@@ -63,6 +64,7 @@ SELECT turns, compact_after, plan_after FROM conversations WHERE id = :id;
 SELECT * FROM compactions WHERE conversation_id = :conversation_id AND id < :before ORDER BY id DESC LIMIT :limit;
 
 -- name: compacted_messages
-SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files, rounds FROM messages
+SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files, rounds, quotations
+FROM messages
 WHERE compaction_id = :compaction_id AND turn IS NOT NULL
 ORDER BY turn, position LIMIT :limit;

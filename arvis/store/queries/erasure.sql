@@ -170,6 +170,15 @@ DELETE FROM plugin_additions WHERE message_id IN (SELECT listed.value FROM json_
 -- name: erase_attachments
 DELETE FROM attachments WHERE message_id IN (SELECT listed.value FROM json_each(:ids) AS listed);
 
+-- name: messages_with_quotations
+SELECT id, platform, quotations FROM messages WHERE id > :after AND id <= :upto AND quotations <> '';
+
+-- name: is_erasure_item
+SELECT 1 AS found FROM erasure_items WHERE erasure_id = :erasure_id AND kind = :kind AND item = :item;
+
+-- name: put_quotations
+UPDATE messages SET quotations = :quotations WHERE id = :id;
+
 -- name: erase_messages
 DELETE FROM messages WHERE id IN (SELECT listed.value FROM json_each(:ids) AS listed);
 

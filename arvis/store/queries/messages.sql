@@ -10,11 +10,11 @@ SELECT * FROM messages WHERE id = :id;
 INSERT INTO messages (
     id, conversation_id, role, content, tokens, status, reason, route, platform, connector, channel, thread, event_id,
     principal_id, user_name, agent_id, execution_id, position, turn, reply_to, superseded, created_at, taint,
-    platform_ref, album, source, wait_id, rounds
+    platform_ref, album, source, wait_id, rounds, quotations
 ) VALUES (
     :id, :conversation_id, :role, :content, :tokens, :status, :reason, :route, :platform, :connector, :channel, :thread,
     :event_id, :principal_id, :user_name, :agent_id, :execution_id, :position, :turn, :reply_to, 0, :created_at,
-    :taint, :platform_ref, :album, :source, :wait_id, :rounds
+    :taint, :platform_ref, :album, :source, :wait_id, :rounds, :quotations
 );
 
 -- name: messages_of_turn
@@ -64,7 +64,8 @@ WHERE execution_id = :execution_id AND role <> 'user' AND role <> 'progress' AND
 -- name: history
 -- Only turns that ended after the turn `after`, in the order in which they ended (docs/adr/0009). The newest is first;
 -- the caller reverses the rows.
-SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files, rounds FROM messages
+SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files, rounds, quotations
+FROM messages
 WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL AND turn > :after
 ORDER BY turn DESC, position DESC LIMIT :limit;
 
@@ -111,6 +112,15 @@ LEFT JOIN delivery_parts ON delivery_parts.delivery_id = deliveries.id
 WHERE messages.platform = :platform AND messages.connector = :connector AND messages.channel = :channel
     AND messages.wait_id IS NOT NULL
     AND (messages.id = :ref OR deliveries.platform_id = :ref OR delivery_parts.platform_id = :ref)
+ORDER BY messages.id DESC LIMIT 1;
+
+-- name: message_sent_as
+-- Finds the message by the platform's id of one of the parts in which it was sent.
+SELECT messages.* FROM delivery_parts
+JOIN deliveries ON deliveries.id = delivery_parts.delivery_id
+JOIN messages ON messages.id = deliveries.message_id
+WHERE delivery_parts.platform_id = :ref AND deliveries.platform = :platform AND deliveries.connector = :connector
+    AND deliveries.channel = :channel
 ORDER BY messages.id DESC LIMIT 1;
 
 -- name: said_since_question

@@ -10,6 +10,7 @@ from arvis.domain.conversations import Conversation
 from arvis.domain.erasures import Channel, Erasure, ErasureKind, ItemKind, Phase, Subject
 from arvis.domain.memory import principal_scope
 from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.quotations import quotations_of, quotations_text
 from arvis.domain.regex import regex
 from arvis.store.repositories.conversations import conversation_of
 from arvis.store.repositories.executions import EXECUTION_PARTS
@@ -219,6 +220,28 @@ class SqlErasures:
         for query in _MESSAGE_PARTS:
             self._session.execute(query, **ids)
         index.step_back()
+
+    def erase_quotations(self, erasure_id: str, subject: Subject, after: str) -> tuple[str | None, int]:
+        upto = self._end("end_of_messages", after, _MESSAGES)
+        if upto is None:
+            return None, 0
+        people, gone = {(person.platform, person.user_id) for person in subject.people}, 0
+        for row in self._session.rows("messages_with_quotations", after=after, upto=upto):
+            known = quotations_of(row["quotations"])
+            kept = [
+                each
+                for each in known
+                if (row["platform"], each.author_id) not in people
+                and not (each.message_id is not None and self._erases(erasure_id, each.message_id))
+            ]
+            if len(kept) < len(known):
+                self._session.execute("put_quotations", id=row["id"], quotations=quotations_text(kept))
+                gone += len(known) - len(kept)
+        return upto, gone
+
+    def _erases(self, erasure_id: str, message_id: str) -> bool:
+        item = {"erasure_id": erasure_id, "kind": ItemKind.MESSAGE, "item": message_id}
+        return self._session.one("is_erasure_item", **item) is not None
 
     def erase_words(self, message_ids: Sequence[str]) -> None:
         SqlMessageIndex(self._session).remove(message_ids)

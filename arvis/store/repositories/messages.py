@@ -27,6 +27,7 @@ from arvis.domain.messages import (
     StoredMessage,
 )
 from arvis.domain.past_rounds import Excerpt, rounds_of, rounds_text
+from arvis.domain.quotations import quotations_of, quotations_text
 from arvis.domain.taint import CLEAN, Label, Taint, taint_of, taint_text
 from arvis.store.sql.session import Row, Session, dump
 
@@ -131,6 +132,7 @@ def message_of(row: Row, attachments: Sequence[Attachment] = ()) -> StoredMessag
         source=row["source"],
         album=row["album"],
         wait_id=row["wait_id"],
+        quotations=quotations_of(row["quotations"]) if row["quotations"] else (),
     )
 
 
@@ -219,6 +221,7 @@ def past_message_of(row: Row) -> PastMessage:
         created_at=row["created_at"],
         file_names=row["files"],
         rounds=rounds_of(row["rounds"]) if row["rounds"] else (),
+        quotations=quotations_of(row["quotations"]) if row["quotations"] else (),
     )
 
 
@@ -273,6 +276,7 @@ class SqlMessages:
             album=message.album,
             wait_id=message.wait_id,
             rounds=rounds_text(message.rounds),
+            quotations=quotations_text(message.quotations),
         )
         begun = self._session.notices.begun.get(message.execution_id or "")
         if begun is not None and message.role is Role.USER:

@@ -193,6 +193,10 @@ class SqlIncomingRows:
         row = self._session.one("message_by_ref", **_channel(address), ref=ref)
         return message_of(row) if row else None
 
+    def sent_as(self, address: Address, ref: str) -> StoredMessage | None:
+        row = self._session.one("message_sent_as", **_channel(address), ref=ref)
+        return message_of(row) if row else None
+
     def by_album(self, address: Address, album: str) -> StoredMessage | None:
         row = self._session.one("message_by_album", **_channel(address), album=album)
         return message_of(row) if row else None

@@ -23,7 +23,7 @@ _MESSAGE = 500
 
 _UPDATED = regex(r"^\s*UPDATE\s+messages\s+SET\s(.*?)(?:\sWHERE\s|$)", re.IGNORECASE | re.DOTALL)
 _COLUMN = regex(
-    r"\b(?:content|tokens|taint|principal_id|user_name|created_at|files|rounds|compaction_id|superseded)\s*="
+    r"\b(?:content|tokens|taint|principal_id|user_name|created_at|files|rounds|quotations|compaction_id|superseded)\s*="
 )
 _REOPENED = regex(r"\bturn\s*=\s*NULL", re.IGNORECASE)
 _DELETED = regex(r"\bDELETE\s+FROM\s+(?:messages|conversations)\b", re.IGNORECASE)

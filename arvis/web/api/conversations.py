@@ -23,6 +23,7 @@ from arvis.domain.messages import (
     StoredMessage,
 )
 from arvis.domain.money import MICROS
+from arvis.domain.quotations import with_quotations
 from arvis.domain.taint import Label
 from arvis.ports.browsing import (
     ConversationFilter,
@@ -38,7 +39,7 @@ from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, 
 from arvis.web.http.identity import ANYONE, OPERATE, READ
 from arvis.web.http.models import About, OkView, Page, Time, View
 from arvis.web.http.schema import FILE, LABEL, STRING, one_of
-from arvis.web.http.views import ButtonView, FileView
+from arvis.web.http.views import ButtonView, FileView, QuotationView
 
 _PREVIEW = 200
 
@@ -127,6 +128,7 @@ class StoredMessageView(View):
     id: str
     role: Role
     content: str
+    quotations: list[QuotationView]
     status: MessageStatus
     reason: str | None
     user_name: str
@@ -141,7 +143,8 @@ class StoredMessageView(View):
     @classmethod
     def of(cls, message: StoredMessage, /, **others: Any) -> Self:
         files = [AttachmentView.of(message, number, file) for number, file in enumerate(message.attachments)]
-        return cls.showing(message, taint=sorted(message.taint), attachments=files, **others)
+        quotations = [QuotationView.showing(each) for each in message.quotations]
+        return cls.showing(message, taint=sorted(message.taint), attachments=files, quotations=quotations, **others)
 
 
 class MessageView(StoredMessageView):
@@ -295,7 +298,9 @@ def _as_markdown(message: StoredMessage) -> str:
         f"\n[file: {_in_one_line(each.filename)}, {each.content_type}, {each.size} bytes]\n"
         for each in message.attachments
     )
-    content = _quoted(message.content) or ("" if files else "(this text was deleted after its retention time)")
+    content = _quoted(with_quotations(message.content, message.quotations)) or (
+        "" if files else "(this text was deleted after its retention time)"
+    )
     return f"\n### {who} ({message.role}), {_moment(message.created_at)}\n\n{content}\n{files}"
 
 

@@ -20,6 +20,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge, TooMany, Unprocessable
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
 from arvis.domain.platforms import Click
+from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN, Taint
 from arvis.messaging.messages import STOP, WAIT
@@ -153,6 +154,7 @@ class MessageParser:
             is_direct=True,
             taint=draft.taint,
             in_reply_to=draft.reply_to,
+            quotations=_quotations(draft.reply_to),
             wishes=draft.wishes,
             assigned_agent=draft.agent,
         )
@@ -210,6 +212,11 @@ def _inbox_id(event_id: str, address: Address) -> str:
     """
     own = event_id.replace("%", "%25").replace("/", "%2f")
     return f"{address.thread}/{own}" if address.thread else own
+
+
+def _quotations(reply_to: str | None) -> tuple[Quotation, ...]:
+    """Return the quotation of the message that a message answers. The inbox adds its author and its text."""
+    return () if reply_to is None else (Quotation(QuotationKind.REPLY, Writer.OTHER, ref=reply_to),)
 
 
 def _decoded(text: str) -> bytes:

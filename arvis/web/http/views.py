@@ -19,6 +19,7 @@ from arvis.domain.jobs import Job, JobKind, JobStatus
 from arvis.domain.messages import ButtonStyle, Delivery, MessageStatus
 from arvis.domain.money import MICROS
 from arvis.domain.platforms import Part
+from arvis.domain.quotations import QuotationKind, Writer
 from arvis.domain.regex import regex
 from arvis.domain.runs import ModelCall
 from arvis.ports.backups import BackupFile
@@ -186,6 +187,17 @@ class OpenQuestionView(View):
         return cls.showing(wait, answer=None if wait.answer is None else wait.answer.value, **others)
 
 
+class QuotationView(View):
+    """A message that a message answers, quotes or forwards."""
+
+    kind: QuotationKind
+    writer: Writer
+    text: Annotated[str, About("Empty for a forwarded message whose text is the content of the message.")]
+    author: Annotated[str, About("The name of the author; empty if unknown.")]
+    message_id: Annotated[str | None, About("The id of the quoted message, if it is in the same conversation.")]
+    partial: Annotated[bool, About("The text is only a part of the quoted message.")]
+
+
 class TimelineView(View):
     message_id: str
     status: MessageStatus
@@ -193,6 +205,7 @@ class TimelineView(View):
     reason: str | None
     channel_id: str
     content: str
+    quotations: list[QuotationView]
     created_at: Time
     reply: str | None
     reply_id: str | None
@@ -216,6 +229,7 @@ class TimelineView(View):
             explanation="",
             channel_id=message.address.channel,
             content=message.content,
+            quotations=[QuotationView.showing(each) for each in message.quotations],
             created_at=message.created_at,
             steps=[step_view(step) for step in timeline.steps],
             job=row,

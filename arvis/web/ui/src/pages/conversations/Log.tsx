@@ -173,6 +173,10 @@ const Message = memo(function Message({ said, agent }: { said: Said; agent: stri
           {clock(said.createdAt)}
         </time>
       </header>
+      {said.quotations.map((quotation, number) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the quotations of a message never change their order
+        <Quoted key={number} quotation={quotation} />
+      ))}
       {said.content === "" ? <p className="muted">{texts.notText}</p> : <Markdown text={said.content} />}
       <Files files={filesOf(said)} />
       {said.attachments.map((file, number) =>
@@ -201,6 +205,23 @@ const Message = memo(function Message({ said, agent }: { said: Said; agent: stri
     </article>
   );
 });
+
+type Quotation = Said["quotations"][number];
+
+/** A message that the message answers, quotes or forwards. The text of a forwarded message is the message itself. */
+function Quoted({ quotation }: { quotation: Quotation }) {
+  const author = texts.writers[quotation.writer](reveal(quotation.author));
+  return (
+    <blockquote className={styles.quotation}>
+      <p className="muted">{texts.quotations[quotation.kind](author)}</p>
+      {quotation.text !== "" && (
+        <p>
+          <UntrustedText text={quotation.partial ? `${quotation.text} …` : quotation.text} />
+        </p>
+      )}
+    </blockquote>
+  );
+}
 
 function Way({ said }: { said: Said }) {
   const message = said.role === "user" ? said.id : said.replyTo;
