@@ -132,6 +132,7 @@ def prune_records(tx: Transaction, holding: Holding, keep: KeepTimes, now: int) 
     gone = (
         tx.deliveries.prune(now - keep.deliveries, SLICE),
         tx.incidents.prune(now - keep.history, SLICE),
+        tx.reactions.prune(now - keep.history, SLICE),
         tx.usage.prune(now - keep.usage, SLICE),
         tx.audit.prune(now - keep.audit, SLICE),
         tx.facts.prune(now - keep.facts, SLICE),

@@ -9,6 +9,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.jobs import Job, JobKind, JobResult, Unfinished
 from arvis.domain.messages import Address, Delivery, FeedPosition, IncomingMessage
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
+from arvis.domain.reactions import ReactionChange
 from arvis.inbox.feeds import FeedPositions, Fence, unfenced
 from arvis.ports.inbox import Clicked, Inbox, Received
 from arvis.ports.store import Store, Transaction
@@ -94,6 +95,9 @@ class LateInbox:
 
     async def delete(self, deletion: MessageDeletion) -> None:
         await (await self._inbox()).delete(deletion)
+
+    async def react(self, change: ReactionChange) -> None:
+        await (await self._inbox()).react(change)
 
     async def click(self, click: Click) -> Clicked:
         return await (await self._inbox()).click(click)

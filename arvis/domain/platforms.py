@@ -148,12 +148,14 @@ class ChannelStatus:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """A delivery problem that the next prompt of the conversation reports to the agent."""
+    """A delivery problem, or a reaction to a message, that the next prompt of the conversation reports to the agent."""
 
     id: str
     conversation_id: str
     text: str
     created_at: int
+    #: The person who reacted; None for a problem.
+    principal_id: str | None = None
 
 
 class PairingStatus(StrEnum):

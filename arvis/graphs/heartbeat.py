@@ -414,7 +414,7 @@ def load_open_work(tx: Transaction, execution: Execution, now: int, _: object = 
         projects=projects,
         taint=taint_of_authors(tx, execution.principal_id, [project.author for project in projects]),
         observed=observed,
-        incidents=tx.incidents.unreported(conversation.id, INCIDENTS),
+        incidents=[each for each in tx.incidents.unreported(conversation.id, INCIDENTS) if each.principal_id is None],
         others=active_agents_block(found, agent.id),
         others_have_notes=any(each.shown_note for each in found),
     )

@@ -37,9 +37,11 @@ from arvis.domain.messages import (
 )
 from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
 from arvis.domain.platforms import ChannelStatus, Click, MessageDeletion, MessageEdit
+from arvis.domain.reactions import ReactionChange
 from arvis.domain.text import presentable
 from arvis.inbox.accept import LONGEST_OBSERVED, Handled, InboxRules, handle_message
 from arvis.inbox.feeds import EventSource, FeedPositions, Fence, unfenced
+from arvis.inbox.reactions import change_reactions
 from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import STOP, WAIT
 from arvis.messaging.owner_alerts import alert_owner
@@ -300,6 +302,11 @@ class InboxService:
         source = self._source(deletion.address, deletion.position)
         cancelled = await self._store.write(delete_message, source, deletion, self._clock.now())
         self._publish_cancelled([cancelled] if cancelled is not None else [])
+
+    async def react(self, change: ReactionChange) -> None:
+        source = self._source(change.address, change.position)
+        if await self._store.write(change_reactions, source, change, router=self._router, now=self._clock.now()):
+            self._bus.publish(Changed(ChangeTopic.CONVERSATIONS))
 
     async def click(self, click: Click) -> Clicked:
         source = self._source(click.address, click.position)

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from arvis.domain.conversations import Compaction, CompactionStatus, Conversation
 from arvis.domain.dataclass import dataclass
 from arvis.domain.ids import RANDOM_BITS, encode, moment_of
-from arvis.domain.messages import Address, Attachment, MessageStatus, Role, StoredMessage
+from arvis.domain.messages import Address, Attachment, MessageStatus, Principal, Role, StoredMessage
 from arvis.domain.past_rounds import Excerpt, PastCall, PastRound
 from arvis.domain.quotations import LONGEST_QUOTATION, MOST_QUOTATIONS, Quotation
 from arvis.domain.taint import CLEAN, taint_of
 from arvis.domain.text import storable, storable_json
 from arvis.interchange.format import Conversation as Record
-from arvis.interchange.format import Message, Round
+from arvis.interchange.format import Message, PersonRef, Round
 from arvis.interchange.format import Quotation as QuotationRecord
 from arvis.llm.tokens import estimate_tokens
 from arvis.ports.store import Transaction
@@ -96,6 +96,9 @@ def add_messages(tx: Transaction, source: str, record: Record, conversation_id: 
             tx.messages.add(stored)
             files = [Attachment(f.filename, f.content_type, f.size, f.sha256) for f in each.message.files]
             tx.files.add(stored.id, files)
+            for rated in each.message.feedback:
+                person = _known(tx, rated.person, "", rated.at)
+                tx.reactions.rate(stored.id, person.id, rated.rating, rated.at)
 
 
 def add_summaries(tx: Transaction, source: str, record: Record, conversation_id: str, now: int) -> None:
@@ -128,11 +131,7 @@ def add_summaries(tx: Transaction, source: str, record: Record, conversation_id:
 def _stored(tx: Transaction, each: Numbered, conversation: Conversation, ids: dict[str, str]) -> StoredMessage:
     message = each.message
     ref = message.person
-    person = None
-    if ref is not None:
-        person = tx.principals.find(ref.platform, ref.user_id) or tx.principals.seen(
-            ref.platform, ref.user_id, storable(message.name) or ref.user_id, None, message.created_at
-        )
+    person = None if ref is None else _known(tx, ref, message.name, message.created_at)
     return StoredMessage(
         id=ids[message.id],
         conversation_id=conversation.id,
@@ -153,6 +152,12 @@ def _stored(tx: Transaction, each: Numbered, conversation: Conversation, ids: di
         rounds=_rounds(message.rounds),
         quotations=tuple(_quotation(each, ids) for each in message.quotations[:MOST_QUOTATIONS]),
     )
+
+
+def _known(tx: Transaction, ref: PersonRef, name: str, at: int) -> Principal:
+    """Return the person, who is created if unknown."""
+    known = tx.principals.find(ref.platform, ref.user_id)
+    return known or tx.principals.seen(ref.platform, ref.user_id, storable(name) or ref.user_id, None, at)
 
 
 def _quotation(each: QuotationRecord, ids: dict[str, str]) -> Quotation:

@@ -11,7 +11,7 @@ from arvis.domain.conversations import Conversation
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound
 from arvis.domain.memory import EVERYWHERE, Fact
-from arvis.domain.messages import Attachment, FileState, Principal, StoredMessage
+from arvis.domain.messages import Attachment, FileState, Principal, Role, StoredMessage
 from arvis.domain.past_rounds import PastRound
 from arvis.domain.quotations import Quotation
 from arvis.domain.schedules import Schedule, ScheduleKind
@@ -218,12 +218,12 @@ def _messages(
     tx: Transaction, conversation_id: str, after: str, person: str | None
 ) -> list[tuple[str, records.Message]]:
     return [
-        (message.id, _message(tx, message))
+        (message.id, _message(tx, message, person))
         for message in tx.interchange.messages(conversation_id, after, person, _ROWS)
     ]
 
 
-def _message(tx: Transaction, message: StoredMessage) -> records.Message:
+def _message(tx: Transaction, message: StoredMessage, person: str | None) -> records.Message:
     return records.Message(
         id=message.id,
         role=message.role,
@@ -237,7 +237,18 @@ def _message(tx: Transaction, message: StoredMessage) -> records.Message:
         files=[_file(each) for each in message.attachments if each.state is FileState.STORED and each.sha256],
         rounds=[_round(each) for each in message.rounds],
         quotations=[_quotation(each) for each in message.quotations],
+        feedback=_feedback(tx, message, person),
     )
+
+
+def _feedback(tx: Transaction, message: StoredMessage, person: str | None) -> list[records.Feedback]:
+    """Return the ratings of a reply: all of them, or those of the exported person."""
+    found = tx.reactions.feedback(message.id) if message.role is Role.ASSISTANT else []
+    return [
+        records.Feedback(person=ref, rating=each.rating, at=each.at)
+        for each in found
+        if person in {None, each.principal_id} and (ref := _ref(tx, each.principal_id)) is not None
+    ]
 
 
 def _quotation(each: Quotation) -> records.Quotation:

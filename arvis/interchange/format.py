@@ -17,6 +17,7 @@ from arvis.domain.agents import Permission
 from arvis.domain.memory import Category
 from arvis.domain.messages import Role
 from arvis.domain.quotations import QuotationKind, Writer
+from arvis.domain.reactions import Rating
 from arvis.domain.schedules import Missed, ScheduleKind
 
 _Name = Annotated[str, Field(min_length=1, max_length=300)]
@@ -191,6 +192,14 @@ class Quotation(Record):
     adds: list[str] = []
 
 
+class Feedback(Record):
+    """A person's rating of a reply."""
+
+    person: PersonRef
+    rating: Rating
+    at: _Time
+
+
 class Message(Record):
     """One message. Messages of a conversation are in order."""
 
@@ -211,6 +220,8 @@ class Message(Record):
     rounds: list[Round] = []
     #: The messages that this message answers, quotes or forwards.
     quotations: list[Quotation] = []
+    #: The ratings of this reply.
+    feedback: list[Feedback] = []
 
 
 class Summary(Record):

@@ -13,6 +13,7 @@ from arvis.domain.executions import Execution, Step, Wait
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage
 from arvis.domain.platforms import Part
+from arvis.domain.reactions import Feedback
 from arvis.domain.runs import ModelCall
 from arvis.ports.pages import Page
 
@@ -143,6 +144,8 @@ class ShownMessage:
     deliveries: Sequence[Delivery] = ()
     answered_by: str | None = None
     question: ShownQuestion | None = None
+    #: The ratings of this reply.
+    feedback: Sequence[Feedback] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Repositories of summaries, calibrations of token estimates, handover threads, and texts that plugins add to messages.
+"""Repositories of summaries, calibrations of token estimates, handover threads, texts that plugins add to messages, and
+reactions.
 
 Handover threads and the texts of plugins need no locks. Only the running turn of a conversation writes them, the turns
 of one conversation run one at a time, and a turn that has lost its lease cannot commit.
@@ -11,7 +12,8 @@ from typing import Any, Protocol
 
 from arvis.domain.conversations import Compaction
 from arvis.domain.dataclass import dataclass
-from arvis.domain.messages import PastMessage
+from arvis.domain.messages import PastMessage, StoredMessage
+from arvis.domain.reactions import Feedback, Rating
 from arvis.ports.pages import Page
 
 
@@ -115,6 +117,35 @@ class Calibrations(Protocol):
     def get(self, model: str) -> Calibration | None: ...
 
     def put(self, calibration: Calibration, now: int) -> None: ...
+
+
+class Reactions(Protocol):
+    """Reactions to messages of bots, and feedback on answers."""
+
+    def add(self, message: StoredMessage, principal_id: str, emoji: str, text: str, now: int) -> None:
+        """Store a reaction, unless it is stored. `text` is the line for the next prompt of the conversation. Only the
+        newest reactions wait for this prompt."""
+        ...
+
+    def remove(self, message_id: str, principal_id: str, emoji: str) -> None: ...
+
+    def mark_reported(self, conversation_id: str, execution_id: str, upto: str) -> None:
+        """Store that the prompt of this turn reported the reactions up to the id `upto`."""
+        ...
+
+    def prune(self, before: int, limit: int) -> int:
+        """Delete up to `limit` reactions from before this time; return their number."""
+        ...
+
+    def rate(self, message_id: str, principal_id: str, rating: Rating, now: int) -> None:
+        """Store a person's rating of an answer, in place of an earlier one."""
+        ...
+
+    def unrate(self, message_id: str, principal_id: str, rating: Rating | None = None) -> bool:
+        """Remove a person's rating of an answer; with `rating`, only this one. Return False if there was none."""
+        ...
+
+    def feedback(self, message_id: str) -> Sequence[Feedback]: ...
 
 
 class CompactionInsights(Protocol):

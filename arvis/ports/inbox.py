@@ -14,6 +14,7 @@ from typing import Protocol
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, IncomingMessage, MessageStatus
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
+from arvis.domain.reactions import ReactionChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,10 @@ class Inbox(Protocol):
     async def delete(self, deletion: MessageDeletion) -> None:
         """Cancel the turn of a deleted message if the turn has not started; otherwise only store that the message was
         deleted."""
+        ...
+
+    async def react(self, change: ReactionChange) -> None:
+        """Store the changed reactions of a person to a message of the bot, if this person may ask the agent."""
         ...
 
     async def click(self, click: Click) -> Clicked:

@@ -14,6 +14,7 @@ from arvis.domain.executions import Execution, Step, Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage
 from arvis.domain.money import Charge, Client, ClientChannel
+from arvis.domain.reactions import Feedback
 from arvis.domain.runs import Cooldown, ModelCall
 from arvis.ports.automation import ProjectInsights, ScheduleInsights, WebhookInsights
 from arvis.ports.browsing import BrowsingInsights
@@ -143,6 +144,8 @@ class MessageTimeline:
     output_tokens: int
     #: The id of the workflow run that answered, if any.
     run: str | None = None
+    #: The ratings of the reply.
+    feedback: Sequence[Feedback] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,7 @@ class Incidents(Protocol):
         ...
 
     def unreported(self, conversation_id: str, limit: int) -> list[Incident]:
-        """Return the newest `limit` incidents that no prompt has reported, oldest first."""
+        """Return the newest `limit` problems and reactions that no prompt has reported, oldest first."""
         ...
 
     def mark_reported(self, conversation_id: str, execution_id: str, upto: str) -> None:

@@ -15,7 +15,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from arvis.ports.api_requests import CompletionRequests, IdempotencyKeys
 from arvis.ports.automation import Occurrences, Projects, Schedules, Skills, Webhooks
 from arvis.ports.changes import Audit, Delegations, Versions
-from arvis.ports.conversations import Calibrations, Compactions, HandoverThreads, PluginAdditions
+from arvis.ports.conversations import Calibrations, Compactions, HandoverThreads, PluginAdditions, Reactions
 from arvis.ports.credentials import Credentials
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.memory import Facts, States
@@ -152,6 +152,8 @@ class Transaction(Protocol):
     def channel_status(self) -> ChannelStatuses: ...
     @property
     def incidents(self) -> Incidents: ...
+    @property
+    def reactions(self) -> Reactions: ...
     @property
     def bots(self) -> Bots: ...
     @property

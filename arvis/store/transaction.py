@@ -38,6 +38,7 @@ from arvis.store.repositories.money import SqlClients, SqlSpending, SqlUsage
 from arvis.store.repositories.notifications import SqlNotifications
 from arvis.store.repositories.people import SqlAllowances, SqlApiKeys, SqlLogins, SqlPairings, SqlPrincipals, SqlUsers
 from arvis.store.repositories.platforms import SqlBots, SqlEvents, SqlIncomingRows, SqlOverheard
+from arvis.store.repositories.reactions import SqlReactions
 from arvis.store.repositories.settings import SqlKeyValues, SqlRoleLeases, SqlSettings
 from arvis.store.repositories.timeline import SqlTimeline
 from arvis.store.repositories.workflows import SqlWorkflowRuns, SqlWorkflows
@@ -141,7 +142,7 @@ class SqlTransaction:
     """Implements the port `Transaction` with a session. It has no state of its own, so one object can serve all
     transactions of a connection."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session) -> None:  # noqa: PLR0915 - one statement for each repository
         self._session = session
         self.new_id = session.new_id
         self.jobs = SqlJobs(session)
@@ -183,6 +184,7 @@ class SqlTransaction:
         self.drafts = SqlDrafts(session)
         self.channel_status = SqlChannelStatuses(session)
         self.incidents = SqlIncidents(session)
+        self.reactions = SqlReactions(session)
         self.bots = SqlBots(session)
         self.occurrences = SqlOccurrences(session)
         self.projects = SqlProjects(session)

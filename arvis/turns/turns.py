@@ -321,6 +321,7 @@ def end_turn(
         charge_turn(tx, execution, now, message_id=reply.id)
         if newest_incident := AgentState.from_json(execution.state).last_incident:
             tx.incidents.mark_reported(reply.conversation_id or "", execution.id, newest_incident)
+            tx.reactions.mark_reported(reply.conversation_id or "", execution.id, newest_incident)
     tx.messages.settle_turn(
         execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id, straight=straight
     )

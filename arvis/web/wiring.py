@@ -138,6 +138,7 @@ class Assembly:
             board=self.board,
             clock=self._deps.clock,
             timeouts=self._deps.timeouts,
+            bus=self._deps.bus,
         )
 
     def _completions(self) -> CompletionRoutes:

@@ -171,12 +171,14 @@ class BotHttp(HTTPClient):
 
 
 def intents() -> discord.Intents:
-    """Return the intents that the bot requests: guilds with their channels, messages of guilds, direct messages, and
-    the text of messages."""
+    """Return the intents that the bot requests: guilds with their channels, messages and reactions of guilds, those
+    of direct chats, and the text of messages."""
     wanted = discord.Intents.none()
     wanted.guilds = True
     wanted.guild_messages = True
     wanted.dm_messages = True
+    wanted.guild_reactions = True
+    wanted.dm_reactions = True
     wanted.message_content = True
     return wanted
 

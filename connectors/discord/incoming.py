@@ -11,6 +11,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Respond, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 from arvis.domain.quotations import Quotation, QuotationKind, Writer
+from arvis.domain.reactions import ReactionChange
 from arvis.domain.regex import regex
 from connectors.discord.files import source_of
 from connectors.discord.rest import made_at
@@ -132,6 +133,24 @@ class Reader:
             sender=sender_of(data),
             data=str(data["data"]["custom_id"]),
             message_ref=str(data["message"]["id"]),
+        )
+
+    def reaction(self, data: Event, spot: Spot, *, added: bool) -> ReactionChange | None:
+        """Return the change of a person's reactions; None for those of the bot itself. Discord reports the person's name only
+        in guilds, and gives these events no id."""
+        user, emoji = str(data["user_id"]), data["emoji"]
+        if user == self.me:
+            return None
+        member = data.get("member") or {}
+        person = member.get("user") or {"id": user}
+        name = str(emoji.get("name") or "custom")
+        symbol = (f":{name}:" if emoji.get("id") else name,)
+        return ReactionChange(
+            address=self._address(spot),
+            sender=Sender(user, _name(person, member), bot=bool(person.get("bot"))),
+            ref=str(data["message_id"]),
+            added=symbol if added else (),
+            removed=() if added else symbol,
         )
 
     def place(self, spot: Spot) -> Address:

@@ -180,7 +180,14 @@ class Intake:
         match name:
             case "READY" | "RESUMED":
                 await self._connected(name, data)
-            case "MESSAGE_CREATE" | "MESSAGE_UPDATE" | "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
+            case (
+                "MESSAGE_CREATE"
+                | "MESSAGE_UPDATE"
+                | "MESSAGE_DELETE"
+                | "MESSAGE_DELETE_BULK"
+                | "MESSAGE_REACTION_ADD"
+                | "MESSAGE_REACTION_REMOVE"
+            ):
                 with reading():
                     feed = str(data["channel_id"])
                 spot = self._places.known(feed)
@@ -299,6 +306,9 @@ class Intake:
             case "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
                 ids = data.get("ids") or [data["id"]]
                 return [partial(inbox.delete, reader.deletion(str(id_), spot)) for id_ in ids]
+            case "MESSAGE_REACTION_ADD" | "MESSAGE_REACTION_REMOVE" if reader.allowed(spot):
+                change = reader.reaction(data, spot, added=name == "MESSAGE_REACTION_ADD")
+                return [] if change is None else [partial(inbox.react, change)]
             case _:
                 return []
 

@@ -20,6 +20,7 @@ _USEFUL: Mapping[str, str] = {
     "channels:history": "messages that were written in public channels and threads while it was offline stay unread",
     "groups:history": "private channels stay unread",
     "metadata.message:read": "after a crash it cannot find out if an answer arrived, and may send it again",
+    "reactions:read": "it does not see reactions to its messages",
     "users:read": "people appear by their ids",
     "files:read": "it cannot read files",
     "files:write": "it cannot send files",

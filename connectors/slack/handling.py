@@ -214,6 +214,8 @@ class Handler:
                 await self._take_deletion(event)
             case (("message" | "app_mention"), _):
                 await self.take_message(event)
+            case (("reaction_added" | "reaction_removed"), _):
+                await self._take_reaction(event)
             case ("member_joined_channel" | "member_left_channel") as kind, _:
                 if event.get("user") == self._reader.me.user:
                     await self._take_membership(channel, joined=kind == "member_joined_channel")
@@ -265,6 +267,11 @@ class Handler:
         if deletion is not None:
             await self._inbox.delete(deletion)
 
+    async def _take_reaction(self, event: Event) -> None:
+        change = self._reader.reaction(event)
+        if change is not None:
+            await self._inbox.react(change)
+
     async def _take_membership(self, channel: str, *, joined: bool) -> None:
         place = self._reader.place(channel)
         if joined:
@@ -286,5 +293,6 @@ class Handler:
 
 def _channel_of(event: Event) -> str:
     # `channel` is an id in events about archived and deleted channels, and an object in events about renamed channels.
-    channel = event.get("channel")
+    # That of a reaction is in its item.
+    channel = event.get("channel") or (event.get("item") or {}).get("channel")
     return channel if isinstance(channel, str) else ""

@@ -17,6 +17,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 from arvis.domain.quotations import MOST_QUOTATIONS, Quotation, QuotationKind, Writer
+from arvis.domain.reactions import ReactionChange
 from arvis.domain.regex import regex
 from connectors.slack.settings import SlackConfig
 
@@ -24,6 +25,8 @@ Event = Mapping[str, Any]
 
 #: Subtypes of messages that people write; all others are Slack's own notes (joined, renamed, pinned …).
 _WRITTEN = frozenset({None, "", "file_share", "thread_broadcast", "me_message", "bot_message"})
+#: Slack's names of the symbols for feedback.
+_THUMBS = {"+1": "👍", "thumbsup": "👍", "-1": "👎", "thumbsdown": "👎"}
 _NO_FILES = frozenset({"tombstone", "hidden_by_limit"})
 
 _MARKUP = regex(r"<([^<>\n]{1,3000})>")
@@ -217,6 +220,24 @@ class Reader:
             is_direct=is_direct(channel),
             assigned_agent=self.config.agent,
             respond=self.config.respond,
+        )
+
+    def reaction(self, event: Event) -> ReactionChange | None:
+        """Return the change of a person's reactions; None if the event is not about a message, or is the bot's own."""
+        item, user = event.get("item") or {}, str(event.get("user") or "")
+        channel, ref = str(item.get("channel") or ""), str(item.get("ts") or "")
+        if item.get("type") != "message" or not channel or not ref or user in {"", self.me.user}:
+            return None
+        name = str(event.get("reaction") or "").partition("::")[0]
+        symbol = (_THUMBS.get(name) or f":{name}:",)
+        added = event.get("type") == "reaction_added"
+        return ReactionChange(
+            address=self.place(channel),
+            sender=Sender(user, user),
+            ref=ref,
+            added=symbol if added else (),
+            removed=() if added else symbol,
+            event_id=f"{self.me.team}:reaction:{user}:{event.get('event_ts')}",
         )
 
     def click(self, payload: Event, names: Mapping[str, str]) -> Click | None:

@@ -12,6 +12,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Sender
 from arvis.domain.platforms import Click, MessageEdit
 from arvis.domain.quotations import Quotation, QuotationKind, Writer
+from arvis.domain.reactions import ReactionChange
 from connectors.telegram.formatting import sound
 from connectors.telegram.settings import TelegramConfig
 
@@ -19,7 +20,15 @@ PLATFORM: Final = "telegram"
 #: The one feed of a bot: Telegram keeps one queue of updates for all its chats.
 FEED: Final = "updates"
 #: The types of updates that the connector requests. Telegram sends no updates of other types.
-KINDS: Final = ("message", "edited_message", "channel_post", "edited_channel_post", "callback_query", "my_chat_member")
+KINDS: Final = (
+    "message",
+    "edited_message",
+    "channel_post",
+    "edited_channel_post",
+    "callback_query",
+    "my_chat_member",
+    "message_reaction",
+)
 
 _NAME_LIMIT: Final = 200
 _OUT: Final = {
@@ -48,7 +57,7 @@ class Access:
     position: FeedPosition
 
 
-Event = IncomingMessage | MessageEdit | Click | Move | Access
+Event = IncomingMessage | MessageEdit | Click | Move | Access | ReactionChange
 
 
 class Incoming:
@@ -71,6 +80,8 @@ class Incoming:
             return self._click(update.callback_query, position)
         if update.my_chat_member is not None:
             return self._access(update.my_chat_member, position)
+        if update.message_reaction is not None:
+            return self._reaction(update.message_reaction, position)
         return None
 
     def _message(self, message: telegram.Message, position: FeedPosition) -> IncomingMessage | None:
@@ -144,6 +155,21 @@ class Incoming:
             reason = "The person has blocked the bot."
         return Access(self._place(change.chat), reason, position)
 
+    def _reaction(self, change: telegram.MessageReactionUpdated, position: FeedPosition) -> ReactionChange | None:
+        """Return the change of a person's reactions; None if the person is anonymous or the bot does not listen."""
+        if change.user is None or change.user.is_bot or not self._listens(change.chat):
+            return None
+        before, after = (list(map(_emoji, each)) for each in (change.old_reaction, change.new_reaction))
+        return ReactionChange(
+            address=self._place(change.chat),
+            sender=Sender(str(change.user.id), name_of(change.user)),
+            ref=str(change.message_id),
+            added=tuple(each for each in after if each not in before),
+            removed=tuple(each for each in before if each not in after),
+            event_id=f"u{position.position}",
+            position=position,
+        )
+
     def _sender(self, message: telegram.Message) -> Sender | None:
         """Return the sender; None for a sender that the bot does not listen to. If a person writes as a group or
         channel, the sender is that chat."""
@@ -178,6 +204,16 @@ class Incoming:
 
     def _place(self, chat: telegram.Chat) -> Address:
         return Address(PLATFORM, self._bot, str(chat.id))
+
+
+def _emoji(reaction: telegram.ReactionType) -> str:
+    match reaction:
+        case telegram.ReactionTypeEmoji(emoji=emoji):
+            return sound(emoji)
+        case telegram.ReactionTypePaid():
+            return "⭐"
+        case _:
+            return ":custom:"
 
 
 def _replied_to(message: telegram.Message) -> str | None:

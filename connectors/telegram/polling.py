@@ -17,6 +17,7 @@ import telegram
 from arvis.domain.errors import Unavailable
 from arvis.domain.messages import FeedPosition, IncomingMessage
 from arvis.domain.platforms import Click, MessageEdit
+from arvis.domain.reactions import ReactionChange
 from arvis.ports.clock import Clock
 from arvis.ports.connector import TokenRefused
 from arvis.ports.inbox import Clicked, Inbox
@@ -185,6 +186,8 @@ class Polling:
                 task.add_done_callback(self._answering.discard)
             case Move():
                 await self._inbox.move(event.old, event.new_channel, event.position)
+            case ReactionChange():
+                await self._inbox.react(event)
             case Access(reason=""):
                 await self._inbox.reachable(event.place, event.position)
             case Access():

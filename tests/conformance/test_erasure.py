@@ -21,8 +21,8 @@ from arvis.domain.memory import Category, NewFact
 from arvis.domain.messages import Attachment, PrincipalRole, Role
 from arvis.domain.notifications import Notification, NotificationState, Problem
 from arvis.domain.past_rounds import PastRound
-from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.domain.platforms import OverheardMessage
+from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.domain.runs import ModelCall
 from arvis.engine import lifecycle
 from arvis.erasing import Eraser, begin_erasure, run_slice
@@ -53,7 +53,7 @@ ERASED = {
     "inbox_events": "erase_events", "jobs": "erase_job", "lanes": "erase_idle_lane", "messages": "erase_messages",
     "notifications": "erase_notifications",
     "overheard_messages": "overheard_of_person", "pairings": "erase_pairings", "plugin_additions": "erase_additions",
-    "principals": "erase_person", "projects": "erase_projects", "schedule_runs": "erase_schedule_runs",
+    "principals": "erase_person", "projects": "erase_projects", "reactions": "erase_reactions", "feedback": "erase_feedback", "schedule_runs": "erase_schedule_runs",
     "schedules": "erase_schedule", "sessions": "erase_sessions", "spending": "erase_spending",
     "steps": "delete_execution_steps", "timeline": "erase_notes", "versions": "erase_versions",
     "waits": "delete_execution_waits", "webhook_calls": "erase_webhook_calls", "webhooks": "erase_webhook",

@@ -120,7 +120,7 @@ PRUNED = {
     "facts": "prune_ended_facts", "idempotency_keys": "prune_idempotency_keys", "inbox_events": "prune_events",
     "jobs": "prune_jobs", "lanes": "drop_lane", "login_codes": "drop_old_login_codes",
     "message_vocabulary": "remove_key", "notifications": "prune_notifications", "overheard_messages": "prune_observed",
-    "pairings": "prune_pairings", "schedule_runs": "prune_occurrences",
+    "pairings": "prune_pairings", "reactions": "prune_reactions", "schedule_runs": "prune_occurrences",
     "sessions": "drop_over_sessions", "spending": "prune_days", "steps": "delete_execution_steps",
     "timeline": "prune_notes", "usage": "prune_usage", "waits": "delete_execution_waits",
     "webhook_calls": "prune_webhook_calls", "workflow_run_log": "forget_run_log", "workflow_runs": "delete_workflow_run",
@@ -132,6 +132,7 @@ _CHANNELS = "one row for each channel"
 #: Table -> why old rows need no deletion.
 KEPT = {
     "messages": _CONTENT, "conversations": _CONTENT, "attachments": _CONTENT, "blobs": _CONTENT, "compactions": _CONTENT,
+    "feedback": "at most one row for each person and answer, as long as the answer",
     "plugin_additions": "the texts that plugins added to messages; later prompts contain them",
     "message_index": "a row for each message", "fact_index": "a row for each active fact",
     "charges": "the accounts of customers, which must stay complete",

@@ -15,6 +15,7 @@ from tests.platforms.discord_server_world import DIRECT, TOKEN, World
 
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT, INVALID, HELLO, ACK = 0, 1, 2, 6, 7, 9, 10, 11
 GUILDS, GUILD_MESSAGES, DIRECT_MESSAGES, MESSAGE_CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
+GUILD_REACTIONS, DIRECT_REACTIONS = 1 << 10, 1 << 13
 _CONTENT_ALLOWED = 1 << 18 | 1 << 19
 
 
@@ -130,6 +131,8 @@ class GatewaySide:
         if not name.startswith("MESSAGE_"):
             return data
         direct = self.world.channels.get(str(data["channel_id"]), {}).get("type") == DIRECT
+        if name.startswith("MESSAGE_REACTION_"):
+            return data if session.intents & (DIRECT_REACTIONS if direct else GUILD_REACTIONS) else None
         if not session.intents & (DIRECT_MESSAGES if direct else GUILD_MESSAGES):
             return None
         about_bot = data.get("author", {}).get("id") == self.world.bot["id"] or self.world.bot in data.get(

@@ -263,3 +263,32 @@ async def test_whoever_presses_or_commands_is_asked_to_wait_while_the_disk_is_sl
         assert [kind for kind, _ in rest.said[pressed]] == ["6", "original", "follow-up"]
         assert [kind for kind, _ in rest.said[given]] == ["5", "original"]
         assert not asked["components"]
+
+
+@pytest.mark.parametrize("direct", [True, False])
+async def test_reactions_of_people_reach_the_inbox(direct: bool) -> None:
+    async with discord_stage() as stage:
+        world, inbox = stage.server.world, RecordingInbox()
+        place, ann = stage.place(direct=direct), world.person("ann")
+        async with running(await stage.connector(), inbox):
+            await stage.say("hello", direct=direct)
+            await inbox.message("hello")
+            data: dict[str, Any] = {"channel_id": place["id"], "message_id": "77"}
+            if not direct:
+                data |= {"guild_id": world.guild, "member": {"user": ann, "nick": "Annie", "roles": []}}
+            for name, user, emoji in (
+                ("ADD", world.bot["id"], {"id": None, "name": "👀"}),
+                ("ADD", ann["id"], {"id": None, "name": "👍"}),
+                ("ADD", ann["id"], {"id": "9", "name": "party"}),
+                ("REMOVE", ann["id"], {"id": None, "name": "👍"}),
+            ):
+                await stage.server.gateway.dispatch(
+                    f"MESSAGE_REACTION_{name}", data | {"user_id": user, "emoji": emoji}
+                )
+            await inbox.until(lambda: len(inbox.reactions) > 2)
+        assert [(each.added, each.removed) for each in inbox.reactions] == [
+            (("👍",), ()), ((":party:",), ()), ((), ("👍",)),
+        ]  # fmt: skip
+        assert {(each.address.channel, each.ref, each.sender.user_id) for each in inbox.reactions} == {
+            (place["id"], "77", ann["id"])
+        }

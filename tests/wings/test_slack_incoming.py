@@ -388,3 +388,22 @@ async def test_a_mention_in_a_thread_brings_its_first_message() -> None:
             "the server is down": (), "why?": (quotation,), "I see": (), "and now?": (quotation,),
         }  # fmt: skip
         assert [each.method for each in stage.server.asked].count("conversations.replies") == 1
+
+
+async def test_reactions_of_people_reach_the_inbox() -> None:
+    async with SlackStage.open() as stage:
+        inbox, room, ann = RecordingInbox(), stage.channel("room"), stage.user("ann")
+        item = {"type": "message", "channel": room.id, "ts": "1.000001"}
+        async with running(await stage.connector(), inbox):
+            for kind, user, name, about in (
+                ("reaction_added", BOT_USER, "eyes", item),
+                ("reaction_added", ann, "heart", {"type": "file", "file": "F1"}),
+                ("reaction_added", ann, "+1::skin-tone-3", item),
+                ("reaction_removed", ann, "tada", item),
+            ):
+                stamp = stage.world.next_ts()
+                stage.server.emit({"type": kind, "user": user, "reaction": name, "item": about, "event_ts": stamp})
+            await inbox.until(lambda: len(inbox.reactions) > 1)
+        assert [(each.added, each.removed, each.ref) for each in inbox.reactions] == [
+            (("👍",), (), "1.000001"), ((), (":tada:",), "1.000001"),
+        ]  # fmt: skip

@@ -10,7 +10,8 @@ import telegram
 from arvis.domain.messages import Address, IncomingMessage
 from arvis.domain.platforms import Click, MessageEdit
 from arvis.domain.quotations import Quotation, QuotationKind, Writer
-from connectors.telegram.incoming import Access, BotIdentity, Event, Incoming, Move
+from arvis.domain.reactions import ReactionChange
+from connectors.telegram.incoming import KINDS, Access, BotIdentity, Event, Incoming, Move
 from connectors.telegram.settings import TelegramConfig
 
 ME = BotIdentity(42, "arvis_bot")
@@ -252,3 +253,19 @@ def test_replies_quotes_and_forwards() -> None:
     assert message.quotations == (Quotation(QuotationKind.FORWARD, Writer.OTHER, author="Carl"),)
     topic = replied | {"forum_topic_created": {"name": "plans", "icon_color": 1}}
     assert heard(text="yes", reply_to_message=topic).quotations == ()
+
+
+def test_reactions() -> None:
+    thumb, heart = ({"type": "emoji", "emoji": emoji} for emoji in "👍❤")
+    change = {"chat": GROUP, "message_id": 2, "user": ANN, "date": 1, "old_reaction": [thumb], "new_reaction": [heart]}
+    event = read("message_reaction", change)
+    assert isinstance(event, ReactionChange)
+    assert (event.ref, event.added, event.removed, event.event_id) == ("2", ("❤",), ("👍",), "u5")
+    assert (event.sender.user_id, event.address.channel) == ("7", "-1001")
+    custom = {"type": "custom_emoji", "custom_emoji_id": "1"}
+    event = read("message_reaction", change | {"new_reaction": [custom, {"type": "paid"}]})
+    assert isinstance(event, ReactionChange)
+    assert event.added == (":custom:", "⭐")
+    del change["user"]
+    assert read("message_reaction", change | {"actor_chat": GROUP}) is None
+    assert "message_reaction" in KINDS

@@ -13,6 +13,7 @@ from arvis.cli.api_client import Api, ApiCommand
 from arvis.cli.output import Output
 from arvis.domain.errors import NotFound
 from arvis.domain.explanation import UNPRICED, duration, in_words
+from arvis.domain.reactions import Rating
 
 
 @click.command(cls=ApiCommand)
@@ -79,6 +80,8 @@ def story(timeline: Json) -> Iterator[str]:
         yield f"\n{len(calls)} model call{'s' * (len(calls) > 1)}: {tokens}, ${timeline['costUsd']:.6f}{unpriced}."
     if timeline.get("reply"):
         yield f"\nThe answer: {timeline['reply']}"
+    for each in timeline["feedback"]:
+        yield f"{each['userName'] or 'Somebody'} rated the answer {'👍' if each['rating'] == Rating.UP else '👎'}."
     if len(timeline["answers"]) > 1:
         yield f"One answer for {len(timeline['answers'])} messages: {', '.join(timeline['answers'])}."
 

@@ -170,6 +170,18 @@ DELETE FROM plugin_additions WHERE message_id IN (SELECT listed.value FROM json_
 -- name: erase_attachments
 DELETE FROM attachments WHERE message_id IN (SELECT listed.value FROM json_each(:ids) AS listed);
 
+-- name: erase_reactions
+DELETE FROM reactions WHERE message_id IN (SELECT listed.value FROM json_each(:ids) AS listed);
+
+-- name: erase_feedback
+DELETE FROM feedback WHERE message_id IN (SELECT listed.value FROM json_each(:ids) AS listed);
+
+-- name: erase_reactions_of_person
+DELETE FROM reactions WHERE principal_id = :id;
+
+-- name: erase_feedback_of_person
+DELETE FROM feedback WHERE principal_id = :id;
+
 -- name: messages_with_quotations
 SELECT id, platform, quotations FROM messages WHERE id > :after AND id <= :upto AND quotations <> '';
 

@@ -66,7 +66,17 @@ WHERE platform = :platform AND connector = :connector AND channel = :channel AND
 INSERT INTO delivery_incidents (id, conversation_id, text, created_at) VALUES (:id, :conversation_id, :text, :now);
 
 -- name: unreported_incidents
-SELECT * FROM delivery_incidents WHERE conversation_id = :conversation_id AND reported_in IS NULL ORDER BY id DESC LIMIT :limit;
+-- Problems and reactions are read together, so that a turn needs no second query. Few reactions are unreported.
+SELECT * FROM (
+    SELECT id, conversation_id, text, created_at, CAST(NULL AS TEXT) AS principal_id FROM delivery_incidents
+    WHERE conversation_id = :conversation_id AND reported_in IS NULL ORDER BY id DESC LIMIT :limit
+) AS problems
+UNION ALL
+SELECT * FROM (
+    SELECT id, conversation_id, text, created_at, principal_id FROM reactions
+    WHERE conversation_id = :conversation_id AND reported_in IS NULL ORDER BY id DESC LIMIT :limit
+) AS others
+ORDER BY id DESC;
 
 -- name: mark_incidents_reported
 UPDATE delivery_incidents SET reported_in = :execution_id

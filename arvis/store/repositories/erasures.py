@@ -344,6 +344,8 @@ _MESSAGE_PARTS = (
     "erase_deliveries",
     "erase_additions",
     "erase_attachments",
+    "erase_reactions",
+    "erase_feedback",
     "erase_messages",
 )
 _EXECUTION_TRACES = (
@@ -365,6 +367,8 @@ _PERSONAL = (
     "erase_allowances",
     "erase_spending",
     "erase_personal_reservations",
+    "erase_reactions_of_person",
+    "erase_feedback_of_person",
 )
 
 

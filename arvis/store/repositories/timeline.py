@@ -12,6 +12,7 @@ from arvis.domain.messages import Address, MessageStatus
 from arvis.ports.insights import MessageTimeline, TimelineStep
 from arvis.store.repositories.jobs import job_of
 from arvis.store.repositories.messages import attachment_of, message_of, place
+from arvis.store.repositories.reactions import feedback_of
 from arvis.store.sql.session import Row, Session, dump
 
 
@@ -30,6 +31,7 @@ class MessageRows:
     sums: Sequence[Row]
     notes: Sequence[Row]
     deliveries: Sequence[Row]
+    feedback: Sequence[Row]
 
 
 def current_status(stored: MessageStatus, job_status: str | None) -> MessageStatus:
@@ -58,6 +60,7 @@ def timeline_of(rows: MessageRows) -> MessageTimeline:
         cost_micros=rows.sums[0]["cost_micros"] if rows.sums else 0,
         input_tokens=rows.sums[0]["input_tokens"] if rows.sums else 0,
         output_tokens=rows.sums[0]["output_tokens"] if rows.sums else 0,
+        feedback=[feedback_of(row) for row in rows.feedback],
     )
 
 
@@ -157,4 +160,5 @@ class SqlTimeline:
             sums=rows("sums_of_family", execution_id=execution_id),
             notes=rows("notes_of_message", message_id=message["id"]),
             deliveries=rows("deliveries_of_message", message_id=reply_id) if reply_id else [],
+            feedback=rows("feedback_on", message_id=reply_id) if reply_id else [],
         )

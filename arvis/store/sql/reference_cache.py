@@ -31,6 +31,7 @@ TABLES = frozenset(
         "facts",
         "kv",
         "principals",
+        "reactions",
         "token_calibrations",
         "waits",
         "workflow_triggers",

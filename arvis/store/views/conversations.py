@@ -7,12 +7,14 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 from arvis.domain.conversations import Compaction
-from arvis.domain.dataclass import replace
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Unprocessable
 from arvis.domain.messages import Attachment, Delivery, MessageStatus, PastMessage, StoredMessage
+from arvis.domain.reactions import Feedback
 from arvis.domain.regex import regex
 from arvis.domain.search import Search, terms_of
 from arvis.ports.browsing import (
@@ -30,6 +32,7 @@ from arvis.ports.pages import Page
 from arvis.store.repositories.conversations import compaction_of
 from arvis.store.repositories.executions import execution_of, wait_of
 from arvis.store.repositories.messages import address_of, attachment_of, delivery_of, message_of, past_message_of
+from arvis.store.repositories.reactions import feedback_of
 from arvis.store.repositories.timeline import current_status
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.queue import WorkState, id_of_agent
@@ -119,13 +122,13 @@ class SqlConversationInsights:
             else:
                 rows = await snapshot.rows("own_messages", **bounds, principal_id=own.principal_id)
             more = await _more_of(snapshot, conversation_id, rows[:limit])
-        shown = [replace(_shown_of(row, *more), question=_question_of(row)) for row in rows[:limit]]
+        shown = [replace(_shown_of(row, more), question=_question_of(row)) for row in rows[:limit]]
         return Page(shown, shown[-1].message.id if len(rows) > limit else None)
 
     async def whole_talk(self, conversation_id: str, *, after: str, limit: int) -> Sequence[StoredMessage]:
         async with self._snapshots.snapshot() as snapshot:
             rows = await snapshot.rows("whole_talk", conversation_id=conversation_id, after=after, limit=limit)
-            files = (await _more_of(snapshot, conversation_id, rows))[0]
+            files = (await _more_of(snapshot, conversation_id, rows)).files
         return [message_of(row, files.get(row["id"], ())) for row in rows]
 
     async def asked_messages(self, which: MessageFilter, *, limit: int, cursor: str | None) -> Page[ShownMessage]:
@@ -141,7 +144,7 @@ class SqlConversationInsights:
             if which.text is not None:
                 return await _asked_with(snapshot, which.text, filters, limit, cursor)
             rows = await snapshot.rows("asked_messages", **filters, before=cursor or LAST, limit=limit + 1)
-        shown = [_shown_of(row, {}, {}, {}) for row in rows[:limit]]
+        shown = [_shown_of(row, _NOTHING_MORE) for row in rows[:limit]]
         return Page(shown, shown[-1].message.id if len(rows) > limit else None)
 
     async def questions(self, *, open_only: bool, kind: str | None, limit: int, cursor: str | None) -> Page[WaitView]:
@@ -181,7 +184,7 @@ async def _asked_with(
     following = None
     async for matches in matching_messages(snapshot, search, cursor):
         rows = {row["id"]: row for row in await snapshot.rows("search_asked", ids=json.dumps(matches.ids), **filters)}
-        shown += [_shown_of(rows[each], {}, {}, {}) for each in matches.ids if each in rows]
+        shown += [_shown_of(rows[each], _NOTHING_MORE) for each in matches.ids if each in rows]
         if len(shown) > limit:
             return Page(shown[:limit], shown[limit - 1].message.id)
         following = matches.ids[-1] if matches.more else None
@@ -217,15 +220,26 @@ def _line(text: str | None) -> str:
     return line if len(line) <= _LINE else line[: _LINE - 1] + "…"
 
 
-_More = tuple[Mapping[str, Sequence[Attachment]], Mapping[str, Sequence[Delivery]], Mapping[str, int]]
+@dataclass(frozen=True, slots=True)
+class _More:
+    """The parts of the messages on a page, each by message id."""
+
+    files: Mapping[str, Sequence[Attachment]] = field(default_factory=dict)
+    deliveries: Mapping[str, Sequence[Delivery]] = field(default_factory=dict)
+    costs: Mapping[str, int] = field(default_factory=dict)
+    feedback: Mapping[str, Sequence[Feedback]] = field(default_factory=dict)
+
+
+_NOTHING_MORE = _More()
 
 
 async def _more_of(snapshot: Snapshot, conversation_id: str, rows: Sequence[Row]) -> _More:
-    """Return the files, the deliveries and the costs of the messages on a page. Each result is by message id."""
+    """Return the parts of the messages on a page."""
     files: dict[str, list[Attachment]] = defaultdict(list)
     deliveries: dict[str, list[Delivery]] = defaultdict(list)
+    feedback: dict[str, list[Feedback]] = defaultdict(list)
     if not rows:
-        return files, deliveries, {}
+        return _NOTHING_MORE
     ids = [row["id"] for row in rows]
     page = {"conversation_id": conversation_id, "first": min(ids), "last": max(ids)}
     for row in await snapshot.rows("files_of_page", **page):
@@ -233,22 +247,20 @@ async def _more_of(snapshot: Snapshot, conversation_id: str, rows: Sequence[Row]
     for row in await snapshot.rows("deliveries_of_page", **page):
         deliveries[row["message_id"]].append(delivery_of(row))
     costs = {row["id"]: int(row["micros"]) for row in await snapshot.rows("costs_of_page", **page)}
-    return files, deliveries, costs
+    for row in await snapshot.rows("feedback_of_page", **page):
+        feedback[row["message_id"]].append(feedback_of(row))
+    return _More(files, deliveries, costs, feedback)
 
 
-def _shown_of(
-    row: Row,
-    files: Mapping[str, Sequence[Attachment]],
-    deliveries: Mapping[str, Sequence[Delivery]],
-    costs: Mapping[str, int],
-) -> ShownMessage:
-    message = message_of(row, files.get(row["id"], ()))
+def _shown_of(row: Row, more: _More) -> ShownMessage:
+    message = message_of(row, more.files.get(row["id"], ()))
     return ShownMessage(
         message=message,
         status=current_status(message.status, row["job_status"]),
         agent=row["slug"],
-        cost_micros=costs.get(message.id, 0),
-        deliveries=deliveries.get(message.id, ()),
+        cost_micros=more.costs.get(message.id, 0),
+        deliveries=more.deliveries.get(message.id, ()),
+        feedback=more.feedback.get(message.id, ()),
         answered_by=row["answered_by"],
     )
 

@@ -162,6 +162,7 @@ async def _rows_of(snapshot: Snapshot, message: Row) -> MessageRows:
         sums=await snapshot.rows("sums_of_family", execution_id=execution_id) if turn else [],
         notes=await snapshot.rows("notes_of_message", message_id=message["id"]),
         deliveries=await snapshot.rows("deliveries_of_message", message_id=reply_id) if reply_id else [],
+        feedback=await snapshot.rows("feedback_on", message_id=reply_id) if reply_id else [],
     )
 
 

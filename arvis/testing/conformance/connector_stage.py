@@ -27,6 +27,7 @@ from arvis.domain.messages import (
     OutgoingFile,
 )
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit, Part, Piece
+from arvis.domain.reactions import ReactionChange
 from arvis.ports.connector import BotUp, Connector, FindsParts, Guarantee, Receipt, Reserves, SendError
 from arvis.ports.inbox import Clicked, Received
 
@@ -196,6 +197,7 @@ class RememberingInbox:
         self.edits: list[MessageEdit] = []
         self.deletions: list[MessageDeletion] = []
         self.clicks: list[Click] = []
+        self.reactions: list[ReactionChange] = []
         self.refused: list[str] = []
         self.out_of_reach: list[Address] = []
         self._refusals = refusals
@@ -220,6 +222,10 @@ class RememberingInbox:
         await self._take(click.event_id, click.position)
         await self._keep(self.clicks, click)
         return Clicked("Noted.", done=True)
+
+    async def react(self, change: ReactionChange) -> None:
+        await self._take("reaction", change.position)
+        await self._keep(self.reactions, change)
 
     async def move(self, old: Address, new_channel: str, position: FeedPosition | None = None) -> None:
         await self._take(f"move {old.channel} {new_channel}", position)

@@ -39,7 +39,7 @@ from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, 
 from arvis.web.http.identity import ANYONE, OPERATE, READ
 from arvis.web.http.models import About, OkView, Page, Time, View
 from arvis.web.http.schema import FILE, LABEL, STRING, one_of
-from arvis.web.http.views import ButtonView, FileView, QuotationView
+from arvis.web.http.views import ButtonView, FeedbackView, FileView, QuotationView
 
 _PREVIEW = 200
 
@@ -155,6 +155,7 @@ class MessageView(StoredMessageView):
     buttons: list[ButtonView]
     delivery: Annotated[DeliveryState | None, About("Its delivery; null if it has none.")]
     question: Annotated[MessageQuestionView | None, About("The question that this message shows.")]
+    feedback: list[FeedbackView]
 
     @classmethod
     def of_shown(cls, shown: ShownMessage) -> Self:
@@ -169,6 +170,7 @@ class MessageView(StoredMessageView):
             buttons=[ButtonView.showing(button) for each in deliveries for button in each.buttons],
             delivery=deliveries[-1].state if deliveries else None,
             question=None if question is None else MessageQuestionView.showing(question),
+            feedback=[FeedbackView.of(each) for each in shown.feedback],
         )
 
 

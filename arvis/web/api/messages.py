@@ -11,14 +11,18 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from arvis.bus import EventBus
+from arvis.domain.changes import ChangeTopic
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ArvisError, Conflict, NotFound
-from arvis.domain.events import NoticesMissed, StatusChanged
-from arvis.domain.messages import FINAL_STATUSES, Attachment, MessageStatus, OutgoingFile
+from arvis.domain.events import Changed, NoticesMissed, StatusChanged
+from arvis.domain.messages import FINAL_STATUSES, Attachment, MessageStatus, OutgoingFile, Role, Sender
+from arvis.domain.reactions import Rating
 from arvis.ports.browsing import MessageFilter
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
+from arvis.services.roles import WEB
 from arvis.web.api.conversations import AskedMessageView
 from arvis.web.api.message_input import MessageParser, NewMessage
 from arvis.web.auth.authorization import Authorizer
@@ -27,7 +31,7 @@ from arvis.web.http.endpoints import IDEMPOTENCY_KEY, PAGING, Call, Routes, answ
 from arvis.web.http.errors import STOPPING, Failure, failure_of
 from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND, Identity, address_for
 from arvis.web.http.limits import Timeouts
-from arvis.web.http.models import About, Label, OkView, Page
+from arvis.web.http.models import About, Body, Label, OkView, Page
 from arvis.web.http.requests import display_name
 from arvis.web.http.schema import FILE, INTEGER, LABEL, NUMBER, Schema, one_of
 from arvis.web.http.static_files import file_response
@@ -209,6 +213,10 @@ class SentMessage(NewMessage):
     channel_id: Annotated[Label | None, About("Default: `web-USERID`.")] = None
 
 
+class NewRating(Body):
+    rating: Rating
+
+
 class AcceptedMessageView(OkView):
     message_id: str
 
@@ -228,7 +236,9 @@ class MessageRoutes(Routes):
         board: StatusWaiter,
         clock: Clock,
         timeouts: Timeouts,
+        bus: EventBus,
     ) -> None:
+        self._bus = bus
         self._operations = operations
         self._store = store
         self._parser = parser
@@ -333,6 +343,32 @@ class MessageRoutes(Routes):
                 timeline = await self._timeline(call)
         return answer(TimelineView.of(timeline))
 
+    @route(
+        "PUT",
+        f"{_ONE}/feedback",
+        "Rate a reply; a person has one rating of each reply",
+        SEND,
+        {200: OkView},
+        body=NewRating,
+    )
+    async def _rate(self, call: Call) -> Response:
+        body = await call.read(NewRating)
+        return await self._change_rating(call, body.rating)
+
+    @route("DELETE", f"{_ONE}/feedback", "Remove your rating of a reply", SEND, {200: OkView})
+    async def _unrate(self, call: Call) -> Response:
+        return await self._change_rating(call, None)
+
+    async def _change_rating(self, call: Call, rating: Rating | None) -> Response:
+        """Store the caller's rating of a reply that the caller may read."""
+        reply = await self._store.read(_reply_of, call.id("message"))
+        if reply is None or not (call.identity.role in READ or await self._gate.owns(call.identity, reply.asked_by)):
+            raise NotFound("There is no such reply.", fix="Check the id of the reply (`replyId` of the message).")
+        sender = self._gate.sender(call.identity, None, "")
+        await self._store.write(_rate, reply, sender, rating, self._clock.now())
+        self._bus.publish(Changed(ChangeTopic.CONVERSATIONS))
+        return answer(OkView(ok=True))
+
     async def _timeline(self, call: Call) -> MessageTimeline:
         """Return the timeline if the caller may see it. A chat key may see only its own messages; for any other message
         it gets the same error as for an unknown message."""
@@ -342,6 +378,30 @@ class MessageRoutes(Routes):
         ):
             raise NotFound("There is no such message.", fix="Check the messageId.")
         return timeline
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    id: str
+    #: The person whose message it answers.
+    asked_by: str | None
+
+
+def _reply_of(tx: Transaction, message_id: str) -> _Reply | None:
+    reply = tx.messages.get(message_id)
+    if reply is None or reply.role is not Role.ASSISTANT:
+        return None
+    asked = tx.messages.get(reply.reply_to) if reply.reply_to is not None else None
+    return _Reply(reply.id, asked.principal_id if asked is not None else None)
+
+
+def _rate(tx: Transaction, reply: _Reply, sender: Sender, rating: Rating | None, now: int) -> None:
+    known = tx.principals.find(WEB, sender.user_id)
+    person = known or tx.principals.seen(WEB, sender.user_id, sender.name or sender.user_id, sender.role, now)
+    if rating is None:
+        tx.reactions.unrate(reply.id, person.id)
+    else:
+        tx.reactions.rate(reply.id, person.id, rating, now)
 
 
 def _file_of(tx: Transaction, message_id: str, number: str) -> Attachment | None:

@@ -20,6 +20,7 @@ from arvis.domain.messages import ButtonStyle, Delivery, MessageStatus
 from arvis.domain.money import MICROS
 from arvis.domain.platforms import Part
 from arvis.domain.quotations import QuotationKind, Writer
+from arvis.domain.reactions import Feedback, Rating
 from arvis.domain.regex import regex
 from arvis.domain.runs import ModelCall
 from arvis.ports.backups import BackupFile
@@ -198,6 +199,20 @@ class QuotationView(View):
     partial: Annotated[bool, About("The text is only a part of the quoted message.")]
 
 
+class FeedbackView(View):
+    """A person's rating of an answer."""
+
+    rating: Rating
+    user_name: str
+    platform: str
+    user_id: Annotated[str, About("The platform's id of the person.")]
+    at: Time
+
+    @classmethod
+    def of(cls, feedback: Feedback) -> Self:
+        return cls.showing(feedback, user_name=feedback.name)
+
+
 class TimelineView(View):
     message_id: str
     status: MessageStatus
@@ -210,6 +225,7 @@ class TimelineView(View):
     reply: str | None
     reply_id: str | None
     answers: list[str]
+    feedback: Annotated[list[FeedbackView], About("The ratings of the reply.")]
     steps: list[StepJson]
     job: JobRowView | None
     agent: str | None
@@ -231,6 +247,7 @@ class TimelineView(View):
             content=message.content,
             quotations=[QuotationView.showing(each) for each in message.quotations],
             created_at=message.created_at,
+            feedback=[FeedbackView.of(each) for each in timeline.feedback],
             steps=[step_view(step) for step in timeline.steps],
             job=row,
             cost_usd=timeline.cost_micros / MICROS,

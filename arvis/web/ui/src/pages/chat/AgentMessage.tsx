@@ -8,6 +8,7 @@ import { UntrustedText } from "../../parts/show";
 import { reveal } from "../../words/format";
 import type { Chat } from "./chat";
 import type { AgentEntry, Choice } from "./conversation";
+import { Feedback } from "./Feedback";
 import { Files } from "./Files";
 import styles from "./log.module.css";
 import { Question } from "./Question";
@@ -35,6 +36,7 @@ export const AgentMessage = memo(function AgentMessage({
   const text = useDeferredValue(entry.text);
   const about = entry.replyTo ?? entry.messageId;
   const buttons = question !== undefined || decided ? entry.buttons.filter((one) => !isWaitButton(one)) : entry.buttons;
+  const rated = entry.final && !entry.aside && !entry.notice && mayAct ? entry.messageId : null;
   return (
     <article
       className={entry.notice ? `${styles.agent} ${styles.notice}` : styles.agent}
@@ -56,6 +58,7 @@ export const AgentMessage = memo(function AgentMessage({
       {buttons.length > 0 && mayAct && <Choices choices={buttons} chat={chat} />}
       <footer className={styles.footer}>
         <Moment at={entry.at} />
+        {rated && <Feedback reply={rated} ratings={entry.ratings} />}
         {!entry.streaming && about !== null && <Why id={about} words={texts.why} quiet />}
       </footer>
     </article>

@@ -126,7 +126,7 @@ export function streamed(talk: Talk, messageId: string, offset: number, text: st
   const begun: AgentEntry = {
     ...{ key: `stream ${messageId}`, kind: "agent", messageId: null, replyTo: messageId, agent: speaker(talk), at },
     ...{ final: false, text: "", length: 0, streaming: true, aside: false, buttons: [], files: [], past: false },
-    ...{ notice: false, question: null },
+    ...{ notice: false, question: null, ratings: [] },
   };
   return added(working, { ...begun, ...grown(begun, 0, text) });
 }
@@ -163,7 +163,7 @@ export function delivered(talk: Talk, frame: Delivery): Talk {
     ...{ key: `seq ${frame.seq}`, kind: "agent", messageId: frame.messageId, replyTo: frame.replyTo, final: true },
     ...{ text: frame.content, length: 0, at: frame.at, agent: frame.agent, streaming: false, past: false },
     ...{ buttons: frame.buttons, files: frame.files, aside: answers.length === 0 },
-    ...{ notice: frame.agent === null, question: null },
+    ...{ notice: frame.agent === null, question: null, ratings: [] },
   };
   const early = answers.filter((id) => OPEN.has(talk.early[id]?.status ?? "sent"));
   const settled = user(

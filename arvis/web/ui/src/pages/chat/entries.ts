@@ -19,6 +19,11 @@ export type ShownFile = { name: string; size: number | null; contentType: string
 
 export type Choice = { id: string; label: string };
 
+export type Rating = "up" | "down";
+
+/** The ratings of an answer by people. */
+export type Ratings = readonly { platform: string; userId: string; rating: Rating }[];
+
 /** The question that a stored message shows, and its decision. */
 export type Asked = { id: string; open: boolean; decision: string | null };
 
@@ -58,6 +63,7 @@ export type AgentEntry = {
   notice: boolean;
   question: Asked | null;
   buttons: Choice[];
+  ratings: Ratings;
   past: boolean;
 };
 

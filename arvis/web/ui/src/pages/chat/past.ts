@@ -113,6 +113,7 @@ function entryOf(message: Message, agent: string): UserEntry | AgentEntry {
     // A daemon older than this page does not send this field.
     question: message.question ? questionOf(message.question) : null,
     buttons: message.buttons.map(({ id, label }) => ({ id, label })),
+    ratings: message.feedback ?? [],
     files: message.files.map(({ name, size, contentType, url }) => ({ name, size, contentType, url })),
   };
 }
