@@ -74,8 +74,9 @@ def wanted_schedule(proposal: Proposal, situation: ActionContext) -> Schedule:
     place = _place(fields, situation.address)
     given = _changes(fields, situation.address)
     default = "" if kind is ScheduleKind.CRON else _EVERY_MINUTE
+    zone = situation.principal.timezone if situation.principal is not None else None
     blank = Schedule(
-        id="", kind=kind, agent_id=agent, name="", schedule=default, timezone=None, prompt="",
+        id="", kind=kind, agent_id=agent, name="", schedule=default, timezone=zone, prompt="",
         platform=place.platform, connector=place.connector, channel=place.channel, thread=place.thread, script=None,
         missed=Missed.ONCE, enabled=True, principal_id=_author(situation), last_run=None, next_run=None, created_at=0,
         updated_at=0, created_by=MadeBy.TAG,

@@ -16,6 +16,8 @@ ABOUT: Mapping[str, str] = {
     "agents": "list the agents here, and how to address them",
     "memory": "show and correct the facts stored about you and this channel",
     "usage": "show your requests today and this month, and their cost",
+    "timezone": "show or choose your time zone, such as Europe/Berlin",
+    "language": "show or choose your language, such as de",
     "why": "explain the last answer, or why there was none",
 }
 

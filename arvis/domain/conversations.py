@@ -22,6 +22,8 @@ class Conversation:
     created_at: int
     #: True if only one person and the agent write in the conversation.
     direct: bool = False
+    #: The name of the channel, as the platform last reported it.
+    room: str = ""
 
     @property
     def lane(self) -> str:

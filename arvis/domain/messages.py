@@ -39,6 +39,9 @@ class Principal:
     role: PrincipalRole
     #: True if an owner or operator has confirmed this person.
     paired: bool = False
+    #: The time zone and the language that the person has chosen; None: the default.
+    timezone: str | None = None
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,8 @@ class IncomingMessage:
     observe: int = 0
     #: The platform's own id of the message.
     platform_ref: str | None = None
+    #: The name of the channel; empty in a direct chat, or if the platform does not report it.
+    room: str = ""
     #: The time (ms) at which the sender wrote the message, if the platform reports it.
     sent_at: int | None = None
     #: The platform's id of an album. All events with the same album become one message.

@@ -10,7 +10,7 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
 from arvis.domain.memory import scopes_of
-from arvis.domain.messages import Address, PastMessage, Role, StoredMessage
+from arvis.domain.messages import Address, PastMessage, Principal, Role, StoredMessage
 from arvis.domain.money import Spender
 from arvis.domain.platforms import Incident
 from arvis.domain.quotations import with_quotations
@@ -20,7 +20,7 @@ from arvis.domain.workflows import RESULTS
 from arvis.memory.recall import Recall, recall
 from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
-from arvis.prompt import MOST_OTHERS, Overheard
+from arvis.prompt import MOST_OTHERS, Here, Overheard
 from arvis.tasks.access import Asker, asker_of, caller_limits, may_be_offered, spender_of, taint_of_authors
 from arvis.tasks.state import RunTask, WorkState
 from arvis.tasks.task import history_of, is_run, messages_of
@@ -68,6 +68,8 @@ class TurnContext(TurnMessages):
     group: bool = False
     #: The agents that the prompt offers for tasks, in the order of their slugs.
     others: Sequence[Agent] = ()
+    #: The person for whom the execution works.
+    person: Principal | None = None
 
     @property
     def size(self) -> Size | None:
@@ -75,6 +77,24 @@ class TurnContext(TurnMessages):
         if self.run or not 0 < len(self.history) < HISTORY_ROWS:
             return None
         return Size(len(self.history), sum([message.tokens for message in self.history]))
+
+    @property
+    def here(self) -> Here | None:
+        """The place of the turn, and the people who have written in it recently, beginning with the person who asks."""
+        if self.run:
+            return None
+        newest = self.current[-1]
+        said = [each for each in (*reversed(self.current), *reversed(self.history)) if each.role is Role.USER]
+        people = {each.principal_id: each.user_name for each in reversed(said) if each.principal_id is not None}
+        people.pop(newest.principal_id, None)
+        first = [(newest.principal_id, newest.user_name)] if newest.principal_id is not None else []
+        return Here(
+            platform=self.conversation.address.platform,
+            direct=self.conversation.direct,
+            room=self.conversation.room,
+            people=(*first, *([] if self.conversation.direct else [*people.items()][::-1])),
+            language=self.person.language if self.person is not None else None,
+        )
 
     @property
     def asker(self) -> str | None:
@@ -142,6 +162,7 @@ class _Surroundings:
     incidents: Sequence[Incident]
     spender: Spender
     others: Sequence[Agent]
+    person: Principal | None
 
 
 def load_turn_context(
@@ -179,6 +200,7 @@ def load_turn_context(
         run=run,
         group=not run and (not conversation.direct or len(_people(history, asked.current)) > 1),
         others=around.others,
+        person=around.person,
     )
 
 
@@ -203,14 +225,15 @@ def _read_surroundings(tx: Transaction, execution: Execution, agent: Agent, aske
     conversation = tx.conversations.get(WorkState.from_json(execution.state).conversation)
     if conversation is None:
         raise ExecutionError(f"The turn {execution.id} has no conversation")
-    alone = _is_alone(execution)
+    alone, person = _is_alone(execution), asker_of(tx, execution, agent)
     return _Surroundings(
         conversation=conversation,
         scopes=scopes_for(tx, execution, conversation.address, asker),
         summaries=[] if alone else tx.compactions.summaries(conversation.id, SUMMARIES),
         incidents=[] if alone else tx.incidents.unreported(conversation.id, INCIDENTS),
-        spender=spender_of(tx, execution, agent_id=agent.id),
-        others=() if agent.is_conductor else _others(tx, agent, asker_of(tx, execution, agent)),
+        spender=spender_of(tx, execution, agent_id=agent.id, principal=person.principal),
+        others=() if agent.is_conductor else _others(tx, agent, person),
+        person=person.principal,
     )
 
 

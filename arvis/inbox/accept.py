@@ -35,6 +35,7 @@ from arvis.messaging.streaming import Shown, nothing_shown
 from arvis.ports.inbox import Received
 from arvis.ports.platforms import SeenEvent
 from arvis.ports.store import Transaction
+from arvis.prompt import first_zone
 from arvis.routing import NOT_ADDRESSED, WEB, Refused, Routed, Router
 from arvis.services import allowances
 from arvis.services.allowances import Allowed, UsedUp
@@ -333,7 +334,7 @@ def _run_command(tx: Transaction, routed: Routed, command: Spoken, rules: InboxR
         principal=principal,
         agent=agent,
         conversation=conversation,
-        zone=agent.timezone or rules.zone,
+        zone=first_zone(principal.timezone, agent.timezone, rules.zone),
         route=routed.reason,
         sender=sender,
         daemon_zone=rules.zone,

@@ -60,6 +60,8 @@ from arvis.turns.cancellation import CancelledTurn, stop_turns
 _NOTHING = Clicked("This button is no longer valid.", done=True)
 _NOT_YOURS = Clicked("You are not allowed to do this.", done=False)
 _LONGEST_NUMBER = 4
+#: The maximum number of characters of the name of a channel.
+_LONGEST_ROOM = 100
 _LOOKS_AFTER = {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
 
 
@@ -279,7 +281,11 @@ class InboxService:
     async def receive(self, message: IncomingMessage) -> Received:
         """Receive a message, store it and enqueue its turn (steps 1 to 4 and 8), without a model call."""
         self._admit()
-        message = replace(message, sender=replace(message.sender, name=presentable(message.sender.name)))
+        message = replace(
+            message,
+            sender=replace(message.sender, name=presentable(message.sender.name)),
+            room=presentable(message.room)[:_LONGEST_ROOM],
+        )
         uploads = await self._keep_uploads(message)  # before the rows that refer to the stored bytes
         handled = await self._store.write(
             handle_message,

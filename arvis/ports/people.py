@@ -174,6 +174,10 @@ class Principals(Protocol):
 
     def unpair(self, principal_id: str, now: int) -> None: ...
 
+    def prefer(self, principal_id: str, *, timezone: str | None, language: str | None, now: int) -> None:
+        """Store the time zone and the language of this person; None: the default."""
+        ...
+
 
 class PeopleInsights(Protocol):
     async def people(

@@ -151,7 +151,7 @@ class MessageIndex(Protocol):
 
 
 class Conversations(Protocol):
-    def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
+    def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False, room: str = "") -> Conversation:
         """Return the active conversation of this agent in this channel; create one if there is none. `direct` stores
         that only one person writes there. A later call without `direct` does not change that."""
         ...

@@ -51,7 +51,7 @@ class Caller:
     call_id: str
     #: The folder of the conversation; it may not exist yet.
     workspace: Path
-    #: The name of the agent's time zone, or of the daemon's if the agent has none.
+    #: The name of the time zone: that of the person for whom the agent works, else the agent's, else the daemon's.
     timezone: str
     #: A function that adds a file to the reply of the turn, after the call has succeeded.
     attach: Callable[[OutgoingFile], None] = _nowhere

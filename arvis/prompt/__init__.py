@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arvis.prompt.compose import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, compose, taint_of_asked
-from arvis.prompt.history import Overheard, first_zone
+from arvis.prompt.history import Here, Overheard, first_zone
 from arvis.prompt.instructions import MOST_OTHERS, plain_rules, reply_format
 from arvis.prompt.tool_rounds import Round, Words, behind, fit_rounds, turns_of
 
@@ -12,6 +12,7 @@ __all__ = [
     "NO_EXTRAS",
     "Budget",
     "Extras",
+    "Here",
     "Ingredients",
     "Overheard",
     "Prompt",

@@ -25,7 +25,17 @@ from arvis.llm.tokens import Estimator
 from arvis.prompt import instructions
 from arvis.prompt import memory as notes
 from arvis.prompt.files import files_that_fit
-from arvis.prompt.history import NO_TEXT, Line, Overheard, clock_line, line_of, line_with, overheard_line
+from arvis.prompt.history import (
+    NO_TEXT,
+    Here,
+    Line,
+    Overheard,
+    clock_line,
+    line_of,
+    line_with,
+    overheard_line,
+    place_line,
+)
 from arvis.prompt.memory import NOTHING, Notes, Remembered, Summaries, summaries_that_fit
 from arvis.prompt.past import Look
 from arvis.prompt.talk import Form, Talk, Talks, alternating
@@ -117,7 +127,12 @@ class Ingredients:
     budget: Budget
     #: The present time in ms.
     now: int
+    #: The time zone of the days in the history.
     zone: str = "UTC"
+    #: The time zone of the present time; None: `zone`.
+    clock_zone: str | None = None
+    #: The place of the turn; None for work without a message.
+    here: Here | None = None
     estimator: Estimator = field(default_factory=Estimator)
     #: The id of the conversation, under which `talks` keeps its messages.
     conversation: str = ""
@@ -207,7 +222,8 @@ class Prompt:
     system: str
     #: The part that may change in each turn; it follows `system`.
     changing: str
-    #: The line with the current time. It may change in each call, so providers put it near the end of the prompt.
+    #: The lines with the current time and the place. They may change in each call, so providers put them near the end of
+    #: the prompt.
     now: str
     #: The history and the messages that the agent has to answer; they follow `changing`.
     turns: tuple[Turn, ...]
@@ -237,7 +253,7 @@ def compose(given: Ingredients) -> Prompt:
     importance."""
     sheet = _Sheet(given)
     system = sheet.system()
-    now = sheet.counted("clock", clock_line(given.now, given.zone))
+    now = sheet.counted("clock", sheet.situation())
     plugins = sheet.blocks(changing=True)
     sticky = sheet.sticky()
     current = sheet.current()
@@ -311,6 +327,13 @@ class _Sheet:
         hint = self.counted("tools", instructions.TOOLS_HINT if given.agent.tools else "")
         self.layers["tools"] += tools_cost(given.tools, (), given.estimator)
         return "\n\n".join(part for part in (text, hint, self.blocks(changing=False)) if part)
+
+    def situation(self) -> str:
+        """Return the lines with the time and the place. They are at the end of the prompt, so that they change nothing before
+        it."""
+        given = self._given
+        time = clock_line(given.now, given.clock_zone or given.zone)
+        return time if given.here is None else f"{time}\n{escape(place_line(given.here))}"
 
     def blocks(self, *, changing: bool) -> str:
         """Return the text of the plugin blocks. If `changing`, return only the blocks that may change in the next turn;

@@ -29,6 +29,40 @@ _MONTHS = (
 )  # fmt: skip
 
 
+#: The maximum number of people that a prompt names besides the messages.
+_MOST_PEOPLE = 8
+_LONGEST_ROOM = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The place of a turn, and the people in it."""
+
+    platform: str
+    direct: bool
+    #: The name of the channel; empty if unknown.
+    room: str
+    #: The person who asks, and the other people who have written recently, as (principal id, name).
+    people: tuple[tuple[str, str], ...]
+    #: The language that the person who asks has chosen.
+    language: str | None = None
+
+
+def place_line(here: Here) -> str:
+    """Return the line with the place and the people, as in `Here: Discord, channel “general”, with Ann #7f3q (language: de),
+    Bob #x2k9w.` The caller must escape it."""
+    platform = "the dashboard or the API" if here.platform == "web" else here.platform.title()
+    where = "direct chat" if here.direct else "channel"
+    room = "" if here.direct else on_one_line(here.room)[:_LONGEST_ROOM]
+    place = f"{where} “{room}”" if room else where
+    names = [_name(name) if here.direct else named(name, person) for person, name in here.people[:_MOST_PEOPLE]]
+    if here.language is not None and names:
+        names[0] += f" (language: {here.language})"
+    more = len(here.people) - _MOST_PEOPLE
+    others = f" and {more} more" if more > 0 else ""
+    return f"Here: {platform}, {place}{', with ' if names else ''}{', '.join(names)}{others}."
+
+
 def first_zone(*names: str | None) -> str:
     """Return the first of these names that is a time zone, or "UTC"."""
     return next((name for name in names if name and is_timezone(name)), "UTC")
@@ -155,6 +189,13 @@ def overheard_line(messages: Sequence[Overheard], at: int) -> Line:
 def _spoken(name: str, person: str, text: str) -> str:
     """Return the text with the speaker in front. All lines except the first are indented, so that no line of a message
     can look like the message of another person."""
-    name = _NOT_IN_NAMES.sub("", on_one_line(name))[:_LONGEST_NAME].strip() or "Somebody"
-    mark = person[-_MARK:].lower() or "?"
-    return f"{name} #{mark}: " + "\n  ".join(text.splitlines())
+    return f"{named(name, person)}: " + "\n  ".join(text.splitlines())
+
+
+def named(name: str, person: str) -> str:
+    """Return the name of a person with the mark that distinguishes people."""
+    return f"{_name(name)} #{person[-_MARK:].lower() or '?'}"
+
+
+def _name(name: str) -> str:
+    return _NOT_IN_NAMES.sub("", on_one_line(name))[:_LONGEST_NAME].strip() or "Somebody"

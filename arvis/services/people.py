@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
+from arvis.domain.agents import is_timezone
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.jobs import Priority
 from arvis.domain.messages import IncomingMessage, Principal, PrincipalRole
 from arvis.domain.platforms import Pairing, PairingStatus
+from arvis.domain.regex import regex
 from arvis.domain.versions import Version, Versioned
 from arvis.messaging.messages import send_to_place
 from arvis.ports.store import Transaction
@@ -99,6 +102,32 @@ def keep_change(tx: Transaction, before: Principal, by: str, now: int) -> Princi
 def changes(tx: Transaction, person_id: str, limit: int) -> list[Version]:
     """Return the stored changes of this person's role and pairing, newest first."""
     return list(tx.versions.newest(Versioned.PERSON, person_id, limit))
+
+
+#: A language tag in the form of BCP 47, such as `de`, `pt-BR` or `zh-Hant`.
+_LANGUAGE = regex(r"[a-z]{2,3}(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|[0-9]{3}))?", re.ASCII)
+
+
+def prefer(tx: Transaction, person_id: str, *, timezone: str | None, language: str | None, now: int) -> Principal:
+    """Store the time zone and the language that a person has chosen. None means no change; an empty text restores the
+    default."""
+    person = tx.principals.get(person_id)
+    if person is None:
+        raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
+    if timezone and not is_timezone(timezone):
+        raise Unprocessable(
+            f"There is no time zone {timezone[:60]!r}.", fix="Use a name of the IANA database, such as Europe/Berlin."
+        )
+    if language and not _LANGUAGE.fullmatch(language):
+        raise Unprocessable(f"{language[:60]!r} is no language code.", fix="Use a code such as de, en or pt-BR.")
+    after = replace(
+        person,
+        timezone=person.timezone if timezone is None else timezone or None,
+        language=person.language if language is None else language or None,
+    )
+    if after != person:
+        tx.principals.prefer(person.id, timezone=after.timezone, language=after.language, now=now)
+    return after
 
 
 def _standing(person: Principal) -> dict[str, Any]:

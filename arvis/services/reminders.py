@@ -125,7 +125,7 @@ def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
     tx.schedules.forget_reminders(wish.principal_id, now - DAY_MS)
     wanted = Schedule(
         id="", kind=ScheduleKind.CRON, agent_id=wish.agent_id, name=wish.name or _name_of(wish.prompt),
-        schedule=_at(wish.schedule, now), timezone=wish.timezone, prompt=wish.prompt.strip(),
+        schedule=_at(wish.schedule, now), timezone=wish.timezone or _zone_of(tx, wish.principal_id), prompt=wish.prompt.strip(),
         platform=wish.address.platform, connector=wish.address.connector, channel=wish.address.channel,
         thread=wish.address.thread, script=None, missed=Missed.ONCE, enabled=True, principal_id=wish.principal_id,
         last_run=None, next_run=None, created_at=now, updated_at=now, created_by=MadeBy.TOOL,
@@ -133,6 +133,12 @@ def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
     )  # fmt: skip
     made = schedules.add_schedule(tx, wanted, rules, now)
     return f"Made: {_line(tx, made, rules, now, times=schedules.SHOWN_TIMES)}"
+
+
+def _zone_of(tx: Transaction, principal_id: str) -> str | None:
+    """Return the time zone that the person has chosen. Later changes of the choice do not move the reminder."""
+    person = tx.principals.get(principal_id)
+    return None if person is None else person.timezone
 
 
 def list_reminders(tx: Transaction, principal_id: str, rules: Rules, now: int) -> str:

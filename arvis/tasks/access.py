@@ -326,15 +326,21 @@ def _is_no_stronger(target: Agent, agent: Agent) -> bool:
 
 
 def spender_of(
-    tx: Transaction, execution: Execution, *, agent_id: str | None, job_id: str = "", visit: str = ""
+    tx: Transaction,
+    execution: Execution,
+    *,
+    agent_id: str | None,
+    job_id: str = "",
+    visit: str = "",
+    principal: Principal | None = None,
 ) -> Spender:
     """Return the spender of a model call of this execution. It contains the turn at the root of the execution, and the
     customer of the channel in which that turn began. `visit` is the id of the node's visit; it stays the same if the
-    visit is repeated after a crash."""
+    visit is repeated after a crash. `principal` is the person of the execution if the caller has read it."""
     root = execution
     while (above := _above(tx, root)) is not None:
         root = above
-    principal = tx.principals.get(execution.principal_id or "")
+    principal = principal or tx.principals.get(execution.principal_id or "")
     client = client_of(tx, root)
     return Spender(
         execution_id=execution.id,

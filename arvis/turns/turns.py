@@ -87,7 +87,7 @@ def begin_turn(
     """Store an accepted message together with the work that answers it: the message continues a turn that waits for its
     person, or begins a new turn (an execution and a job). A new turn does not start before `run_at` (ms; None: now).
     `number` is the number of this message among the messages of its person in this minute."""
-    conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
+    conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct, room=incoming.room)
     message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
     asked = _answer_agent(tx, conversation, principal, message, now)
     if asked is not None:

@@ -48,6 +48,8 @@ class Spot:
     channel: str
     thread: str = ""
     direct: bool = False
+    #: The name of the channel; empty if unknown.
+    name: str = ""
 
     @property
     def feed(self) -> str:
@@ -88,6 +90,7 @@ class Reader:
             respond=self.config.respond,
             observe=self.config.observe,
             platform_ref=id_,
+            room=spot.name,
             sent_at=made_at(id_),
             position=FeedPosition(feed=spot.feed, position=int(id_)),
             in_reply_to=_replied_to(data),

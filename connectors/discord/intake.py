@@ -54,9 +54,11 @@ class Places:
         with reading():
             id_, kind = str(channel["id"]), channel["type"]
             if kind in _THREAD_TYPES:
-                spot = Spot(str(channel["parent_id"]), id_)
+                parent = self._spots.get(str(channel["parent_id"]))
+                spot = Spot(str(channel["parent_id"]), id_, name=parent.name if parent else "")
             else:
-                spot = Spot(id_, direct=kind in _DIRECT_TYPES)
+                direct = kind in _DIRECT_TYPES
+                spot = Spot(id_, direct=direct, name="" if direct else str(channel.get("name") or ""))
             self._spots[id_] = spot
             self._guilds[id_] = guild or str(channel.get("guild_id", ""))
         return spot

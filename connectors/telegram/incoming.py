@@ -106,6 +106,7 @@ class Incoming:
             respond=self._config.respond,
             observe=self._config.observe,
             platform_ref=str(message.message_id),
+            room="" if direct else title_of(message.chat),
             sent_at=int(message.date.timestamp() * 1000),
             album=message.media_group_id,
             position=position,

@@ -183,3 +183,22 @@ async def test_on_the_command_line(site: Site, tmp_path: Path) -> None:
     assert "role       member" in shown
     assert len(shown) > 10
     assert (await run(tmp_path, people, "show", "chat:nobody")).exit_code == 1
+
+
+async def test_people_choose_their_time_zone_and_language(site: Site, tmp_path: Path) -> None:
+    ann = await seen(site, "ann")
+    assert (await change(site, ann, key=CHAT_KEY, timezone="Asia/Tokyo")).status == 403
+    shown = (await change(site, ann, timezone="Asia/Tokyo")).json()
+    assert (shown["timezone"], shown["language"], shown["role"]) == ("Asia/Tokyo", None, "member")
+    assert (await change(site, ann, language="no language")).status == 422
+    owned = (await site.call("GET", "/api/people?platform=web")).json()["items"][0]["id"]
+    assert (await change(site, owned, language="de")).status == 200, "that of an owner, too"
+
+    mine = "/api/auth/preferences"
+    changed = await site.call("PATCH", mine, key=CHAT_KEY, json={"timezone": "Europe/Berlin", "language": "pt-BR"})
+    assert changed.json() == {"timezone": "Europe/Berlin", "language": "pt-BR"}
+    await site.call("PATCH", mine, key=CHAT_KEY, json={"timezone": ""})
+    assert (await site.call("GET", mine, key=CHAT_KEY)).json() == {"timezone": None, "language": "pt-BR"}
+
+    out = await run(tmp_path, people_command.people, "update", "chat:ann", "--language", "de", "--timezone", "")
+    assert "has now the time zone the default and has now the language de" in out.output

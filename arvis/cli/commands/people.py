@@ -54,12 +54,21 @@ def show(*, api: Api, person: str) -> Output:
     return Output(found, shown, _CHANGES.text(found["changes"]))
 
 
+_NOW = {"role": "is now {}", "timezone": "has now the time zone {}", "language": "has now the language {}"}
+
+
 @people.command()
 @click.argument("person")
-@click.option("--role", type=click.Choice(("operator", "member")), required=True, help="The new role.")
-def update(*, api: Api, person: str, role: str) -> Output:
-    """Make a person an operator or a member. Owners are set in config.yaml."""
-    return _change(api, person, {"role": role}, f"is now {role}")
+@click.option("--role", type=click.Choice(("operator", "member")), help="The new role.")
+@click.option("--timezone", metavar="NAME", help="The time zone, such as Europe/Berlin; empty: the default.")
+@click.option("--language", metavar="CODE", help="The language, such as de; empty: the default.")
+def update(*, api: Api, person: str, **given: str | None) -> Output:
+    """Change the role, the time zone or the language of a person. Owners are set in config.yaml."""
+    body = {name: value for name, value in given.items() if value is not None}
+    if not body:
+        raise click.UsageError("Name a change: --role, --timezone or --language.")
+    words = [_NOW[name].format(value or "the default") for name, value in body.items()]
+    return _change(api, person, body, " and ".join(words))
 
 
 @people.command()

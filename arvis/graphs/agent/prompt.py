@@ -193,6 +193,8 @@ class PromptBuilder:
 
     def prompt(self, turn: TurnContext, brought: PromptInputs, limits: CallLimits) -> Prompt:
         agent, estimator = turn.agent, estimator_of(limits.calibration)
+        # In a group, the days of the history do not depend on the person who asks, so that vendors can cache it.
+        own = turn.person.timezone if turn.person is not None else None
         rules = conductor_rules(turn.agents, turn.bindings) if agent.is_conductor else plain_rules(turn.others)
         message = "\n".join(each.content for each in turn.current)
         asked = (each.content for each in reversed(turn.history) if each.role is Role.USER)
@@ -205,7 +207,9 @@ class PromptBuilder:
                 current=turn.current,
                 budget=limits.budget,
                 now=brought.now,
-                zone=first_zone(agent.timezone, self._zone),
+                zone=first_zone(own if turn.conversation.direct else None, agent.timezone, self._zone),
+                clock_zone=first_zone(own, agent.timezone, self._zone),
+                here=turn.here,
                 estimator=estimator,
                 conversation="" if turn.run else turn.conversation.id,
                 talks=self._talks,

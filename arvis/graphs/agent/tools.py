@@ -27,6 +27,7 @@ from arvis.graphs.context import TurnMessages, load_turn_messages
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, EndsTurn, Tool
+from arvis.prompt import first_zone
 from arvis.services import workflow_runs
 from arvis.services.credentials import hosts_of
 from arvis.tasks.rounds import effect_name, load_rounds
@@ -101,7 +102,8 @@ class ToolNode:
         if (begun := subagents.begin(context, planned, state.rounds.count, asked)) is not None:
             return begun
 
-        runner = self._runner(context, state, turn, guard)
+        person = await self._store.read(_person, context.execution.principal_id)
+        runner = self._runner(context, self._caller(context, state, turn, person), guard)
         outputs = await runner.run(planned)
         context.keep_outcomes()
         lines = _timeline(planned, outputs, runner.took, verdicts)
@@ -148,10 +150,10 @@ class ToolNode:
             ),
         }
 
-    def _runner(self, context: NodeContext, state: AgentState, turn: TurnMessages, guard: Guard) -> CallRunner:
+    def _runner(self, context: NodeContext, caller: Caller, guard: Guard) -> CallRunner:
         return CallRunner(
             context=context,
-            caller=self._caller(context, state, turn),
+            caller=caller,
             seal=self._rules.secrets.seal,
             timeout=self._rules.seconds,
             objection_of=guard.for_script,
@@ -207,7 +209,7 @@ class ToolNode:
             **changes(AgentState, verdicts=dict(verdicts), asking=dict(asking)),
         )
 
-    def _caller(self, context: NodeContext, state: AgentState, turn: TurnMessages) -> Caller:
+    def _caller(self, context: NodeContext, state: AgentState, turn: TurnMessages, person: Principal | None) -> Caller:
         return Caller(
             agent=turn.agent,
             principal_id=context.execution.principal_id,
@@ -216,7 +218,7 @@ class ToolNode:
             address=state.address,
             call_id=f"{context.execution.id}-{state.rounds.count}",
             workspace=self._rules.sessions / state.conversation / "workspace",
-            timezone=turn.agent.timezone or self._rules.timezone,
+            timezone=first_zone(person and person.timezone, turn.agent.timezone, self._rules.timezone),
             taint=state.taint,
         )
 

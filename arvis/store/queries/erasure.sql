@@ -373,7 +373,7 @@ DELETE FROM sessions WHERE principal_id = :id;
 DELETE FROM principals WHERE id = :id;
 
 -- name: erase_name
-UPDATE principals SET name = '(erased)' WHERE id = :id;
+UPDATE principals SET name = '(erased)', timezone = NULL, language = NULL WHERE id = :id;
 
 -- name: end_of_usage
 SELECT max(slice.id) AS id FROM (SELECT id FROM usage WHERE id > :after ORDER BY id LIMIT :limit) AS slice;

@@ -148,7 +148,7 @@ INSERT INTO timeline (id, message_id, at, step, data) VALUES (:id, :message_id, 
 DELETE FROM timeline WHERE id IN (SELECT id FROM timeline WHERE id < :oldest ORDER BY id LIMIT :limit);
 
 -- name: open_conversation
-SELECT id, agent_id, platform, connector, channel, thread, created_at, direct FROM conversations
+SELECT id, agent_id, platform, connector, channel, thread, created_at, direct, room FROM conversations
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
     AND agent_id = :agent_id AND status = 'active';
 
@@ -162,16 +162,19 @@ ORDER BY id LIMIT 100;
 SELECT agent_id, MAX(last_message_at) AS at FROM conversations GROUP BY agent_id LIMIT 1000;
 
 -- name: get_conversation
-SELECT id, agent_id, platform, connector, channel, thread, created_at, direct FROM conversations
+SELECT id, agent_id, platform, connector, channel, thread, created_at, direct, room FROM conversations
 WHERE id = :id;
 
 -- name: add_conversation
 INSERT INTO conversations (
-    id, agent_id, platform, connector, channel, thread, status, turns, created_at, last_message_at, direct
-) VALUES (:id, :agent_id, :platform, :connector, :channel, :thread, 'active', 0, :now, :now, :direct);
+    id, agent_id, platform, connector, channel, thread, status, turns, created_at, last_message_at, direct, room
+) VALUES (:id, :agent_id, :platform, :connector, :channel, :thread, 'active', 0, :now, :now, :direct, :room);
 
 -- name: note_direct
 UPDATE conversations SET direct = 1 WHERE id = :id;
+
+-- name: note_room
+UPDATE conversations SET room = :room WHERE id = :id;
 
 -- name: close_conversation
 UPDATE conversations SET status = 'closed' WHERE id = :id AND status = 'active';

@@ -18,6 +18,9 @@ UPDATE principals SET paired_at = COALESCE(paired_at, :now), updated_at = :now W
 -- name: unpair_principal
 UPDATE principals SET paired_at = NULL, updated_at = :now WHERE id = :id;
 
+-- name: prefer_of_principal
+UPDATE principals SET timezone = :timezone, language = :language, updated_at = :now WHERE id = :id;
+
 -- name: list_people
 -- A person with the stored role owner may no longer be an owner in the configuration; the caller checks this.
 SELECT * FROM principals

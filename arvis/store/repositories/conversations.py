@@ -159,6 +159,7 @@ def conversation_of(row: Row) -> Conversation:
         address=address_of(row),
         created_at=row["created_at"],
         direct=bool(row["direct"]),
+        room=row["room"],
     )
 
 
@@ -171,18 +172,27 @@ class SqlConversations:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
+    def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False, room: str = "") -> Conversation:
         known = self._session.held("open_conversation", _CONVERSATION, agent_id=agent_id, **place(address))
         if known is not None:
             if direct and not known.direct:
                 # The conversation may have been opened for a message that the agent posted by itself. Such a message
                 # does not say that the chat is direct, so `direct` may be missing.
                 self._session.execute("note_direct", id=known.id)
-                return replace(known, direct=True)
+                known = replace(known, direct=True)
+            if room not in {"", known.room}:
+                self._session.execute("note_room", id=known.id, room=room)
+                known = replace(known, room=room)
             return known
-        made = Conversation(self._session.new_id(), agent_id, address, created_at=now, direct=direct)
+        made = Conversation(self._session.new_id(), agent_id, address, created_at=now, direct=direct, room=room)
         self._session.execute(
-            "add_conversation", id=made.id, agent_id=agent_id, now=now, direct=int(direct), **place(address)
+            "add_conversation",
+            id=made.id,
+            agent_id=agent_id,
+            now=now,
+            direct=int(direct),
+            room=room,
+            **place(address),
         )
         return made
 

@@ -114,6 +114,8 @@ def principal_of(row: Row) -> Principal:
         name=row["name"],
         role=_ROLES.get(row["role"], PrincipalRole.BLOCKED),
         paired=row["paired_at"] is not None,
+        timezone=row["timezone"],
+        language=row["language"],
     )
 
 
@@ -161,6 +163,9 @@ class SqlPrincipals:
 
     def unpair(self, principal_id: str, now: int) -> None:
         self._session.execute("unpair_principal", id=principal_id, now=now)
+
+    def prefer(self, principal_id: str, *, timezone: str | None, language: str | None, now: int) -> None:
+        self._session.execute("prefer_of_principal", id=principal_id, timezone=timezone, language=language, now=now)
 
     def _update(self, principal: Principal, now: int) -> None:
         self._session.execute("update_principal", id=principal.id, name=principal.name, role=principal.role, now=now)

@@ -25,7 +25,7 @@ from arvis.services.roles import Owners
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.sessions import Sessions
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Routes, answer, answer_page, route
-from arvis.web.http.identity import OPERATE, OWN, PLATFORM, READ
+from arvis.web.http.identity import ANYONE, OPERATE, OWN, PLATFORM, READ
 from arvis.web.http.models import MEMBER, About, Body, Label, Page, Printable, Time, View
 from arvis.web.http.schema import LABEL, one_of
 
@@ -42,6 +42,8 @@ class PersonView(View):
     role: PrincipalRole
     paired: bool
     paired_at: Time | None
+    timezone: Annotated[str | None, About("The time zone that the person has chosen.")]
+    language: Annotated[str | None, About("The language that the person has chosen, such as de.")]
     created_at: Time
     updated_at: Time
 
@@ -56,6 +58,8 @@ class PersonView(View):
             name=known.name,
             role=roles.role_of(known, owners),
             paired=known.paired,
+            timezone=known.timezone,
+            language=known.language,
             **others,
         )
 
@@ -79,6 +83,18 @@ class PersonDetailView(PersonView):
 class ChangedPerson(Body):
     role: Annotated[PrincipalRole | None, MEMBER, About(**one_of(GIVEN_ROLES))] = None
     paired: bool | None = None
+    timezone: Annotated[str | None, About("Such as Europe/Berlin; empty: the default.")] = None
+    language: Annotated[str | None, About("Such as de or pt-BR; empty: the default.")] = None
+
+
+class PreferencesView(View):
+    timezone: Annotated[str | None, About("Such as Europe/Berlin; null: the agent's time zone.")]
+    language: Annotated[str | None, About("Such as de; null: the language of the messages.")]
+
+
+class Preferences(Body):
+    timezone: Annotated[str | None, About("Such as Europe/Berlin; empty: the default.")] = None
+    language: Annotated[str | None, About("Such as de or pt-BR; empty: the default.")] = None
 
 
 class PairingView(View):
@@ -157,7 +173,14 @@ class PeopleRoutes(Routes):
         shown = [PersonChangeView.of(each) for each in changes]
         return answer(PersonDetailView.of(person, await self._all_owners(), changes=shown))
 
-    @route("PATCH", _ONE, "Change a person's role or pairing", OWN, {200: PersonDetailView}, body=ChangedPerson)
+    @route(
+        "PATCH",
+        _ONE,
+        "Change a person's role, pairing, time zone or language",
+        OWN,
+        {200: PersonDetailView},
+        body=ChangedPerson,
+    )
     async def _change(self, call: Call) -> Response:
         body = await call.read(ChangedPerson)
         ended = await self._store.write(
@@ -165,12 +188,34 @@ class PeopleRoutes(Routes):
             call.id("person"),
             role=body.role,
             paired=body.paired,
+            timezone=body.timezone,
+            language=body.language,
             owners=await self._all_owners(),
             by=await self._gate.principal_id(call.identity),
             now=self._clock.now(),
         )
         self._sessions.announce_end(ended)
         return await self._show(call)
+
+    @route("GET", "/api/auth/preferences", "Show the caller's preferences", ANYONE, {200: PreferencesView})
+    async def _preferences(self, call: Call) -> Response:
+        known = await self._gate.known(call.identity)
+        chosen = (None, None) if known is None else (known.timezone, known.language)
+        return answer(PreferencesView(timezone=chosen[0], language=chosen[1]))
+
+    @route(
+        "PATCH",
+        "/api/auth/preferences",
+        "Change the caller's time zone or language",
+        ANYONE,
+        {200: PreferencesView},
+        body=Preferences,
+    )
+    async def _prefer(self, call: Call) -> Response:
+        body, me = await call.read(Preferences), await self._gate.principal_id(call.identity)
+        chosen = {"timezone": body.timezone, "language": body.language}
+        await self._store.write(people.prefer, me, **chosen, now=self._clock.now())
+        return await self._preferences(call)
 
     @route(
         "GET",
@@ -241,9 +286,14 @@ class PeopleRoutes(Routes):
         return {**self._owners, PLATFORM: [*self._owners.get(PLATFORM, ()), *users]}
 
 
-def _change(tx: Transaction, person_id: str, /, **how: Any) -> Sequence[str]:
+def _change(
+    tx: Transaction, person_id: str, /, *, timezone: str | None, language: str | None, now: int, **how: Any
+) -> Sequence[str]:
     """Change the person. If the person is now blocked, end all their logins and return the hashes of these logins."""
-    changed = people.change(tx, person_id, **how)
+    changed = people.prefer(tx, person_id, timezone=timezone, language=language, now=now)
+    if how["role"] is None and how["paired"] is None and (timezone is not None or language is not None):
+        return ()  # only the preferences of the person, which may be an owner
+    changed = people.change(tx, person_id, now=now, **how)
     return tx.logins.close_sessions_of(changed.id) if changed.role is PrincipalRole.BLOCKED else ()
 
 

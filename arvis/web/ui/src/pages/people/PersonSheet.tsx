@@ -3,7 +3,8 @@ import { useMay } from "../../api/session";
 import type { Answer, Body, Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
-import { ChoiceField } from "../../parts/fields";
+import { ChoiceField, TextField, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
 import { ResourceSheet } from "../../parts/resource";
 import { Facts, Status, Time, type Tone } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
@@ -57,9 +58,12 @@ export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }
               [texts.pairing, pairingOf(person)],
               [texts.pairedAt, person.pairedAt === null ? null : <Time key="paired" at={person.pairedAt} />],
               [texts.since, <Time key="since" at={person.createdAt} />],
+              [texts.timezone, person.timezone],
+              [texts.language, person.language],
             ]}
           />
           {owns && person.role !== "owner" && <Rights person={person} />}
+          {owns && <Preferences key={`${person.timezone} ${person.language}`} person={person} />}
           {owns && (
             <div className={styles.data}>
               <a className={styles.save} href={`/api/export?person=${encodeURIComponent(person.id)}`} download>
@@ -116,6 +120,18 @@ function Rights({ person }: { person: Detail }) {
         </div>
       )}
     </>
+  );
+}
+
+function Preferences({ person }: { person: Detail }) {
+  const { draft, of } = useDraft({ timezone: person.timezone ?? "", language: person.language ?? "" });
+  const save = useSend("PATCH /api/people/{person}", { quiet: true, done: common.saved });
+  const send = () => save.mutate({ path: { person: person.id }, body: draft });
+  return (
+    <Form label={texts.preferences} onSend={send} by={[save]}>
+      <TextField label={texts.timezone} hint={texts.timezoneHint} {...of("timezone")} />
+      <TextField label={texts.language} hint={texts.languageHint} {...of("language")} />
+    </Form>
   );
 }
 

@@ -1,11 +1,11 @@
 import { useState } from "react";
-import { type Pages, useList, useSend } from "../../api/hooks";
+import { type Pages, useApi, useList, useSend } from "../../api/hooks";
 import { useSession } from "../../api/session";
-import type { Item } from "../../api/types";
+import type { Answer, Item } from "../../api/types";
 import { AskButton } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { Check } from "../../parts/field";
-import { TextField } from "../../parts/fields";
+import { TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { Section } from "../../parts/page";
 import { Status, Time } from "../../parts/show";
@@ -26,8 +26,32 @@ export function You() {
         </p>
         <PasswordForm key={String(me.hasPassword)} />
       </Section>
+      <OwnPreferences />
       <OwnLogins />
     </>
+  );
+}
+
+function OwnPreferences() {
+  const known = useApi("GET /api/auth/preferences", {});
+  return (
+    <Section title={texts.preferences}>
+      <p className="muted">{texts.preferencesWhy}</p>
+      {known.data && <PreferencesForm key={`${known.data.timezone} ${known.data.language}`} known={known.data} />}
+    </Section>
+  );
+}
+
+function PreferencesForm({ known }: { known: Answer<"GET /api/auth/preferences"> }) {
+  const { draft, of } = useDraft({ timezone: known.timezone ?? "", language: known.language ?? "" });
+  const save = useSend("PATCH /api/auth/preferences", { quiet: true, done: texts.preferencesSaved });
+  return (
+    <div className={styles.form}>
+      <Form label={texts.preferences} onSend={() => save.mutate({ body: draft })} by={[save]}>
+        <TextField label={texts.timezone} hint={texts.timezoneHint} {...of("timezone")} />
+        <TextField label={texts.language} hint={texts.languageHint} {...of("language")} />
+      </Form>
+    </div>
   );
 }
 

@@ -4,7 +4,7 @@ export const texts = words({
   en: {
     title: "Users and keys",
     about: "Users of this dashboard with their roles, and API keys of programs.",
-    aboutYou: "Your password and your logins.",
+    aboutYou: "Your password, your preferences and your logins.",
     tabs: { you: "You", users: "Users", keys: "API keys" },
     parts: "Parts of this page",
 
@@ -18,6 +18,14 @@ export const texts = words({
     setPassword: "Set password",
     changePassword: "Change password",
     passwordSet: "The password is set. Your other logins have ended.",
+
+    preferences: "Preferences",
+    preferencesWhy: "Agents use them for reminders, dates and replies in your chats on this dashboard.",
+    preferencesSaved: "Your preferences are saved.",
+    timezone: "Time zone",
+    timezoneHint: "Such as Europe/Berlin. Empty: the time zone of the agent.",
+    language: "Language",
+    languageHint: "Such as de or pt-BR. Empty: the language of your messages.",
 
     logins: "Logins",
     device: "Device",

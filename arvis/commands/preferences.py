@@ -1,0 +1,57 @@
+"""`/timezone` and `/language`: the preferences of a person for all channels."""
+
+from __future__ import annotations
+
+from arvis.commands.invocation import Invocation
+from arvis.domain.errors import UsageError, sentences
+from arvis.domain.messages import Principal
+from arvis.ports.store import Transaction
+from arvis.services.people import prefer
+
+#: The word that restores the default.
+_DEFAULT = "default"
+
+
+def timezone(tx: Transaction, invocation: Invocation, now: int) -> str:
+    """Carry out `/timezone [NAME]` and return its answer."""
+    wanted = invocation.argument.strip()
+    if not wanted:
+        return (
+            f"Your time zone is {invocation.zone}. To change it, send /timezone with a name such as Europe/Berlin, or "
+            f"/timezone {_DEFAULT}."
+        )
+    try:
+        person = prefer(tx, invocation.principal.id, timezone=_value(wanted), language=None, now=now)
+    except UsageError as refused:
+        return sentences(refused.what, refused.fix)
+    if person.timezone is None:
+        return "Your time zone is the default again."
+    return f"Your time zone is {person.timezone} now. New reminders and all dates use it."
+
+
+def language(tx: Transaction, invocation: Invocation, now: int) -> str:
+    """Carry out `/language [CODE]` and return its answer."""
+    wanted = invocation.argument.strip()
+    if not wanted:
+        return _present(invocation.principal)
+    try:
+        person = prefer(tx, invocation.principal.id, timezone=None, language=_value(wanted), now=now)
+    except UsageError as refused:
+        return sentences(refused.what, refused.fix)
+    if person.language is None:
+        return "Agents choose the language from your messages again."
+    return f"Your language is {person.language} now. Agents use it unless you ask for another one."
+
+
+def _present(person: Principal) -> str:
+    chosen = (
+        "You have not chosen a language, so agents use that of your messages."
+        if person.language is None
+        else f"Your language is {person.language}."
+    )
+    return f"{chosen} To change it, send /language with a code such as de or pt-BR, or /language {_DEFAULT}."
+
+
+def _value(argument: str) -> str:
+    """Return the value for `prefer`; empty for the default."""
+    return "" if argument.lower() == _DEFAULT else argument
