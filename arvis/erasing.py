@@ -23,6 +23,7 @@ from arvis.domain.events import Changed
 from arvis.domain.executions import Execution
 from arvis.domain.ids import first_id_at
 from arvis.domain.jobs import JobStatus
+from arvis.domain.messages import Principal
 from arvis.engine import lifecycle
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
@@ -70,12 +71,12 @@ def _subject(tx: Transaction, people: Sequence[str], channel: Channel | None) ->
         return Subject(channel=channel)
     if len(people) > MOST_PEOPLE:
         raise Unprocessable(f"An erasure can have at most {MOST_PEOPLE} people.", fix="Start several erasures.")
-    found = []
+    found: list[Principal] = []
     for person_id in dict.fromkeys(people):
         person = tx.principals.get(person_id)
         if person is None:
             raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
-        found.append(person)
+        found += [identity for identity in tx.identities.of(person.id) if identity not in found]
     return Subject(tuple(found))
 
 

@@ -114,6 +114,7 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
         tx.timeline.prune(history_before, SLICE),
         tx.spending.prune(first, day, now, SLICE),
         tx.pairings.prune(history_before, SLICE),
+        tx.identities.prune(history_before, SLICE),
         tx.drafts.prune(jobs_before, SLICE),
         tx.events.prune(now - KNOWN_EVENTS_MS, SLICE),
         tx.overheard.prune(now - OBSERVED_MS, SLICE),

@@ -18,6 +18,8 @@ ABOUT: Mapping[str, str] = {
     "usage": "show your requests today and this month, and their cost",
     "timezone": "show or choose your time zone, such as Europe/Berlin",
     "language": "show or choose your language, such as de",
+    "link": "link your account on another platform, to share memory and budget",
+    "unlink": "end the link of this account",
     "why": "explain the last answer, or why there was none",
 }
 

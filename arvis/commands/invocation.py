@@ -44,6 +44,8 @@ class Invocation:
     more: Sequence[PluginCommand] = ()
     #: A function that returns the part of an answer that people have seen.
     shown: Shown = nothing_shown
+    #: A new random code, for commands that need one.
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from arvis.commands.conversation import agents, how_to_address, is_start, new, r
 from arvis.commands.hints import ABOUT
 from arvis.commands.invocation import CommandAnswer, Invocation, Spoken
 from arvis.commands.memory import memory
-from arvis.commands.preferences import language, timezone
+from arvis.commands.person import language, link, timezone, unlink
 from arvis.commands.reports import usage, why
 from arvis.commands.run import run
 from arvis.domain.text import split_command
@@ -51,5 +51,7 @@ COMMANDS: Mapping[str, Callable[[Transaction, Invocation, int], str | CommandAns
     "usage": usage,
     "timezone": timezone,
     "language": language,
+    "link": link,
+    "unlink": unlink,
     "why": why,
 }

@@ -71,7 +71,8 @@ class Proposal:
 
 class AccessKind(StrEnum):
     """The kinds of access to the installation. The audit log contains failed logins, exports, accepted descriptions of
-    servers' tools, changes of imported skills and of credentials, and the actions that models requested."""
+    servers' tools, changes of imported skills and of credentials, links between identities, and the actions that models
+    requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
@@ -82,16 +83,18 @@ class AccessKind(StrEnum):
     SKILL_REMOVED = "skill_removed"
     CREDENTIAL_CHANGED = "credential_changed"
     CREDENTIAL_REMOVED = "credential_removed"
+    LINK = "link"
+    UNLINK = "unlink"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Failed logins of one kind from one address, an export, an accepted description of a server's tool, or a change of an
-    imported skill."""
+    """Failed logins of one kind from one address, an export, an accepted description of a server's tool, a change of an
+    imported skill, or a change of the identities of a person."""
 
     kind: AccessKind
-    #: The address from which the logins came; for an export the id of the person, or `all`; or the name of the tool or
-    #: the skill.
+    #: The address from which the logins came; for an export the id of the person, or `all`; the name of the tool or of
+    #: the skill; or the identity.
     subject: str
     #: The known details, such as the number of logins (`times`) or the exported kinds (`kinds`). They contain no secret.
     fields: Mapping[str, Any]

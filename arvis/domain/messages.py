@@ -30,6 +30,7 @@ RANKS = (PrincipalRole.BLOCKED, PrincipalRole.MEMBER, PrincipalRole.OPERATOR, Pr
 class Principal:
     """A person on one platform."""
 
+    #: The id of the person, which all linked identities share.
     id: str
     platform: str
     #: The platform's immutable id of the person.
@@ -42,6 +43,13 @@ class Principal:
     #: The time zone and the language that the person has chosen; None: the default.
     timezone: str | None = None
     language: str | None = None
+    #: The id of this identity. It differs from `id` if the identity is linked to another one of the same person, which
+    #: then decides the role, the pairing and the preferences.
+    identity: str = ""
+
+    @property
+    def linked(self) -> bool:
+        return self.identity not in {"", self.id}
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,6 +158,31 @@ class Incident:
     principal_id: str | None = None
 
 
+class LinkStatus(StrEnum):
+    """The status of a request to link another identity of the same person."""
+
+    OPEN = "open"
+    #: The other identity has sent the code; the first one has to confirm.
+    CLAIMED = "claimed"
+    DONE = "done"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRequest:
+    """The request of an identity to be linked with another one of the same person. Times in ms."""
+
+    id: str
+    identity_id: str
+    #: The direct chat in which the code was shown.
+    address: Address
+    status: LinkStatus
+    #: The identity that has sent the code.
+    claimed_by: str | None
+    created_at: int
+    expires_at: int
+
+
 class PairingStatus(StrEnum):
     PENDING = "pending"
     APPROVED = "approved"

@@ -94,8 +94,8 @@ def belongs_to_album(tx: Transaction, message: IncomingMessage) -> bool:
         return False
     known = tx.incoming.by_album(message.address, message.album)
     asked = known is not None and known.execution_id is not None
-    principal = tx.principals.get(known.principal_id or "") if known is not None and asked else None
-    return principal is not None and principal.user_id == message.sender.user_id
+    sender = tx.principals.find(message.address.platform, message.sender.user_id) if asked else None
+    return sender is not None and known is not None and known.principal_id == sender.id
 
 
 def join_album(tx: Transaction, message: IncomingMessage, files: Sequence[Attachment], now: int) -> Received | None:
@@ -176,7 +176,7 @@ def handle_message(
 ) -> Handled:
     """Route a message, and then accept it, store it as overheard, or reject it. An accepted message gets a job for its
     turn. All of this is one transaction. `uploads` are the files whose bytes came with the message. `code` is a new
-    pairing code, used if the person is unknown."""
+    code, used for pairing if the person is unknown, and by the command `/link`."""
     source.advance(tx)
     if (known := _known(tx, message)) is not None:
         return Handled(known)
@@ -186,7 +186,7 @@ def handle_message(
         message = replace(message, addressed=True)
     match router.route(tx, message):  # step 2
         case Routed() as routed:
-            return _dispatch(tx, routed, uploads, rules, now)
+            return _dispatch(tx, routed, uploads, rules, now, code=code)
         case Refused(reason=reason) as refused if reason == NOT_ADDRESSED:
             return Handled(_observe(tx, message, refused, now))
         case refused:
@@ -218,7 +218,9 @@ def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
     return Received(joined.message_id or "", MessageStatus(joined.outcome), "", duplicate=True)
 
 
-def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int) -> Handled:
+def _dispatch(
+    tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int, *, code: str
+) -> Handled:
     """Handle a permitted message. It may be too old, exceed a limit, answer a question, be a command, belong to an
     album, or begin a turn."""
     message = routed.message
@@ -234,7 +236,7 @@ def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], ru
         return Handled(answered)
     command = None if message.forwarded else commands.parse(message.content)
     if command is not None and not files:
-        return _run_command(tx, routed, command, rules, now)
+        return _run_command(tx, routed, command, rules, now, code=code)
     if message.album is not None and (joined := join_album(tx, message, files, now)) is not None:
         return Handled(joined)
     return Handled(
@@ -321,7 +323,9 @@ def _to_fetch(file: FileRef) -> Attachment:
     )
 
 
-def _run_command(tx: Transaction, routed: Routed, command: Spoken, rules: InboxRules, now: int) -> Handled:
+def _run_command(
+    tx: Transaction, routed: Routed, command: Spoken, rules: InboxRules, now: int, *, code: str
+) -> Handled:
     """Run a text command. The daemon answers it immediately, without a turn."""
     message, agent = routed.message, routed.agent
     sender = message.sender
@@ -340,6 +344,7 @@ def _run_command(tx: Transaction, routed: Routed, command: Spoken, rules: InboxR
         daemon_zone=rules.zone,
         more=rules.commands(agent.plugins) if agent.plugins else (),
         shown=rules.shown,
+        code=code,
     )
     result = commands.perform(tx, invocation, now)
     asked = turns.answer_at_once(

@@ -198,10 +198,8 @@ def _change_text(tx: Transaction, message: StoredMessage, content: str, now: int
 
 def _wrote(tx: Transaction, change: MessageEdit, message: StoredMessage) -> bool:
     """Return True if the person who edits the message has written it and is not blocked."""
-    principal = tx.principals.get(message.principal_id or "")
-    if principal is None or principal.role is PrincipalRole.BLOCKED:
-        return False
-    return principal.user_id == change.sender.user_id
+    person = tx.principals.find(change.address.platform, change.sender.user_id)
+    return person is not None and person.role is not PrincipalRole.BLOCKED and person.id == message.principal_id
 
 
 def _not_begun(tx: Transaction, message: StoredMessage) -> bool:

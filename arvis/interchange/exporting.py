@@ -11,7 +11,7 @@ from arvis.domain.conversations import Conversation
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound
 from arvis.domain.memory import EVERYWHERE, Fact
-from arvis.domain.messages import Attachment, FileState, Principal, Role, StoredMessage
+from arvis.domain.messages import Attachment, FileState, Role, StoredMessage
 from arvis.domain.past_rounds import PastRound
 from arvis.domain.quotations import Quotation
 from arvis.domain.schedules import Schedule, ScheduleKind
@@ -28,6 +28,8 @@ _MOST_SCHEDULES = 100_000
 PERSONAL = ("people", "schedules", "memory", "conversations")
 
 T = TypeVar("T")
+#: The ids of all identities of the exported person.
+People = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +50,13 @@ class Exporter:
 
     async def write(self, target: IO[bytes], choice: Choice) -> Manifest:
         """Write the archive. Raise `NotFound` if the person does not exist."""
-        if choice.person is not None and await self._store.read(_person, choice.person) is None:
+        people = None if choice.person is None else await self._store.read(_identities, choice.person)
+        if people is not None and not people:
             raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
         kinds = [kind for kind in KINDS if kind in choice.kinds and (choice.person is None or kind in PERSONAL)]
         writer, files = Writer(target), set[str]()
         for kind in kinds:
-            async for record, needed in self._records(kind, choice.person):
+            async for record, needed in self._records(kind, people):
                 await asyncio.to_thread(writer.add, kind, record)
                 files |= needed
         for sha256 in sorted(files):
@@ -65,50 +68,52 @@ class Exporter:
         await asyncio.to_thread(writer.close, manifest)
         return manifest.model_copy(update={"counts": writer.counts})
 
-    async def _records(self, kind: str, person: str | None) -> AsyncIterator[tuple[Record, set[str]]]:
+    async def _records(self, kind: str, people: People | None) -> AsyncIterator[tuple[Record, set[str]]]:
         if kind == "conversations":
-            async for _, conversation in self._slices(_conversations, person):
-                yield await self._conversation(conversation, person)
+            async for _, conversation in self._slices(_conversations, people):
+                yield await self._conversation(conversation, people)
         elif kind in _SLICES:
-            async for _, record in self._slices(_SLICES[kind], person):
+            async for _, record in self._slices(_SLICES[kind], people):
                 yield record, set()
         else:
-            for record in await self._store.read(_WHOLE[kind], person):
+            for record in await self._store.read(_WHOLE[kind], people):
                 yield record, set()
 
     async def _slices(
-        self, script: Callable[[Transaction, str, str | None], Sequence[tuple[str, T]]], person: str | None
+        self, script: Callable[[Transaction, str, People | None], Sequence[tuple[str, T]]], people: People | None
     ) -> AsyncIterator[tuple[str, T]]:
         """Yield the results of all slices, with their ids."""
         after = ""
-        while rows := await self._store.read(script, after, person):
+        while rows := await self._store.read(script, after, people):
             for row in rows:
                 yield row
             after = rows[-1][0]
 
-    async def _conversation(self, conversation: Conversation, person: str | None) -> tuple[Record, set[str]]:
+    async def _conversation(self, conversation: Conversation, people: People | None) -> tuple[Record, set[str]]:
         messages, after = list[records.Message](), ""
-        while rows := await self._store.read(_messages, conversation.id, after, person):
+        while rows := await self._store.read(_messages, conversation.id, after, people):
             messages += [message for _, message in rows]
             after = rows[-1][0]
-        head = await self._store.read(_head, conversation, person)
+        head = await self._store.read(_head, conversation, people)
         files = {file.sha256 for message in messages for file in message.files}
         return head.model_copy(update={"messages": messages}), files
 
 
-def _person(tx: Transaction, person_id: str) -> Principal | None:
-    return tx.principals.get(person_id)
+def _identities(tx: Transaction, person_id: str) -> People:
+    """Return the ids of all identities of a person; empty if the person does not exist."""
+    person = tx.principals.get(person_id)
+    return () if person is None else tuple(each.id for each in tx.identities.of(person.id))
 
 
 # -- scripts of whole tables ---------------------------------------------------------------------------------------------
 
 
-def _skills(tx: Transaction, _person: str | None) -> list[Record]:
+def _skills(tx: Transaction, _: People | None) -> list[Record]:
     # The import of an export trusts its texts, so it contains only skills that an owner has trusted.
     return [records.Skill(slug=each.slug, text=each.text) for each in tx.skills.all() if each.trusted is not None]
 
 
-def _workflows(tx: Transaction, _person: str | None) -> list[Record]:
+def _workflows(tx: Transaction, _: People | None) -> list[Record]:
     found: list[Record] = []
     for workflow in tx.workflows.all():
         version = tx.workflows.version(workflow.id, workflow.version)
@@ -125,7 +130,7 @@ def _workflows(tx: Transaction, _person: str | None) -> list[Record]:
     return found
 
 
-def _agents(tx: Transaction, _person: str | None) -> list[Record]:
+def _agents(tx: Transaction, _: People | None) -> list[Record]:
     shown = [agent for agent in tx.agents.all() if agent.status is not domain.AgentStatus.ARCHIVED]
     return [_agent(tx, agent) for agent in shown]
 
@@ -141,9 +146,9 @@ def _agent(tx: Transaction, agent: domain.Agent) -> Record:
     return records.Agent.model_validate({**fields, **lists, "status": agent.status.value, "bindings": bindings})
 
 
-def _schedules(tx: Transaction, person: str | None) -> list[Record]:
+def _schedules(tx: Transaction, people: People | None) -> list[Record]:
     found = [each for kind in ScheduleKind for each in tx.schedules.all(kind, _MOST_SCHEDULES)]
-    shown = [each for each in found if person is None or person in {each.principal_id, each.author_id}]
+    shown = [each for each in found if people is None or not {each.principal_id, each.author_id}.isdisjoint(people)]
     return [record for each in sorted(shown, key=lambda each: each.id) if (record := _schedule(tx, each)) is not None]
 
 
@@ -179,15 +184,15 @@ def _graph(tx: Transaction, graph: str | None) -> str | None:
 # -- scripts of slices ---------------------------------------------------------------------------------------------------
 
 
-def _people(tx: Transaction, after: str, person: str | None) -> list[tuple[str, Record]]:
+def _people(tx: Transaction, after: str, people: People | None) -> list[tuple[str, Record]]:
     return [
         (each.id, records.Person(platform=each.platform, user_id=each.user_id, name=each.name[:300]))
-        for each in tx.interchange.people(after, person, _ROWS)
+        for each in tx.interchange.people(after, people, _ROWS)
     ]
 
 
-def _memory(tx: Transaction, after: str, person: str | None) -> list[tuple[str, Record]]:
-    return [(fact.id, _fact(tx, fact)) for fact in tx.interchange.facts(after, person, _ROWS)]
+def _memory(tx: Transaction, after: str, people: People | None) -> list[tuple[str, Record]]:
+    return [(fact.id, _fact(tx, fact)) for fact in tx.interchange.facts(after, people, _ROWS)]
 
 
 def _fact(tx: Transaction, fact: Fact) -> Record:
@@ -210,20 +215,20 @@ def _fact(tx: Transaction, fact: Fact) -> Record:
     )
 
 
-def _conversations(tx: Transaction, after: str, person: str | None) -> list[tuple[str, Conversation]]:
-    return [(each.id, each) for each in tx.interchange.conversations(after, person, _ROWS)]
+def _conversations(tx: Transaction, after: str, people: People | None) -> list[tuple[str, Conversation]]:
+    return [(each.id, each) for each in tx.interchange.conversations(after, people, _ROWS)]
 
 
 def _messages(
-    tx: Transaction, conversation_id: str, after: str, person: str | None
+    tx: Transaction, conversation_id: str, after: str, people: People | None
 ) -> list[tuple[str, records.Message]]:
     return [
-        (message.id, _message(tx, message, person))
-        for message in tx.interchange.messages(conversation_id, after, person, _ROWS)
+        (message.id, _message(tx, message, people))
+        for message in tx.interchange.messages(conversation_id, after, people, _ROWS)
     ]
 
 
-def _message(tx: Transaction, message: StoredMessage, person: str | None) -> records.Message:
+def _message(tx: Transaction, message: StoredMessage, people: People | None) -> records.Message:
     return records.Message(
         id=message.id,
         role=message.role,
@@ -237,17 +242,17 @@ def _message(tx: Transaction, message: StoredMessage, person: str | None) -> rec
         files=[_file(each) for each in message.attachments if each.state is FileState.STORED and each.sha256],
         rounds=[_round(each) for each in message.rounds],
         quotations=[_quotation(each) for each in message.quotations],
-        feedback=_feedback(tx, message, person),
+        feedback=_feedback(tx, message, people),
     )
 
 
-def _feedback(tx: Transaction, message: StoredMessage, person: str | None) -> list[records.Feedback]:
+def _feedback(tx: Transaction, message: StoredMessage, people: People | None) -> list[records.Feedback]:
     """Return the ratings of a reply: all of them, or those of the exported person."""
     found = tx.reactions.feedback(message.id) if message.role is Role.ASSISTANT else []
     return [
         records.Feedback(person=ref, rating=each.rating, at=each.at)
         for each in found
-        if person in {None, each.principal_id} and (ref := _ref(tx, each.principal_id)) is not None
+        if (people is None or each.principal_id in people) and (ref := _ref(tx, each.principal_id)) is not None
     ]
 
 
@@ -287,10 +292,10 @@ def _file(file: Attachment) -> records.File:
     )
 
 
-def _head(tx: Transaction, conversation: Conversation, person: str | None) -> records.Conversation:
+def _head(tx: Transaction, conversation: Conversation, people: People | None) -> records.Conversation:
     """Return a conversation without its messages. The summaries of a person's conversation with others are left out."""
     agent, address = tx.agents.get(conversation.agent_id), conversation.address
-    summaries = tx.interchange.summaries(conversation.id) if person is None or conversation.direct else []
+    summaries = tx.interchange.summaries(conversation.id) if people is None or conversation.direct else []
     return records.Conversation(
         id=conversation.id,
         agent=conversation.agent_id if agent is None else agent.slug,
@@ -315,13 +320,13 @@ def _ref(tx: Transaction, person_id: str | None) -> PersonRef | None:
     return None if person is None else PersonRef(platform=person.platform, user_id=person.user_id)
 
 
-_WHOLE: dict[str, Callable[[Transaction, str | None], list[Record]]] = {
+_WHOLE: dict[str, Callable[[Transaction, People | None], list[Record]]] = {
     "skills": _skills,
     "workflows": _workflows,
     "agents": _agents,
     "schedules": _schedules,
 }
-_SLICES: dict[str, Callable[[Transaction, str, str | None], list[tuple[str, Record]]]] = {
+_SLICES: dict[str, Callable[[Transaction, str, People | None], list[tuple[str, Record]]]] = {
     "people": _people,
     "memory": _memory,
 }

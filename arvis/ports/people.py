@@ -8,7 +8,7 @@ from typing import Protocol
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Principal, PrincipalRole
-from arvis.domain.platforms import Pairing
+from arvis.domain.platforms import LinkRequest, LinkStatus, Pairing
 from arvis.domain.users import StoredKey, User
 from arvis.ports.pages import Page
 
@@ -139,7 +139,7 @@ class ApiKeys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A principal, with the times (ms) of its creation, its last change and its pairing (None: not paired)."""
+    """An identity, with the times (ms) of its creation, its last change and its pairing (None: not paired)."""
 
     principal: Principal
     created_at: int
@@ -177,6 +177,38 @@ class Principals(Protocol):
     def prefer(self, principal_id: str, *, timezone: str | None, language: str | None, now: int) -> None:
         """Store the time zone and the language of this person; None: the default."""
         ...
+
+
+class Identities(Protocol):
+    """The links between the identities of one person, and the requests for them."""
+
+    def of(self, person_id: str) -> Sequence[Principal]:
+        """Return all identities of a person, each with its own id. The first one is the person's own row."""
+        ...
+
+    def link(self, identity_id: str, person_id: str, now: int) -> None:
+        """Link an identity without links to a person. The person gets its memory, spending, messages and work."""
+        ...
+
+    def unlink(self, identity_id: str, role: PrincipalRole, paired_at: int | None, now: int) -> bool:
+        """End the link of an identity, which gets this role. Return False if it has no link."""
+        ...
+
+    def add(self, request: LinkRequest, code_hash: str) -> None: ...
+
+    def by_code(self, code_hash: str) -> LinkRequest | None: ...
+
+    def newest_of(self, identity_id: str) -> LinkRequest | None: ...
+
+    def claim(self, request_id: str, identity_id: str) -> bool:
+        """Store which identity has sent the code of an open request; return False if the request is not open."""
+        ...
+
+    def settle(self, request_id: str, status: LinkStatus) -> bool:
+        """Store the decision about a request; return False if the request is already decided."""
+        ...
+
+    def prune(self, before: int, limit: int) -> int: ...
 
 
 class PeopleInsights(Protocol):

@@ -21,7 +21,7 @@ from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
 from arvis.ports.notifications import Notifications
-from arvis.ports.people import Allowances, ApiKeys, Logins, Principals, Users
+from arvis.ports.people import Allowances, ApiKeys, Identities, Logins, Principals, Users
 from arvis.ports.personal_data import Erasures, Interchange
 from arvis.ports.platforms import (
     Bots,
@@ -154,6 +154,8 @@ class Transaction(Protocol):
     def incidents(self) -> Incidents: ...
     @property
     def reactions(self) -> Reactions: ...
+    @property
+    def identities(self) -> Identities: ...
     @property
     def bots(self) -> Bots: ...
     @property

@@ -29,6 +29,7 @@ from arvis.store.repositories.credentials import SqlCredentials
 from arvis.store.repositories.deliveries import SqlChannelStatuses, SqlDrafts, SqlIncidents, SqlParts
 from arvis.store.repositories.erasures import SqlErasures
 from arvis.store.repositories.executions import SqlExecutions, SqlWaits
+from arvis.store.repositories.identities import SqlIdentities
 from arvis.store.repositories.interchange import SqlInterchange
 from arvis.store.repositories.jobs import SqlJobs
 from arvis.store.repositories.memory import SqlFacts, SqlStates
@@ -185,6 +186,7 @@ class SqlTransaction:
         self.channel_status = SqlChannelStatuses(session)
         self.incidents = SqlIncidents(session)
         self.reactions = SqlReactions(session)
+        self.identities = SqlIdentities(session)
         self.bots = SqlBots(session)
         self.occurrences = SqlOccurrences(session)
         self.projects = SqlProjects(session)

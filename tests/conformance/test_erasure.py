@@ -53,7 +53,7 @@ ERASED = {
     "inbox_events": "erase_events", "jobs": "erase_job", "lanes": "erase_idle_lane", "messages": "erase_messages",
     "notifications": "erase_notifications",
     "overheard_messages": "overheard_of_person", "pairings": "erase_pairings", "plugin_additions": "erase_additions",
-    "principals": "erase_person", "projects": "erase_projects", "reactions": "erase_reactions", "feedback": "erase_feedback", "schedule_runs": "erase_schedule_runs",
+    "principals": "erase_person", "projects": "erase_projects", "reactions": "erase_reactions", "link_requests": "erase_link_requests", "feedback": "erase_feedback", "schedule_runs": "erase_schedule_runs",
     "schedules": "erase_schedule", "sessions": "erase_sessions", "spending": "erase_spending",
     "steps": "delete_execution_steps", "timeline": "erase_notes", "versions": "erase_versions",
     "waits": "delete_execution_waits", "webhook_calls": "erase_webhook_calls", "webhooks": "erase_webhook",

@@ -11,6 +11,9 @@ import pytest
 
 from arvis.domain.memory import EVERYWHERE, Category, NewFact
 from arvis.domain.messages import Role
+from arvis.domain.quotations import QuotationKind
+from arvis.domain.quotations import Writer as Author
+from arvis.domain.reactions import Rating
 from arvis.interchange import format as records
 from arvis.interchange.archive import Contents, Writer, read_archive
 from arvis.interchange.conversations import open_conversation
@@ -55,6 +58,12 @@ ROUND = records.Round(
 )
 
 
+QUOTATION = records.Quotation(
+    kind=QuotationKind.REPLY, writer=Author.OTHER, text="one", author="Bob", author_id="9", adds=["people"]
+)
+RATED = records.Feedback(person=ANN, rating=Rating.UP, at=AT)
+
+
 def message(number: int, role: Role, **more: Any) -> records.Message:
     person = ANN if role is Role.USER else None
     return records.Message(
@@ -68,6 +77,11 @@ def conversation(*, turns: bool) -> records.Conversation:
         number = 2 * turn
         known: dict[str, Any] = {"turn": turn} if turns else {}
         messages += [message(number, Role.USER, **known), message(number + 1, Role.ASSISTANT, rounds=[ROUND], **known)]
+    first, reply = messages[:2]
+    messages[0] = first.model_copy(update={"quotations": [QUOTATION], "taint": ["people"]})
+    messages[1] = reply.model_copy(
+        update={"feedback": [RATED], "quotations": [QUOTATION.model_copy(update={"message": first.id})]}
+    )
     summary = records.Summary(first_turn=1, last_turn=2, text="They greeted.", created_at=AT)
     return records.Conversation(
         id="c1", agent="helper", place=PLACE, created_at=AT, messages=messages, summaries=[summary]
@@ -120,6 +134,9 @@ async def test_an_export_returns_what_was_imported(store: Store, clock: SteppedC
     assert isinstance(talk, records.Conversation)
     assert talk.place == PLACE
     assert [each.rounds for each in talk.messages[:2]] == [[], [ROUND]]
+    assert talk.messages[0].quotations == [QUOTATION]
+    assert talk.messages[1].quotations[0].message == talk.messages[0].id
+    assert [each.feedback for each in talk.messages[:2]] == [[], [RATED]]
     assert [(each.content, each.role, each.turn, each.created_at) for each in talk.messages] == [
         (each.content, each.role, each.turn, each.created_at) for each in conversation(turns=True).messages
     ]

@@ -122,6 +122,10 @@ COLD |= {
     for name in re.findall(r"^-- name: (\w+)$", (QUERIES / f"{purpose}.sql").read_text("utf-8"), re.MULTILINE)
 }
 COLD |= dict.fromkeys(["indexed_messages_of", "newest_at_position"], "an erasure")
+COLD |= dict.fromkeys(
+    re.findall(r"^-- name: (\w+)$", (QUERIES / "identities.sql").read_text("utf-8"), re.MULTILINE),
+    "a person links an account, which is rare",
+)
 COLD |= dict.fromkeys(["present_positions", "forget_positions"], "a restore")
 
 #: Name of a query that sorts a few rows found by an index -> these rows.
@@ -129,6 +133,10 @@ SMALL_SORTS = {
     "feeds_of_bot": "the channels of one bot, once after a gap",
     "message_by_album": "the few messages of one album",
     "message_by_ref": "one message, by its id on its platform",
+    "message_sent_as": "the parts with one id, of all channels",
+    "feedback_on": "the ratings of one answer",
+    "feedback_of_page": "the ratings of one page of messages",
+    "unreported_incidents": "a bounded number of problems and reactions of one conversation",
     "claim_jobs": "merges two lists with at most one row for each slot",
     "children_of": "the children of one execution",
     "usage_of_family": "the model calls that one message caused",
@@ -177,7 +185,8 @@ SMALL_SORTS = {
 SMALL_INDEXES = "jobs_due|jobs_leases|drafts_open|projects_active|schedule_runs_running|executions_open_runs_newest"
 
 SCAN = re.compile(
-    r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|counted|near|newest|tree)"
+    r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|counted|near|newest|tree"
+    r"|problems|others)"
     rf"(?!\w+ USING INDEX ({SMALL_INDEXES})$)"
     # SQLite's plan calls a lookup of words or of a row in FTS5 a scan. Without a number at the end, it reads
     # everything.

@@ -120,7 +120,7 @@ PRUNED = {
     "facts": "prune_ended_facts", "idempotency_keys": "prune_idempotency_keys", "inbox_events": "prune_events",
     "jobs": "prune_jobs", "lanes": "drop_lane", "login_codes": "drop_old_login_codes",
     "message_vocabulary": "remove_key", "notifications": "prune_notifications", "overheard_messages": "prune_observed",
-    "pairings": "prune_pairings", "reactions": "prune_reactions", "schedule_runs": "prune_occurrences",
+    "link_requests": "prune_link_requests", "pairings": "prune_pairings", "reactions": "prune_reactions", "schedule_runs": "prune_occurrences",
     "sessions": "drop_over_sessions", "spending": "prune_days", "steps": "delete_execution_steps",
     "timeline": "prune_notes", "usage": "prune_usage", "waits": "delete_execution_waits",
     "webhook_calls": "prune_webhook_calls", "workflow_run_log": "forget_run_log", "workflow_runs": "delete_workflow_run",

@@ -23,6 +23,7 @@ def _paired(person: Row) -> str | None:
 
 
 PEOPLE = Table("id", "platform", ("user", "userId"), "name", "role", ("paired", _paired), nothing="No people match.")
+_IDENTITIES = Table("id", "platform", ("user", "userId"), "name")
 _CHANGES = Table(("at", at("at")), "role", ("paired", _paired), "by")
 
 
@@ -50,8 +51,27 @@ def list_people(*, api: Api, **query: Any) -> Output:
 def show(*, api: Api, person: str) -> Output:
     """Show one person and the changes to their rights."""
     found = api.get("people", _id(api, person))
-    shown = fields(found, "pairedAt", "createdAt", "updatedAt", paired=_paired(found), changes=None)
-    return Output(found, shown, _CHANGES.text(found["changes"]))
+    linked = found["identities"] if len(found["identities"]) > 1 else []
+    shown = fields(found, "pairedAt", "createdAt", "updatedAt", paired=_paired(found), changes=None, identities=None)
+    others = [_IDENTITIES.text(linked)] if linked else []
+    return Output(found, shown, *others, _CHANGES.text(found["changes"]))
+
+
+@people.command()
+@click.argument("person")
+@click.argument("other")
+def link(*, api: Api, person: str, other: str) -> Output:
+    """Link OTHER to PERSON: both are identities of one person, and share memory, budget and preferences. OTHER gets the
+    rights of PERSON."""
+    found = api.post("people", _id(api, person), "link", body={"identity": _id(api, other)})
+    return Output(found, f"{other} is linked to {one_line(found['name'])} ({found['platform']}:{found['userId']}).")
+
+
+@people.command()
+@click.argument("person")
+def unlink(*, api: Api, person: str) -> Output:
+    """End the link of an identity. What it has written and stored stays with the person."""
+    return _changed(api.delete("people", _id(api, person), "link"), "is a separate person now")
 
 
 _NOW = {"role": "is now {}", "timezone": "has now the time zone {}", "language": "has now the language {}"}

@@ -179,6 +179,9 @@ DELETE FROM feedback WHERE message_id IN (SELECT listed.value FROM json_each(:id
 -- name: erase_reactions_of_person
 DELETE FROM reactions WHERE principal_id = :id;
 
+-- name: erase_link_requests
+DELETE FROM link_requests WHERE identity_id = :id OR claimed_by = :id;
+
 -- name: erase_feedback_of_person
 DELETE FROM feedback WHERE principal_id = :id;
 

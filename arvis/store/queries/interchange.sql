@@ -1,20 +1,24 @@
 -- Exports and imports. Exports read slices in the order of ids.
 
 -- name: people_to_export
-SELECT * FROM principals
-WHERE id > :after AND (CAST(:person AS TEXT) IS NULL OR id = :person)
+SELECT principals.id AS identity_id, principals.* FROM principals
+WHERE id > :after
+    AND (CAST(:people AS TEXT) IS NULL OR id IN (SELECT listed.value FROM json_each(:people) AS listed))
 ORDER BY id LIMIT :limit;
 
 -- name: facts_to_export
 SELECT * FROM facts
 WHERE id > :after AND status = 'active'
-    AND (CAST(:person AS TEXT) IS NULL OR scope = 'principal:' || CAST(:person AS TEXT) OR author_id = :person)
+    AND (CAST(:people AS TEXT) IS NULL
+        OR scope IN (SELECT 'principal:' || listed.value FROM json_each(:people) AS listed)
+        OR author_id IN (SELECT listed.value FROM json_each(:people) AS listed))
 ORDER BY id LIMIT :limit;
 
 -- name: conversations_to_export
 SELECT * FROM conversations
-WHERE id > :after AND (CAST(:person AS TEXT) IS NULL OR EXISTS (
-    SELECT 1 FROM messages WHERE messages.conversation_id = conversations.id AND messages.principal_id = :person
+WHERE id > :after AND (CAST(:people AS TEXT) IS NULL OR EXISTS (
+    SELECT 1 FROM messages WHERE messages.conversation_id = conversations.id
+        AND messages.principal_id IN (SELECT listed.value FROM json_each(:people) AS listed)
 ))
 ORDER BY id LIMIT :limit;
 
@@ -29,7 +33,9 @@ ORDER BY id LIMIT 10000;
 SELECT messages.* FROM messages
 LEFT JOIN messages AS asked ON asked.id = messages.reply_to
 WHERE messages.conversation_id = :conversation_id AND messages.id > :after AND messages.superseded = 0
-    AND (CAST(:person AS TEXT) IS NULL OR messages.principal_id = :person OR asked.principal_id = :person)
+    AND (CAST(:people AS TEXT) IS NULL
+        OR messages.principal_id IN (SELECT listed.value FROM json_each(:people) AS listed)
+        OR asked.principal_id IN (SELECT listed.value FROM json_each(:people) AS listed))
 ORDER BY messages.id LIMIT :limit;
 
 -- name: summaries_to_export

@@ -1,44 +1,94 @@
+-- People. A row is an identity; a linked identity has the id, the rights and the preferences of its person.
+
 -- name: find_principal
-SELECT * FROM principals WHERE platform = :platform AND user_id = :user_id;
+SELECT principals.id AS identity_id, COALESCE(main.id, principals.id) AS id, principals.platform, principals.user_id,
+    principals.name, COALESCE(main.role, principals.role) AS role,
+    CASE WHEN main.id IS NULL THEN principals.paired_at ELSE main.paired_at END AS paired_at,
+    CASE WHEN main.id IS NULL THEN principals.timezone ELSE main.timezone END AS timezone,
+    CASE WHEN main.id IS NULL THEN principals.language ELSE main.language END AS language,
+    principals.created_at, principals.updated_at
+FROM principals LEFT JOIN principals AS main ON main.id = principals.person_id
+WHERE principals.platform = :platform AND principals.user_id = :user_id;
 
 -- name: get_principal
-SELECT * FROM principals WHERE id = :id;
+SELECT principals.id AS identity_id, COALESCE(main.id, principals.id) AS id, principals.platform, principals.user_id,
+    principals.name, COALESCE(main.role, principals.role) AS role,
+    CASE WHEN main.id IS NULL THEN principals.paired_at ELSE main.paired_at END AS paired_at,
+    CASE WHEN main.id IS NULL THEN principals.timezone ELSE main.timezone END AS timezone,
+    CASE WHEN main.id IS NULL THEN principals.language ELSE main.language END AS language,
+    principals.created_at, principals.updated_at
+FROM principals LEFT JOIN principals AS main ON main.id = principals.person_id
+WHERE principals.id = :id;
+
+-- name: identities_of
+-- All identities of a person, with their own ids.
+SELECT principals.id AS identity_id, principals.* FROM principals WHERE principals.id = :person_id
+UNION ALL
+SELECT principals.id AS identity_id, principals.* FROM principals WHERE principals.person_id = :person_id;
 
 -- name: add_principal
 INSERT INTO principals (id, platform, user_id, name, role, created_at, updated_at)
 VALUES (:id, :platform, :user_id, :name, :role, :now, :now);
 
--- name: update_principal
-UPDATE principals SET name = :name, role = :role, updated_at = :now WHERE id = :id;
+-- name: set_role_of_principal
+UPDATE principals SET role = :role, updated_at = :now
+WHERE id = COALESCE((SELECT linked.person_id FROM principals AS linked WHERE linked.id = :id), :id)
+    OR person_id = COALESCE((SELECT linked.person_id FROM principals AS linked WHERE linked.id = :id), :id);
+
+-- name: rename_identity
+UPDATE principals SET name = :name, updated_at = :now WHERE id = :id;
+
+-- name: link_identity
+UPDATE principals SET person_id = :person_id, updated_at = :now WHERE id = :id;
+
+-- name: unlink_identity
+UPDATE principals SET person_id = NULL, role = :role, paired_at = CAST(:paired_at AS BIGINT), updated_at = :now
+WHERE id = :id AND person_id IS NOT NULL;
 
 -- name: pair_principal
 -- Keeps the time of the first pairing.
-UPDATE principals SET paired_at = COALESCE(paired_at, :now), updated_at = :now WHERE id = :id;
+UPDATE principals SET paired_at = COALESCE(paired_at, :now), updated_at = :now
+WHERE id = COALESCE((SELECT linked.person_id FROM principals AS linked WHERE linked.id = :id), :id)
+    OR person_id = COALESCE((SELECT linked.person_id FROM principals AS linked WHERE linked.id = :id), :id);
 
 -- name: unpair_principal
-UPDATE principals SET paired_at = NULL, updated_at = :now WHERE id = :id;
+UPDATE principals SET paired_at = NULL, updated_at = :now
+WHERE id = COALESCE((SELECT linked.person_id FROM principals AS linked WHERE linked.id = :id), :id)
+    OR person_id = COALESCE((SELECT linked.person_id FROM principals AS linked WHERE linked.id = :id), :id);
 
 -- name: prefer_of_principal
-UPDATE principals SET timezone = :timezone, language = :language, updated_at = :now WHERE id = :id;
+UPDATE principals SET timezone = :timezone, language = :language, updated_at = :now
+WHERE id = COALESCE((SELECT linked.person_id FROM principals AS linked WHERE linked.id = :id), :id)
+    OR person_id = COALESCE((SELECT linked.person_id FROM principals AS linked WHERE linked.id = :id), :id);
 
 -- name: list_people
 -- A person with the stored role owner may no longer be an owner in the configuration; the caller checks this.
-SELECT * FROM principals
-WHERE id < :before
-    AND (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
-    AND (CAST(:role AS TEXT) IS NULL OR role = :role OR (CAST(:role AS TEXT) = 'member' AND role = 'owner'))
-    AND (CAST(:paired AS INTEGER) IS NULL OR CAST(:paired AS INTEGER) = (CASE WHEN paired_at IS NULL THEN 0 ELSE 1 END))
-    AND (CAST(:pattern AS TEXT) IS NULL OR lower(name) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
-        OR lower(user_id) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!')
-ORDER BY id DESC LIMIT :limit;
+SELECT principals.id AS identity_id, COALESCE(main.id, principals.id) AS id, principals.platform, principals.user_id,
+    principals.name, COALESCE(main.role, principals.role) AS role,
+    CASE WHEN main.id IS NULL THEN principals.paired_at ELSE main.paired_at END AS paired_at,
+    CASE WHEN main.id IS NULL THEN principals.timezone ELSE main.timezone END AS timezone,
+    CASE WHEN main.id IS NULL THEN principals.language ELSE main.language END AS language,
+    principals.created_at, principals.updated_at
+FROM principals LEFT JOIN principals AS main ON main.id = principals.person_id
+WHERE principals.id < :before
+    AND (CAST(:platform AS TEXT) IS NULL OR principals.platform = :platform)
+    AND (CAST(:role AS TEXT) IS NULL OR COALESCE(main.role, principals.role) = :role
+        OR (CAST(:role AS TEXT) = 'member' AND COALESCE(main.role, principals.role) = 'owner'))
+    AND (CAST(:paired AS INTEGER) IS NULL OR CAST(:paired AS INTEGER) = (
+        CASE WHEN (CASE WHEN main.id IS NULL THEN principals.paired_at ELSE main.paired_at END) IS NULL THEN 0 ELSE 1 END
+    ))
+    AND (CAST(:pattern AS TEXT) IS NULL OR lower(principals.name) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+        OR lower(principals.user_id) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!')
+ORDER BY principals.id DESC LIMIT :limit;
 
 -- name: people_with_rights
 -- Runs once at each start.
-SELECT * FROM principals WHERE role IN ('owner', 'operator') ORDER BY id LIMIT 10000;
+SELECT principals.id AS identity_id, principals.* FROM principals
+WHERE role IN ('owner', 'operator') AND person_id IS NULL ORDER BY id LIMIT 10000;
 
 -- name: other_person
 -- Stops at the first row. Only in a table with many owners and blocked people does it read more rows.
-SELECT id FROM principals WHERE id <> :id AND role IN ('member', 'operator') LIMIT 1;
+SELECT id FROM principals WHERE COALESCE(person_id, id) <> :id AND role IN ('member', 'operator') LIMIT 1;
 
 -- name: get_setting
 SELECT value FROM settings WHERE key = :key;

@@ -210,7 +210,7 @@ class SqlChannelStatuses:
 
 
 def _incident_of(row: Row) -> Incident:
-    return Incident(row["id"], row["conversation_id"], row["text"], row["created_at"])
+    return Incident(row["id"], row["conversation_id"], row["text"], row["created_at"], row["principal_id"])
 
 
 _INCIDENTS = each(_incident_of)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from arvis.domain.conversations import Conversation
+from arvis.domain.dataclass import replace
 from arvis.domain.erasures import Channel, Erasure, ErasureKind, ItemKind, Phase, Subject
 from arvis.domain.memory import principal_scope
 from arvis.domain.messages import Principal, PrincipalRole
@@ -85,7 +86,9 @@ class SqlErasures:
     def subject(self, erasure_id: str) -> Subject:
         kept = [_person(item) for item in self.items(erasure_id, ItemKind.PERSON, limit=_MOST)]
         principals = SqlPrincipals(self._session)
-        people = [principals.get(person.id) or person for person in kept]
+        found = [(person, principals.get(person.id)) for person in kept]
+        # Each identity is erased with its own id, even if it is linked to another one.
+        people = [person if known is None else replace(known, id=person.id) for person, known in found]
         channels = [Channel(*json.loads(item)) for item in self.items(erasure_id, ItemKind.CHANNEL, limit=1)]
         return Subject(people, channels[0] if channels else None)
 
@@ -367,6 +370,7 @@ _PERSONAL = (
     "erase_allowances",
     "erase_spending",
     "erase_personal_reservations",
+    "erase_link_requests",
     "erase_reactions_of_person",
     "erase_feedback_of_person",
 )

@@ -14,7 +14,7 @@ from arvis.store.repositories.conversations import compaction_of, conversation_o
 from arvis.store.repositories.memory import fact_of
 from arvis.store.repositories.messages import attachment_of, message_of, place
 from arvis.store.repositories.people import principal_of
-from arvis.store.sql.session import Session
+from arvis.store.sql.session import Session, dump
 
 
 class SqlInterchange:
@@ -23,25 +23,27 @@ class SqlInterchange:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def people(self, after: str, person: str | None, limit: int) -> Sequence[Principal]:
-        rows = self._session.rows("people_to_export", after=after, person=person, limit=limit)
+    def people(self, after: str, people: Sequence[str] | None, limit: int) -> Sequence[Principal]:
+        rows = self._session.rows("people_to_export", after=after, people=_listed(people), limit=limit)
         return [principal_of(row) for row in rows]
 
-    def facts(self, after: str, person: str | None, limit: int) -> Sequence[Fact]:
-        rows = self._session.rows("facts_to_export", after=after, person=person, limit=limit)
+    def facts(self, after: str, people: Sequence[str] | None, limit: int) -> Sequence[Fact]:
+        rows = self._session.rows("facts_to_export", after=after, people=_listed(people), limit=limit)
         return [fact_of(row) for row in rows]
 
-    def conversations(self, after: str, person: str | None, limit: int) -> Sequence[Conversation]:
-        rows = self._session.rows("conversations_to_export", after=after, person=person, limit=limit)
+    def conversations(self, after: str, people: Sequence[str] | None, limit: int) -> Sequence[Conversation]:
+        rows = self._session.rows("conversations_to_export", after=after, people=_listed(people), limit=limit)
         return [conversation_of(row) for row in rows]
 
     def in_place(self, agent_id: str, address: Address) -> Sequence[Conversation]:
         rows = self._session.rows("all_conversations_in_place", agent_id=agent_id, **place(address))
         return [conversation_of(row) for row in rows]
 
-    def messages(self, conversation_id: str, after: str, person: str | None, limit: int) -> Sequence[StoredMessage]:
+    def messages(
+        self, conversation_id: str, after: str, people: Sequence[str] | None, limit: int
+    ) -> Sequence[StoredMessage]:
         rows = self._session.rows(
-            "messages_to_export", conversation_id=conversation_id, after=after, person=person, limit=limit
+            "messages_to_export", conversation_id=conversation_id, after=after, people=_listed(people), limit=limit
         )
         return [replace(message_of(row, self._files(row["id"])), rounds=rounds_of(row["rounds"])) for row in rows]
 
@@ -76,3 +78,7 @@ class SqlInterchange:
 
     def _files(self, message_id: str) -> list[Attachment]:
         return [attachment_of(row) for row in self._session.rows("attachments_of_message", message_id=message_id)]
+
+
+def _listed(people: Sequence[str] | None) -> str | None:
+    return None if people is None else dump(list(people))

@@ -116,6 +116,7 @@ def principal_of(row: Row) -> Principal:
         paired=row["paired_at"] is not None,
         timezone=row["timezone"],
         language=row["language"],
+        identity=row["identity_id"],
     )
 
 
@@ -143,20 +144,26 @@ class SqlPrincipals:
     def seen(self, platform: str, user_id: str, name: str, role: PrincipalRole | None, now: int) -> Principal:
         known = self.find(platform, user_id)
         if known is None:
-            made = Principal(self._session.new_id(), platform, user_id, name, role or PrincipalRole.MEMBER)
+            new_id = self._session.new_id()
+            made = Principal(new_id, platform, user_id, name, role or PrincipalRole.MEMBER, identity=new_id)
             self._session.execute(
                 "add_principal", id=made.id, platform=platform, user_id=user_id, name=name, role=made.role, now=now
             )
             return made
         blocked = known.role is PrincipalRole.BLOCKED
+        if known.linked and not blocked and role not in {None, known.role}:
+            # Identities of one person always have the same rights.
+            self._session.execute("unlink_identity", id=known.identity, role=role, paired_at=None, now=now)
+            known = self.find(platform, user_id) or known
         current = replace(known, name=name, role=known.role if blocked or role is None else role)
-        if current != known:
-            self._update(current, now)
+        if current.role is not known.role:
+            self.set_role(current.id, current.role, now)
+        if name != known.name:
+            self._session.execute("rename_identity", id=known.identity, name=name, now=now)
         return current
 
     def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None:
-        if (known := self.get(principal_id)) is not None:
-            self._update(replace(known, role=role), now)
+        self._session.execute("set_role_of_principal", id=principal_id, role=role, now=now)
 
     def pair(self, principal_id: str, now: int) -> None:
         self._session.execute("pair_principal", id=principal_id, now=now)
@@ -166,9 +173,6 @@ class SqlPrincipals:
 
     def prefer(self, principal_id: str, *, timezone: str | None, language: str | None, now: int) -> None:
         self._session.execute("prefer_of_principal", id=principal_id, timezone=timezone, language=language, now=now)
-
-    def _update(self, principal: Principal, now: int) -> None:
-        self._session.execute("update_principal", id=principal.id, name=principal.name, role=principal.role, now=now)
 
 
 #: A character that sorts after every hexadecimal digit.

@@ -84,7 +84,8 @@ class SqlPeopleInsights:
                 pattern=None if text is None else _part(text),
                 limit=limit + 1,
             )
-        return page(rows, _person, limit)
+        shown = rows[:limit]
+        return Page([_person(row) for row in shown], shown[-1]["identity_id"] if len(rows) > limit else None)
 
     async def person(self, principal_id: str) -> Person | None:
         async with self._snapshots.snapshot() as snapshot:

@@ -19,7 +19,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.people import Person
 from arvis.ports.store import Store, Transaction
-from arvis.services import people, roles
+from arvis.services import identities, people, roles
 from arvis.services.people import GIVEN_ROLES, Paired, TooManyTries, TurnedAway, WrongCode
 from arvis.services.roles import Owners
 from arvis.web.auth.authorization import Authorizer
@@ -35,7 +35,8 @@ _MOST_USERS = 10_000
 
 
 class PersonView(View):
-    id: str
+    id: Annotated[str, About("The id of this identity.")]
+    person: Annotated[str, About("The id of the person, which all linked identities share.")]
     platform: str
     user_id: str
     name: str
@@ -52,7 +53,8 @@ class PersonView(View):
         known: Principal = person.principal
         return cls.showing(
             person,
-            id=known.id,
+            id=known.identity,
+            person=known.id,
             platform=known.platform,
             user_id=known.user_id,
             name=known.name,
@@ -76,7 +78,15 @@ class PersonChangeView(View):
         return cls(role=data.get("role"), paired=data.get("paired"), by=version.by_id, at=version.at)
 
 
+class IdentityView(View):
+    id: str
+    platform: str
+    user_id: str
+    name: str
+
+
 class PersonDetailView(PersonView):
+    identities: Annotated[list[IdentityView], About("All identities of the person; the first one is its own.")]
     changes: list[PersonChangeView]
 
 
@@ -85,6 +95,10 @@ class ChangedPerson(Body):
     paired: bool | None = None
     timezone: Annotated[str | None, About("Such as Europe/Berlin; empty: the default.")] = None
     language: Annotated[str | None, About("Such as de or pt-BR; empty: the default.")] = None
+
+
+class OtherIdentity(Body):
+    identity: Annotated[Label, About("The id of the other identity, which gets the rights of the person.")]
 
 
 class PreferencesView(View):
@@ -169,9 +183,30 @@ class PeopleRoutes(Routes):
     @route("GET", _ONE, "Show a person and the changes of their role", READ, {200: PersonDetailView})
     async def _show(self, call: Call) -> Response:
         person = await self._person(call.id("person"))
-        changes = await self._store.read(people.changes, call.id("person"), _MOST_CHANGES)
-        shown = [PersonChangeView.of(each) for each in changes]
-        return answer(PersonDetailView.of(person, await self._all_owners(), changes=shown))
+        changes = await self._store.read(people.changes, person.principal.id, _MOST_CHANGES)
+        found = await self._store.read(_identities, person.principal.id)
+        return answer(
+            PersonDetailView.of(
+                person,
+                await self._all_owners(),
+                changes=[PersonChangeView.of(each) for each in changes],
+                identities=[IdentityView.showing(each) for each in found],
+            )
+        )
+
+    @route(
+        "POST", f"{_ONE}/link", "Link another identity to a person", OWN, {200: PersonDetailView}, body=OtherIdentity
+    )
+    async def _link(self, call: Call) -> Response:
+        body, by = await call.read(OtherIdentity), await self._gate.principal_id(call.identity)
+        await self._store.write(identities.link, call.id("person"), body.identity, by, self._clock.now())
+        return await self._show(call)
+
+    @route("DELETE", f"{_ONE}/link", "End the link of an identity", OWN, {200: PersonDetailView})
+    async def _unlink(self, call: Call) -> Response:
+        by = await self._gate.principal_id(call.identity)
+        await self._store.write(identities.unlink, call.id("person"), by, self._clock.now())
+        return await self._show(call)
 
     @route(
         "PATCH",
@@ -294,7 +329,13 @@ def _change(
     if how["role"] is None and how["paired"] is None and (timezone is not None or language is not None):
         return ()  # only the preferences of the person, which may be an owner
     changed = people.change(tx, person_id, now=now, **how)
-    return tx.logins.close_sessions_of(changed.id) if changed.role is PrincipalRole.BLOCKED else ()
+    if changed.role is not PrincipalRole.BLOCKED:
+        return ()
+    return [each for one in tx.identities.of(changed.id) for each in tx.logins.close_sessions_of(one.id)]
+
+
+def _identities(tx: Transaction, person_id: str) -> Sequence[Principal]:
+    return tx.identities.of(person_id)
 
 
 def _owners_here(tx: Transaction) -> list[str]:

@@ -1,6 +1,7 @@
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Body, Item } from "../../api/types";
+import { AskButton } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { ChoiceField, TextField, useDraft } from "../../parts/fields";
@@ -63,6 +64,7 @@ export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }
             ]}
           />
           {owns && person.role !== "owner" && <Rights person={person} />}
+          {person.identities.length > 1 && <Identities person={person} owns={owns} />}
           {owns && <Preferences key={`${person.timezone} ${person.language}`} person={person} />}
           {owns && (
             <div className={styles.data}>
@@ -119,6 +121,32 @@ function Rights({ person }: { person: Detail }) {
           />
         </div>
       )}
+    </>
+  );
+}
+
+/** The accounts of the person on all platforms; an owner can end the link of each one except the first. */
+function Identities({ person, owns }: { person: Detail; owns: boolean }) {
+  const unlink = useSend("DELETE /api/people/{person}/link", { done: texts.unlinked });
+  return (
+    <>
+      <h3>{texts.identities}</h3>
+      <ul className={styles.changes} aria-label={texts.identities}>
+        {person.identities.map((one) => (
+          <li key={one.id}>
+            <span>{texts.identity(nameOf(one), reveal(one.platform), reveal(one.userId))}</span>
+            {owns && one.id !== person.person && (
+              <AskButton
+                label={texts.unlink}
+                title={texts.unlinkTitle}
+                words={texts.unlinkWhy}
+                busy={unlink.isPending}
+                onClick={() => unlink.mutate({ path: { person: one.id } })}
+              />
+            )}
+          </li>
+        ))}
+      </ul>
     </>
   );
 }

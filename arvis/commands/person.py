@@ -1,4 +1,5 @@
-"""`/timezone` and `/language`: the preferences of a person for all channels."""
+"""Commands about the person who sends them: `/timezone` and `/language`, and `/link` and `/unlink` for the identities of the
+person on several platforms."""
 
 from __future__ import annotations
 
@@ -6,10 +7,13 @@ from arvis.commands.invocation import Invocation
 from arvis.domain.errors import UsageError, sentences
 from arvis.domain.messages import Principal
 from arvis.ports.store import Transaction
+from arvis.services import identities
 from arvis.services.people import prefer
 
 #: The word that restores the default.
 _DEFAULT = "default"
+_NOT_HERE = "Write this to me in a direct message, so that nobody else can see your code."
+_NOT_LINKED = "This account is not linked to another one. If others are linked to it, send /unlink from these."
 
 
 def timezone(tx: Transaction, invocation: Invocation, now: int) -> str:
@@ -55,3 +59,33 @@ def _present(person: Principal) -> str:
 def _value(argument: str) -> str:
     """Return the value for `prefer`; empty for the default."""
     return "" if argument.lower() == _DEFAULT else argument
+
+
+def link(tx: Transaction, invocation: Invocation, now: int) -> str:
+    """Carry out `/link`, `/link CODE`, `/link yes` or `/link no`, and return its answer."""
+    if not invocation.conversation.direct:
+        return _NOT_HERE
+    person, given = invocation.principal, invocation.argument.strip()
+    match given.lower():
+        case "":
+            return identities.offer_link(tx, person, invocation.address, invocation.code, now)
+        case "yes" | "no" as answer:
+            return identities.confirm_link(tx, person, now, agreed=answer == "yes")
+        case _:
+            return identities.claim_link(tx, given, person, now)
+
+
+def unlink(tx: Transaction, invocation: Invocation, now: int) -> str:
+    """Carry out `/unlink` and return its answer."""
+    if not invocation.conversation.direct:
+        return _NOT_HERE
+    if not invocation.principal.linked:
+        return _NOT_LINKED
+    try:
+        identities.unlink(tx, invocation.principal.identity, invocation.principal.id, now)
+    except UsageError as refused:
+        return sentences(refused.what, refused.fix)
+    return (
+        "This account is separate again. What it has written and stored so far stays with the other account; from now on "
+        "it has its own memory, budget and preferences."
+    )
