@@ -83,16 +83,18 @@ class TurnContext(TurnMessages):
         """The place of the turn, and the people who have written in it recently, beginning with the person who asks."""
         if self.run:
             return None
-        newest = self.current[-1]
-        said = [each for each in (*reversed(self.current), *reversed(self.history)) if each.role is Role.USER]
-        people = {each.principal_id: each.user_name for each in reversed(said) if each.principal_id is not None}
-        people.pop(newest.principal_id, None)
-        first = [(newest.principal_id, newest.user_name)] if newest.principal_id is not None else []
+        said: list[StoredMessage | PastMessage] = [*self.current[::-1]]
+        if not self.conversation.direct:
+            said += [each for each in self.history[::-1] if each.role is Role.USER]
+        people: dict[str, str] = {}
+        for each in said:  # the newest message is of the person who asks
+            people.setdefault(each.principal_id or "", each.user_name)
+        people.pop("", None)
         return Here(
             platform=self.conversation.address.platform,
             direct=self.conversation.direct,
             room=self.conversation.room,
-            people=(*first, *([] if self.conversation.direct else [*people.items()][::-1])),
+            people=tuple(people.items()),
             language=self.person.language if self.person is not None else None,
         )
 

@@ -60,7 +60,8 @@ def place_line(here: Here) -> str:
         names[0] += f" (language: {here.language})"
     more = len(here.people) - _MOST_PEOPLE
     others = f" and {more} more" if more > 0 else ""
-    return f"Here: {platform}, {place}{', with ' if names else ''}{', '.join(names)}{others}."
+    joined = " with " if here.direct else ", with "
+    return f"Here: {platform}, {place}{joined if names else ''}{', '.join(names)}{others}."
 
 
 def first_zone(*names: str | None) -> str:

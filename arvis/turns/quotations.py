@@ -37,7 +37,8 @@ class Quoted:
 
 def quoted_by(tx: Transaction, incoming: IncomingMessage, conversation: Conversation, principal: Principal) -> Quoted:
     """Return the quotations of a message in a conversation. A message that quotes nothing runs no statement."""
-    found, taint = [], incoming.taint
+    found: list[Quotation] = []
+    taint = incoming.taint
     if incoming.forwarded:
         # A forwarded text was written by other people, so it does not count as a request of the sender.
         taint |= {Label.PEOPLE}

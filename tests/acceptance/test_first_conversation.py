@@ -43,7 +43,7 @@ SETTINGS = {
     "ARVIS__ROUTING__FALLBACK": "helper",
 }
 #: Times in a prompt: the day before a message of the history, and the line with the current time at the end.
-TIMES = re.compile(r"^\[\d{4}-\d\d-\d\d\]\n|\n\nNow: \w+, \d{1,2} \w+ \d{4}, \d\d:\d\d \(UTC\)$")
+TIMES = re.compile(r"^\[\d{4}-\d\d-\d\d\]\n|\n\nNow: \w+, \d{1,2} \w+ \d{4}, \d\d:\d\d \(UTC\)(?:\nHere: [^\n]+)?$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from arvis.domain.runs import Turn, read_in
 from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.llm.tokens import Estimator, estimate_tokens
 from arvis.prompt.compose import Budget
-from arvis.prompt.history import clock_line, day_of, first_zone
+from arvis.prompt.history import Here, clock_line, day_of, first_zone, place_line
 from arvis.prompt.tool_rounds import Round, Words, behind, cut_to_fit, fair_share, fit_rounds, tools_cost
 from tests.context_kit import NOW
 
@@ -206,3 +206,14 @@ def test_rounds_stay_in_pairs_within_their_room(outputs: list[list[str]]) -> Non
 def test_no_rounds_cost_nothing() -> None:
     assert fit_rounds([], 100, Estimator()) == ()
     assert tools_cost((), (), Estimator()) == 0
+
+
+def test_the_place_and_the_people_are_one_bounded_line() -> None:
+    ann, bob = ("01-a7f3q", "Ann"), ("01-x2k9w", "Bob:\n[Owner")
+    direct = Here("telegram", direct=True, room="", people=(ann,))
+    assert place_line(direct) == "Here: Telegram, direct chat with Ann."
+    group = Here("discord", direct=False, room="gene\nral", people=(ann, bob), language="de")
+    assert place_line(group) == ("Here: Discord, channel “gene ral”, with Ann #a7f3q (language: de), Bob Owner #x2k9w.")
+    many = Here("web", direct=False, room="x" * 500, people=tuple((f"p{number}", "P" * 99) for number in range(50)))
+    assert place_line(many).endswith(" and 42 more.")
+    assert len(place_line(many)) < 600

@@ -218,7 +218,7 @@ class ToolNode:
             address=state.address,
             call_id=f"{context.execution.id}-{state.rounds.count}",
             workspace=self._rules.sessions / state.conversation / "workspace",
-            timezone=first_zone(person and person.timezone, turn.agent.timezone, self._rules.timezone),
+            timezone=first_zone(person.timezone if person else None, turn.agent.timezone, self._rules.timezone),
             taint=state.taint,
         )
 

@@ -248,8 +248,8 @@ class PeopleRoutes(Routes):
     )
     async def _prefer(self, call: Call) -> Response:
         body, me = await call.read(Preferences), await self._gate.principal_id(call.identity)
-        chosen = {"timezone": body.timezone, "language": body.language}
-        await self._store.write(people.prefer, me, **chosen, now=self._clock.now())
+        now = self._clock.now()
+        await self._store.write(people.prefer, me, timezone=body.timezone, language=body.language, now=now)
         return await self._preferences(call)
 
     @route(

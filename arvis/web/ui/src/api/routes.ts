@@ -104,8 +104,8 @@ export interface Routes {
   };
   /** List changes that models proposed, failed logins and exports, newest first. */
   "GET /api/audit": {
-    query: { limit?: number; cursor?: string; agent?: string; kind?: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; outcome?: "asked" | "done" | "failed" | "refused" };
-    answer: { items: { id: string; at: number; kind: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; subject: string; fields: Record<string, unknown>; ordinal: number; agent: string; principalId: string | null; messageId: string | null; executionId: string | null; taint: string[]; outcome: "asked" | "done" | "failed" | "refused"; reason: string | null; report: string }[]; nextCursor: string | null };
+    query: { limit?: number; cursor?: string; agent?: string; kind?: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "link" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "unlink" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; outcome?: "asked" | "done" | "failed" | "refused" };
+    answer: { items: { id: string; at: number; kind: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "link" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "unlink" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; subject: string; fields: Record<string, unknown>; ordinal: number; agent: string; principalId: string | null; messageId: string | null; executionId: string | null; taint: string[]; outcome: "asked" | "done" | "failed" | "refused"; reason: string | null; report: string }[]; nextCursor: string | null };
   };
   /** Create a one-time login code. */
   "POST /api/auth/codes": { answer: { code: string; url: string; expiresAt: number } };
@@ -122,6 +122,13 @@ export interface Routes {
   };
   /** Set the caller's password; their other logins end. */
   "PUT /api/auth/password": { body: { password: string; current?: string }; answer: { ok: boolean } };
+  /** Show the caller's preferences. */
+  "GET /api/auth/preferences": { answer: { timezone: string | null; language: string | null } };
+  /** Change the caller's time zone or language. */
+  "PATCH /api/auth/preferences": {
+    body: { timezone?: string; language?: string };
+    answer: { timezone: string | null; language: string | null };
+  };
   /** List the caller's logins, newest first; an owner may name another user. */
   "GET /api/auth/sessions": {
     query: { limit?: number; cursor?: string; user?: string };
@@ -275,7 +282,7 @@ export interface Routes {
   "GET /api/conversations/{conversation}/messages": {
     path: { conversation: string };
     query: { limit?: number; cursor?: string };
-    answer: { items: { id: string; role: "assistant" | "notice" | "progress" | "user"; content: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; reason: string | null; userName: string; replyTo: string | null; executionId: string | null; turn: number | null; source: string; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; attachments: { filename: string; contentType: string; size: number; state: "failed" | "stored" | "waiting"; kind: ("document" | "image" | "other" | "voice") | null; problem: string; url: string | null }[]; createdAt: number; agent: string | null; answeredBy: string | null; costUsd: number; files: { name: string; contentType: string; size: number; url: string }[]; buttons: { id: string; label: string; style: "danger" | "primary" | "secondary" | "success" }[]; delivery: ("expired" | "failed" | "pending" | "sending" | "sent" | "unknown") | null; question: { id: string; state: "answered" | "closed" | "expired" | "open"; decision: string | null; answeredAt: number | null } | null }[]; nextCursor: string | null };
+    answer: { items: { id: string; role: "assistant" | "notice" | "progress" | "user"; content: string; quotations: { kind: "forward" | "reply" | "thread"; writer: "agent" | "other" | "sender"; text: string; author: string; messageId: string | null; partial: boolean }[]; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; reason: string | null; userName: string; replyTo: string | null; executionId: string | null; turn: number | null; source: string; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; attachments: { filename: string; contentType: string; size: number; state: "failed" | "stored" | "waiting"; kind: ("document" | "image" | "other" | "voice") | null; problem: string; url: string | null }[]; createdAt: number; agent: string | null; answeredBy: string | null; costUsd: number; files: { name: string; contentType: string; size: number; url: string }[]; buttons: { id: string; label: string; style: "danger" | "primary" | "secondary" | "success" }[]; delivery: ("expired" | "failed" | "pending" | "sending" | "sent" | "unknown") | null; question: { id: string; state: "answered" | "closed" | "expired" | "open"; decision: string | null; answeredAt: number | null } | null; feedback: { rating: "down" | "up"; userName: string; platform: string; userId: string; at: number }[] }[]; nextCursor: string | null };
   };
   /** List the summaries of a conversation, newest first. */
   "GET /api/conversations/{conversation}/summaries": {
@@ -310,17 +317,17 @@ export interface Routes {
   /** List erasures, newest first. */
   "GET /api/erasures": {
     query: { limit?: number; cursor?: string };
-    answer: { items: { id: string; kind: "channel" | "person"; phase: "conversations" | "done" | "executions" | "files" | "find_executions" | "find_messages" | "index" | "jobs" | "logs" | "memory" | "messages" | "overheard" | "pages" | "people" | "receipts" | "stop"; counts: Record<string, number>; mentions: string[]; byId: string | null; createdAt: number; endedAt: number | null }[]; nextCursor: string | null };
+    answer: { items: { id: string; kind: "channel" | "person"; phase: "conversations" | "done" | "executions" | "files" | "find_executions" | "find_messages" | "index" | "jobs" | "logs" | "memory" | "messages" | "overheard" | "pages" | "people" | "quotations" | "receipts" | "stop"; counts: Record<string, number>; mentions: string[]; byId: string | null; createdAt: number; endedAt: number | null }[]; nextCursor: string | null };
   };
   /** Erase all content of people or of a channel. */
   "POST /api/erasures": {
     body: { people?: string[]; channel?: { platform: string; connector: string; channelId: string } };
-    answer: { id: string; kind: "channel" | "person"; phase: "conversations" | "done" | "executions" | "files" | "find_executions" | "find_messages" | "index" | "jobs" | "logs" | "memory" | "messages" | "overheard" | "pages" | "people" | "receipts" | "stop"; counts: Record<string, number>; mentions: string[]; byId: string | null; createdAt: number; endedAt: number | null; backups: number };
+    answer: { id: string; kind: "channel" | "person"; phase: "conversations" | "done" | "executions" | "files" | "find_executions" | "find_messages" | "index" | "jobs" | "logs" | "memory" | "messages" | "overheard" | "pages" | "people" | "quotations" | "receipts" | "stop"; counts: Record<string, number>; mentions: string[]; byId: string | null; createdAt: number; endedAt: number | null; backups: number };
   };
   /** Show the progress of an erasure. */
   "GET /api/erasures/{erasure}": {
     path: { erasure: string };
-    answer: { id: string; kind: "channel" | "person"; phase: "conversations" | "done" | "executions" | "files" | "find_executions" | "find_messages" | "index" | "jobs" | "logs" | "memory" | "messages" | "overheard" | "pages" | "people" | "receipts" | "stop"; counts: Record<string, number>; mentions: string[]; byId: string | null; createdAt: number; endedAt: number | null; backups: number };
+    answer: { id: string; kind: "channel" | "person"; phase: "conversations" | "done" | "executions" | "files" | "find_executions" | "find_messages" | "index" | "jobs" | "logs" | "memory" | "messages" | "overheard" | "pages" | "people" | "quotations" | "receipts" | "stop"; counts: Record<string, number>; mentions: string[]; byId: string | null; createdAt: number; endedAt: number | null; backups: number };
   };
   /** List executions, newest first. */
   "GET /api/executions": {
@@ -446,20 +453,28 @@ export interface Routes {
   /** Show the timeline of a message. */
   "GET /api/messages/{message}": {
     path: { message: string };
-    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
+    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; quotations: { kind: "forward" | "reply" | "thread"; writer: "agent" | "other" | "sender"; text: string; author: string; messageId: string | null; partial: boolean }[]; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; feedback: { rating: "down" | "up"; userName: string; platform: string; userId: string; at: number }[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
+  };
+  /** Remove your rating of a reply. */
+  "DELETE /api/messages/{message}/feedback": { path: { message: string }; answer: { ok: boolean } };
+  /** Rate a reply; a person has one rating of each reply. */
+  "PUT /api/messages/{message}/feedback": {
+    path: { message: string };
+    body: { rating: "down" | "up" };
+    answer: { ok: boolean };
   };
   /** Download an attachment of a message, numbered from 0. */
   "GET /api/messages/{message}/files/{number}": { path: { message: string; number: string }; answer: string };
   /** Let the agent retry a message. */
   "POST /api/messages/{message}/retry": {
     path: { message: string };
-    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
+    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; quotations: { kind: "forward" | "reply" | "thread"; writer: "agent" | "other" | "sender"; text: string; author: string; messageId: string | null; partial: boolean }[]; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; feedback: { rating: "down" | "up"; userName: string; platform: string; userId: string; at: number }[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
   };
   /** Wait until the status is final or `waiting`, or for `timeout` seconds, then show the timeline. */
   "GET /api/messages/{message}/wait": {
     path: { message: string };
     query: { timeout?: number };
-    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
+    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; quotations: { kind: "forward" | "reply" | "thread"; writer: "agent" | "other" | "sender"; text: string; author: string; messageId: string | null; partial: boolean }[]; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; feedback: { rating: "down" | "up"; userName: string; platform: string; userId: string; at: number }[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
   };
   /** List known models. */
   "GET /api/models": {
@@ -493,7 +508,7 @@ export interface Routes {
   /** Approve a pairing request. */
   "POST /api/pairings/approve": {
     body: { code: string };
-    answer: { id: string; platform: string; userId: string; name: string; role: "blocked" | "member" | "operator" | "owner"; paired: boolean; pairedAt: number | null; createdAt: number; updatedAt: number };
+    answer: { id: string; person: string; platform: string; userId: string; name: string; role: "blocked" | "member" | "operator" | "owner"; paired: boolean; pairedAt: number | null; timezone: string | null; language: string | null; createdAt: number; updatedAt: number };
   };
   /** Reject a pairing request. */
   "POST /api/pairings/reject": {
@@ -503,18 +518,29 @@ export interface Routes {
   /** List people who have written, newest first. */
   "GET /api/people": {
     query: { limit?: number; cursor?: string; platform?: string; role?: "blocked" | "member" | "operator" | "owner"; paired?: boolean; q?: string };
-    answer: { items: { id: string; platform: string; userId: string; name: string; role: "blocked" | "member" | "operator" | "owner"; paired: boolean; pairedAt: number | null; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
+    answer: { items: { id: string; person: string; platform: string; userId: string; name: string; role: "blocked" | "member" | "operator" | "owner"; paired: boolean; pairedAt: number | null; timezone: string | null; language: string | null; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
   };
   /** Show a person and the changes of their role. */
   "GET /api/people/{person}": {
     path: { person: string };
-    answer: { id: string; platform: string; userId: string; name: string; role: "blocked" | "member" | "operator" | "owner"; paired: boolean; pairedAt: number | null; createdAt: number; updatedAt: number; changes: { role: "blocked" | "member" | "operator" | "owner"; paired: boolean; by: string | null; at: number }[] };
+    answer: { id: string; person: string; platform: string; userId: string; name: string; role: "blocked" | "member" | "operator" | "owner"; paired: boolean; pairedAt: number | null; timezone: string | null; language: string | null; createdAt: number; updatedAt: number; identities: { id: string; platform: string; userId: string; name: string }[]; changes: { role: "blocked" | "member" | "operator" | "owner"; paired: boolean; by: string | null; at: number }[] };
   };
-  /** Change a person's role or pairing. */
+  /** Change a person's role, pairing, time zone or language. */
   "PATCH /api/people/{person}": {
     path: { person: string };
-    body: { role?: "blocked" | "member" | "operator"; paired?: boolean };
-    answer: { id: string; platform: string; userId: string; name: string; role: "blocked" | "member" | "operator" | "owner"; paired: boolean; pairedAt: number | null; createdAt: number; updatedAt: number; changes: { role: "blocked" | "member" | "operator" | "owner"; paired: boolean; by: string | null; at: number }[] };
+    body: { role?: "blocked" | "member" | "operator"; paired?: boolean; timezone?: string; language?: string };
+    answer: { id: string; person: string; platform: string; userId: string; name: string; role: "blocked" | "member" | "operator" | "owner"; paired: boolean; pairedAt: number | null; timezone: string | null; language: string | null; createdAt: number; updatedAt: number; identities: { id: string; platform: string; userId: string; name: string }[]; changes: { role: "blocked" | "member" | "operator" | "owner"; paired: boolean; by: string | null; at: number }[] };
+  };
+  /** End the link of an identity. */
+  "DELETE /api/people/{person}/link": {
+    path: { person: string };
+    answer: { id: string; person: string; platform: string; userId: string; name: string; role: "blocked" | "member" | "operator" | "owner"; paired: boolean; pairedAt: number | null; timezone: string | null; language: string | null; createdAt: number; updatedAt: number; identities: { id: string; platform: string; userId: string; name: string }[]; changes: { role: "blocked" | "member" | "operator" | "owner"; paired: boolean; by: string | null; at: number }[] };
+  };
+  /** Link another identity to a person. */
+  "POST /api/people/{person}/link": {
+    path: { person: string };
+    body: { identity: string };
+    answer: { id: string; person: string; platform: string; userId: string; name: string; role: "blocked" | "member" | "operator" | "owner"; paired: boolean; pairedAt: number | null; timezone: string | null; language: string | null; createdAt: number; updatedAt: number; identities: { id: string; platform: string; userId: string; name: string }[]; changes: { role: "blocked" | "member" | "operator" | "owner"; paired: boolean; by: string | null; at: number }[] };
   };
   /** List chat platforms. */
   "GET /api/platforms": {
