@@ -28,6 +28,7 @@ from arvis.llm.runner import Runner
 from arvis.llm.tokens import estimator_of
 from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.conversations import Calibration
+from arvis.ports.embeddings import MeaningOf, no_meaning
 from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
 from arvis.prompt import Budget
@@ -56,6 +57,7 @@ class GraphParts:
     loops: int = 40
     bench: Workbench | None = None
     plugins: Plugins = field(default_factory=NoPlugins)
+    meaning: MeaningOf = no_meaning
 
 
 def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
@@ -73,6 +75,7 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
         reply_bytes=parts.reply_bytes,
         speaker=parts.speaker,
         loops=parts.loops,
+        meaning=parts.meaning,
     )
     graphs = (
         agent_graph(agent),

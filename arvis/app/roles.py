@@ -52,6 +52,8 @@ log = structlog.get_logger(__name__)
 DAY_MS = 24 * 3600 * 1000
 #: The seconds between two looks for the first erasure.
 ERASURE_SECONDS = 5.0
+#: The seconds between two looks for a model for embeddings.
+EMBEDDING_SECONDS = 30.0
 
 Up = Callable[[], None]
 
@@ -72,6 +74,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
     """Build the parts and start the roles of this process. Return the web server, or None if the process does not have
     the role `web`."""
     config, bots = base.config, outside.bots
+    embedder: OnDemand[Any] = OnDemand("arvis.app.embedding:build_embedder", base=base, providers=outside.providers)
     work: OnDemand[Work] = OnDemand(
         "arvis.app.work:build_work",
         base=base,
@@ -79,10 +82,11 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         toolbox=outside.tools.box,
         bots=bots,
         speech=outside.speech,
+        embedder=embedder,
     )
     inbox = LateInbox(work=work, store=base.store)
     bot_supervisor = build_supervisor(base, bots, inbox)
-    web = _web(base, outside, inbox, bot_supervisor, supervisor) if "web" in config.roles else None
+    web = _web(base, outside, inbox, bot_supervisor, supervisor, embedder=embedder) if "web" in config.roles else None
     if base.bridge is not None:
         await supervisor.start(Role("notices", base.bridge.run))
         await supervisor.start(Role("settings", base.settings.follow, required=False))
@@ -99,7 +103,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         traces = await traced(base, handlers, supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, traces, work, up)))
     if "scheduler" in config.roles:
-        await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, up)))
+        await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, embedder, up)))
     if CONNECTOR_ROLES & set(config.roles):
         # This role starts after the workers and so stops before them: no events arrive during the last deliveries.
         await supervisor.start(Role("bots", bot_supervisor.run))
@@ -114,7 +118,13 @@ def _announce_changes(bus: EventBus, topics: Collection[str]) -> None:
 
 
 def _web(
-    base: Base, outside: Outside, inbox: LateInbox, bot_supervisor: BotSupervisor, supervisor: Supervisor
+    base: Base,
+    outside: Outside,
+    inbox: LateInbox,
+    bot_supervisor: BotSupervisor,
+    supervisor: Supervisor,
+    *,
+    embedder: OnDemand[Any],
 ) -> WebServer:
     config, bots = base.config, outside.bots
     observers = Observers(
@@ -145,6 +155,7 @@ def _web(
             stalls=lambda: outside.watch.stalls,
             observers=observers,
             login_link=link,
+            embedder=embedder,
         )
 
     return WebServer(
@@ -218,6 +229,25 @@ async def _erase(base: Base, eraser: OnDemand[Duty], holding: Holding) -> None:
     await (await eraser.get()).run(holding)
 
 
+async def _embed(base: Base, indexer: OnDemand[Duty], holding: Holding) -> None:
+    """Embed texts from the first time on when a model is configured, or when vectors of a former model must be deleted."""
+    while base.settings.current().embeddings.choice is None and not await _has_vectors(base.store):
+        await base.clock.sleep(EMBEDDING_SECONDS)
+    await (await indexer.get()).run(holding)
+
+
+async def _has_vectors(store: Store) -> bool:
+    try:
+        return await store.read(_are_vectors_stored)
+    except StoreError as error:
+        log.warning("duty_failed", duty="embeddings", error=error.what, why=error.why)
+        return False
+
+
+def _are_vectors_stored(tx: Transaction) -> bool:
+    return tx.embeddings.are_stored()
+
+
 async def _has_erasure(store: Store) -> bool:
     try:
         return await store.read(_is_erasure_open)
@@ -230,8 +260,8 @@ def _is_erasure_open(tx: Transaction) -> bool:
     return tx.erasures.next_open() is not None
 
 
-async def _run_scheduler(base: Base, up: Up) -> None:
-    """Run the scheduler, the clean-up, the search index, erasures and notifications while this process has the role. Of
+async def _run_scheduler(base: Base, embedder: OnDemand[Any], up: Up) -> None:
+    """Run the scheduler, the clean-up, the search index, embeddings, erasures and notifications while this process has the role. Of
     all processes that use the database, only one has the role at a time."""
     retention = base.config.retention
     lease = RoleLeaseManager(
@@ -273,6 +303,7 @@ async def _run_scheduler(base: Base, up: Up) -> None:
         purge_messages=indexer.purge_now,
         erase_logs=erase_details,
     )
+    embedding: OnDemand[Duty] = OnDemand("arvis.app.embedding:build_indexer", base=base, embedder=embedder)
     notifier = _build_notifier(base)
 
     async def work(holding: Holding) -> None:
@@ -281,6 +312,7 @@ async def _run_scheduler(base: Base, up: Up) -> None:
             duties.create_task(housekeeping.run(holding))
             duties.create_task(indexer.run(holding))
             duties.create_task(_erase(base, eraser, holding))
+            duties.create_task(_embed(base, embedding, holding))
             duties.create_task(notifier.run(holding))
 
     up()

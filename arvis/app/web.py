@@ -8,6 +8,7 @@ from functools import partial
 
 from arvis.app.administration import Doctor, InstalledChoices
 from arvis.app.bots import Bots
+from arvis.app.embedding import meaning_of
 from arvis.app.foundation import Base, new_token, prices_of, spending_limits
 from arvis.app.toolbox import Toolbox, build_sandbox, skill_files
 from arvis.approvals import approvers_of
@@ -15,6 +16,7 @@ from arvis.bots.supervisor import BotSupervisor
 from arvis.config import Config
 from arvis.extensions import read_declarations
 from arvis.llm.accounts import AccountService
+from arvis.llm.embedding import Embedder
 from arvis.operations import StoreOperations
 from arvis.ports.inbox import Inbox
 from arvis.ports.provider import Providers
@@ -43,6 +45,7 @@ def build_web(
     stalls: Callable[[], Stalls],
     observers: Observers,
     login_link: Callable[[str], str],
+    embedder: OnDemand[Embedder],
 ) -> Assembly:
     """Return the parts that serve requests. `login_link` returns the login address for a code."""
     # Some requests check permissions in transactions, which must not wait for files. The first response need not wait.
@@ -92,6 +95,7 @@ def build_web(
         tool_servers=tools.servers,
         speech=_speech_rules(config),
         detector=utterance_detector(config.speech.buffer.languages),
+        meaning=meaning_of(base, embedder),
     )
     return Assembly(deps, observers, login_link)
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from arvis.actions.context import Limits
 from arvis.app.bots import Bots
+from arvis.app.embedding import meaning_of
 from arvis.app.foundation import Base, prices_of, spending_limits
 from arvis.app.graphs import GraphParts, build_graphs, drawn_graphs
 from arvis.app.speech import Speech
@@ -26,11 +27,13 @@ from arvis.graphs.agent.tools import ToolRules
 from arvis.inbox.accept import InboxRules
 from arvis.inbox.inbox import InboxService
 from arvis.llm.budgets import BudgetSession
+from arvis.llm.embedding import Embedder
 from arvis.llm.model_limits import ModelLimits, may_see
 from arvis.llm.runner import Runner
 from arvis.media import MediaReader
 from arvis.message_flow import MessageFlow
 from arvis.ports.connector import FetchError, FetchesFiles
+from arvis.ports.embeddings import MeaningOf, no_meaning
 from arvis.ports.provider import Providers
 from arvis.process.clock import RandomBits
 from arvis.process.on_demand import OnDemand
@@ -44,11 +47,19 @@ from arvis.services.people import new_code
 from arvis.skills import Skill
 
 
-def build_work(*, base: Base, providers: Providers, toolbox: OnDemand[Toolbox], bots: Bots, speech: Speech) -> Work:
+def build_work(
+    *,
+    base: Base,
+    providers: Providers,
+    toolbox: OnDemand[Toolbox],
+    bots: Bots,
+    speech: Speech,
+    embedder: OnDemand[Embedder],
+) -> Work:
     # Permission checks read the declarations in transactions, and a transaction must not wait for files.
     read_declarations()
     box = toolbox.now()
-    flow = build_flow(base, providers, box, bots.fleet, speech)
+    flow = build_flow(base, providers, box, bots.fleet, speech, meaning=meaning_of(base, embedder))
     presence = Presence(store=base.store, bus=base.bus, connector_of=bots.fleet.connector_of, clock=base.clock)
     return Work(
         inbox=build_inbox(base, box),
@@ -81,7 +92,15 @@ def _deliverer(base: Base, bots: Bots, presence: Presence) -> Deliverer:
     )
 
 
-def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: ConnectorPool, speech: Speech) -> MessageFlow:
+def build_flow(
+    base: Base,
+    providers: Providers,
+    tools: Toolbox,
+    fleet: ConnectorPool,
+    speech: Speech,
+    *,
+    meaning: MeaningOf = no_meaning,
+) -> MessageFlow:
     config = base.config
     runner = Runner(
         providers=providers,
@@ -112,6 +131,7 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: Connecto
         loops=config.limits.max_iterations,
         bench=build_workbench(base),
         plugins=tools.plugins,
+        meaning=meaning,
     )
     engine = Engine(
         store=patient,

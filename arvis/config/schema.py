@@ -18,6 +18,7 @@ from arvis.config.sections import (
     Backup,
     Budgets,
     Delivery,
+    Embeddings,
     Limits,
     Model,
     PriceEntry,
@@ -157,6 +158,9 @@ class Common(Section):
     approvals: Approvals = setting(Approvals.defaults())
     tools: Tools = setting(Tools.defaults(), file_only="It decides what agents may reach on this machine and network.")
     search: Search = setting(Search.defaults(), "web search: docs/how-to/web-search.md")
+    embeddings: Embeddings = setting(
+        Embeddings.defaults(), "searches by meaning: docs/how-to/agents-and-memory.md", at_once=True
+    )
     retention: Retention = setting(Retention.defaults())
     backup: Backup = setting(Backup.defaults())
     budgets: Budgets = setting(

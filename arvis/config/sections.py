@@ -27,6 +27,7 @@ from arvis.config.values import (
     Whole,
     at_least,
 )
+from arvis.domain.embeddings import EmbeddingModel
 from arvis.domain.money import MICROS, SpendingLimits
 from arvis.domain.tools import Permit
 
@@ -117,6 +118,31 @@ class Model(Section):
     first_byte_seconds: Positive = setting(
         20, "longest silence before the first byte while another account could answer, in seconds"
     )
+
+
+class Embeddings(Section):
+    """The model that embeds messages and facts, so that searches also find texts with a similar meaning."""
+
+    account: Name | None = setting(
+        None,
+        "the account of a vendor (openai, openrouter, custom, ollama or google) that gets the texts of messages and facts; null: none",
+    )
+    model: Name | None = setting(
+        None, "a model for embeddings, such as text-embedding-3-small or nomic-embed-text; null: texts are not embedded"
+    )
+    dimensions: Annotated[Whole, Field(ge=64, le=4096)] | None = setting(
+        None, "the numbers of a vector, if the model can shorten its vectors; null: those of the model"
+    )
+    texts_per_minute: Whole = setting(
+        600, "the largest number of stored texts that are embedded in a minute", ge=1, le=1_000_000
+    )
+
+    @property
+    def choice(self) -> EmbeddingModel | None:
+        """Return the account and the model; None if texts are not embedded."""
+        if self.account is None or self.model is None:
+            return None
+        return EmbeddingModel(self.account, self.model, self.dimensions)
 
 
 class Scheduler(Section):

@@ -182,6 +182,17 @@ class NewFact:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundFact:
+    """A fact that a search has found. `place` is its place among the facts with words of the question, from 1 on (None: it has
+    none of them), and `similarity` is the similarity of its meaning (None: it was not found by its meaning)."""
+
+    fact: Fact
+    score: float
+    place: int | None
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """A value that an agent stores under a key in one scope. `updated_at` in ms."""
 

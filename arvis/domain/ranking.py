@@ -21,6 +21,20 @@ _REPETITION, _LENGTH = 1.2, 0.4
 #: and of the texts behind them.
 NEIGHBOURS = (0.45, 0.2)
 
+#: The weights of the other rankings beside the ranking by words: the similarity of the meaning, the time of a message, and the
+#: confidence in a fact. They are measured with `python -m bench.recall --embeddings`.
+OF_MEANING, OF_TIME, OF_CONFIDENCE = 0.8, 0.02, 0.02
+#: The constant of reciprocal rank fusion: the higher it is, the less the first places of a ranking differ.
+_FUSION = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The ids of texts, best first, and the weight of this order among others."""
+
+    ids: Sequence[str]
+    weight: float
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -83,3 +97,13 @@ def _score(text: Text, weights: Sequence[tuple[Wanted, float]], usual: float) ->
         count = wanted.count_in(counts)
         score += weight * count * (_REPETITION + 1) / (count + slowness)
     return score
+
+
+def fused(rankings: Collection[Ranking]) -> Mapping[str, float]:
+    """Return the ids of all rankings with their scores, best first (reciprocal rank fusion): a text gets the weight of each
+    ranking that has it, divided by its place. Equal ones are in the order of the first rankings."""
+    scores = dict[str, float]()
+    for ranking in rankings:
+        for place, each in enumerate(ranking.ids, start=1):
+            scores[each] = scores.get(each, 0.0) + ranking.weight / (_FUSION + place)
+    return dict(sorted(scores.items(), key=lambda pair: -pair[1]))

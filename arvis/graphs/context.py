@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from arvis.domain.agents import MOST_OBSERVED, Agent, Binding
 from arvis.domain.conversations import OBSERVED_MS, Compaction, Conversation
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.embeddings import Meaning
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
 from arvis.domain.memory import scopes_of
@@ -175,15 +176,12 @@ def load_turn_context(
     agent, newest, run = asked.agent, asked.current[-1], is_run(execution)
     around = _surroundings(tx, execution, agent, newest.principal_id)
     conversation, alone = around.conversation, _is_alone(execution)
-    words = "\n".join(with_quotations(message.content, message.quotations) for message in asked.current)[:_ASKED]
+    words = asked_text(asked.current)
     history: Sequence[PastMessage] = history_of(execution) if run else ()
     if not alone:
         history = tx.messages.history(conversation.id, HISTORY_ROWS)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
-    # The place of a run may be the direct conversation of a person for whom the run does not work.
-    among_others = not conversation.direct or (
-        run and not tx.messages.recent(conversation.id, execution.principal_id or "", 1)
-    )
+    among_others = _is_among_others(tx, execution, conversation)
     return TurnContext(
         agent=agent,
         current=asked.current,
@@ -203,6 +201,33 @@ def load_turn_context(
         group=not run and (not conversation.direct or len(_people(history, asked.current)) > 1),
         others=around.others,
         person=around.person,
+    )
+
+
+def asked_text(messages: Sequence[StoredMessage]) -> str:
+    """Return the text with which facts are searched for these messages."""
+    return "\n".join(with_quotations(message.content, message.quotations) for message in messages)[:_ASKED]
+
+
+def recall_by_meaning(tx: Transaction, execution: Execution, turn: TurnContext, meaning: Meaning, now: int) -> Recall:
+    """Recall the facts of a turn again, with the vector of its messages."""
+    return recall(
+        tx,
+        turn.agent.id,
+        scopes_for(tx, execution, turn.conversation.address, turn.asker),
+        asked_text(turn.current),
+        now,
+        among_others=_is_among_others(tx, execution, turn.conversation),
+        asker=turn.asker,
+        meaning=meaning,
+    )
+
+
+def _is_among_others(tx: Transaction, execution: Execution, conversation: Conversation) -> bool:
+    """Return whether other people may read the answer."""
+    # The place of a run may be the direct conversation of a person for whom the run does not work.
+    return not conversation.direct or (
+        is_run(execution) and not tx.messages.recent(conversation.id, execution.principal_id or "", 1)
     )
 
 

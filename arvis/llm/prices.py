@@ -71,8 +71,9 @@ class Prices:
 
     @property
     def listed(self) -> Sequence[str]:
-        """Return the names, without a vendor's prefix, of the models that have a list price."""
-        return sorted(self._listed)
+        """Return the names, without a vendor's prefix, of the models that have a list price, except those for embeddings, which
+        no agent can use."""
+        return sorted(name for name in self._listed if "embedding" not in name)
 
     def of(self, provider: str, model: str) -> Price | None:
         """Return the price of a model; None if it has none. `model` may contain a vendor's prefix, as OpenRouter writes

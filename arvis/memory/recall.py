@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.memory import Category, Fact, State, asked_words, is_personal
+from arvis.domain.embeddings import Meaning
+from arvis.domain.memory import Category, Fact, FoundFact, State, asked_words, is_personal
 from arvis.domain.messages import RANKS
 from arvis.domain.taint import Label
 from arvis.ports.store import Transaction
@@ -33,12 +34,15 @@ _ALL = 2_000
 @dataclass(frozen=True, slots=True)
 class Recall:
     """The recalled facts and values. `sticky`: sticky facts without taint. `facts` and `states` may be tainted.
-    `left_out`: the number of sticky facts and values that the limits exclude."""
+    `left_out`: the number of sticky facts and values that the limits exclude. `searched`: True if there are more facts than
+    are recalled, so that those of `facts` were searched. `found`: the results of a search by meaning."""
 
     sticky: tuple[Fact, ...]
     facts: tuple[Fact, ...]
     states: tuple[State, ...]
     left_out: int = 0
+    searched: bool = False
+    found: tuple[FoundFact, ...] = ()
 
     @property
     def fact_ids(self) -> list[str]:
@@ -55,10 +59,12 @@ def recall(
     *,
     among_others: bool = False,
     asker: str | None = None,
+    meaning: Meaning | None = None,
 ) -> Recall:
     """Recall the facts and values of these scopes (the narrowest first). Facts are searched by the words of `text`. If
     other people read the answer (`among_others`), only preferences are recalled from the scopes of a person. `asker` is
-    the id of the principal who asks; facts by people with fewer rights get the label `people`."""
+    the id of the principal who asks; facts by people with fewer rights get the label `people`. With `meaning`, the vector of
+    `text`, facts with a similar meaning are found, too."""
     heard = _Hearing(tx, asker)
     private = frozenset(filter(is_personal, scopes)) if among_others else frozenset()
     widest_first = [scope for scope in reversed(scopes) if scope not in private]
@@ -66,11 +72,15 @@ def recall(
     rules = [fact for fact in kept if _lives(fact, now) and _is_rule(fact)]
     states = [heard.state(state) for state in tx.agent_state.of(agent_id, widest_first, _ALL)]
     sticky, known = _newest_rules(rules, widest_first), _newest_states(states, widest_first)
+    question = _Question(text, meaning)
+    others = _others(tx, agent_id, scopes, question, now, private=private, rules=len(rules), heard=heard)
     return Recall(
         sticky=sticky,
-        facts=_others(tx, agent_id, scopes, text, now, private=private, rules=len(rules), heard=heard),
+        facts=others.facts,
         states=known,
         left_out=len(rules) - len(sticky) + len(states) - len(known),
+        searched=others.searched,
+        found=others.found,
     )
 
 
@@ -112,18 +122,33 @@ def touch(tx: Transaction, fact_ids: Sequence[str], now: int) -> None:
     tx.facts.touch(fact_ids, now)
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    text: str
+    meaning: Meaning | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """The recalled facts that are not rules, and `searched` and `found` of `Recall`."""
+
+    facts: tuple[Fact, ...]
+    searched: bool
+    found: tuple[FoundFact, ...]
+
+
 def _others(
     tx: Transaction,
     agent_id: str,
     scopes: Sequence[str],
-    text: str,
+    question: _Question,
     now: int,
     *,
     private: frozenset[str],
     rules: int,
     heard: _Hearing,
-) -> tuple[Fact, ...]:
-    """Return up to `SHOWN` facts. Facts that share words with the text are chosen first, then facts with the most
+) -> _Others:
+    """Return up to `SHOWN` facts. Facts that fit the question are chosen first, then facts with the most
     confidence and the latest use. `private`: scopes of which only preferences are returned. `rules`: the number of
     rules (sticky facts without taint), which are not returned."""
     # More facts are read than returned, because the rules among them are dropped below.
@@ -132,12 +157,20 @@ def _others(
     preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
     used = sorted((*shared, *preferences), key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))
     matching: Sequence[Fact] = ()
-    if len(used) > SHOWN:  # otherwise all facts are returned, and no search is needed
-        matching = tx.facts.search(agent_id, scopes, asked_words(text), limit if not private else _ALL)
+    hits: Sequence[FoundFact] = ()
+    if searched := len(used) > SHOWN:  # otherwise all facts are returned, and no search is needed
+        words, most = asked_words(question.text), limit if not private else _ALL
+        if question.meaning is None:
+            matching = tx.facts.search(agent_id, scopes, words, most)
+        else:
+            hits = tx.facts.search_meaning(agent_id, scopes, words, question.meaning, most)
+            matching = [hit.fact for hit in hits]
     known = (heard.fact(fact) for fact in (*matching, *used))
     found = {fact.id: fact for fact in known if not (fact.scope in private and _is_secret(fact))}
     chosen = [fact for fact in found.values() if _lives(fact, now) and not _is_rule(fact)][:SHOWN]
-    return tuple(sorted(chosen, key=lambda fact: fact.number))
+    shown = {fact.id for fact in chosen}
+    found_facts = tuple(hit for hit in hits if hit.fact.id in shown)
+    return _Others(tuple(sorted(chosen, key=lambda fact: fact.number)), searched, found_facts)
 
 
 def _newest_rules(rules: Sequence[Fact], scopes: Sequence[str]) -> tuple[Fact, ...]:

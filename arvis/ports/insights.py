@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass
+from arvis.domain.embeddings import Meaning
 from arvis.domain.executions import Execution, Step, Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage
@@ -326,10 +327,13 @@ class Insights(
         self, conversation_id: str, *, limit: int, cursor: str | None
     ) -> Page[StoredMessage]: ...
 
-    async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
+    async def search_messages(
+        self, text: str, *, principal_id: str | None, limit: int, meaning: Meaning | None = None
+    ) -> Sequence[StoredMessage]:
         """Return the messages of conversations that fit a question best: those with the most and rarest of its words, and
         for a sentence also those next to them. The best match is first, and the newest of equal ones. With
-        `principal_id`, return only this person's messages and the replies to them."""
+        `principal_id`, return only this person's messages and the replies to them. With `meaning`, the vector of the text,
+        also return messages with a similar meaning, ranked together with the others."""
         ...
 
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from arvis.domain.dataclass import dataclass
-from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State
+from arvis.domain.embeddings import Meaning
+from arvis.domain.memory import Category, Fact, FactStatus, FoundFact, NewFact, State
 from arvis.domain.taint import Taint
 from arvis.ports.pages import Page
 
@@ -47,6 +48,12 @@ class Facts(Protocol):
     def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
         """Return active facts that contain any of these words (as split by `domain.memory.asked_words`), best match
         first."""
+        ...
+
+    def search_meaning(
+        self, agent_id: str, scopes: Sequence[str], words: Sequence[str], meaning: Meaning, limit: int
+    ) -> list[FoundFact]:
+        """Return active facts that contain any of these words or have a similar meaning, best match first."""
         ...
 
     def same(self, agent_id: str, scope: str, content: str) -> list[Fact]:
@@ -139,9 +146,11 @@ class MemoryInsights(Protocol):
         words: Sequence[str],
         limit: int,
         cursor: str | None,
+        meaning: Meaning | None = None,
     ) -> Page[Fact]:
         """Return facts, newest first. With `words` (from `domain.memory.asked_words`), return only active facts with
-        these words, best match first, on a single page. `agent` is an id or a slug."""
+        these words, best match first, on a single page. With `meaning`, the vector of these words, also return active facts
+        with a similar meaning. `agent` is an id or a slug."""
         ...
 
     async def fact_changes(self, fact_id: str) -> Sequence[FactChange]:

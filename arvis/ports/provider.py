@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.embeddings import EmbeddingRequest, EmbeddingResult
 from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient
@@ -28,6 +29,15 @@ class StreamingProvider(Provider, Protocol):
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
         """Do the same as `complete`, and call `on_text` with each piece of text as it arrives. If the stream ends too
         early, raise an error of the kind `timeout` instead of returning an incomplete answer."""
+        ...
+
+
+@runtime_checkable
+class EmbeddingProvider(Protocol):
+    """A provider whose vendor computes the vectors of texts."""
+
+    async def embed(self, request: EmbeddingRequest, account: Account) -> EmbeddingResult:
+        """Return a vector for each text. Raises only `ProviderError`, besides cancellation."""
         ...
 
 

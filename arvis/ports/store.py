@@ -17,6 +17,7 @@ from arvis.ports.automation import Occurrences, Projects, Schedules, Skills, Web
 from arvis.ports.changes import Audit, Delegations, Versions
 from arvis.ports.conversations import Calibrations, Compactions, HandoverThreads, PluginAdditions, Reactions
 from arvis.ports.credentials import Credentials
+from arvis.ports.embeddings import Embeddings
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
@@ -180,6 +181,8 @@ class Transaction(Protocol):
     def completions(self) -> CompletionRequests: ...
     @property
     def interchange(self) -> Interchange: ...
+    @property
+    def embeddings(self) -> Embeddings: ...
     @property
     def erasures(self) -> Erasures: ...
     @property

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from arvis.domain.embeddings import EmbeddingRequest, EmbeddingResult, Purpose
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.regex import regex
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
-from arvis.providers import failures
+from arvis.providers import embeddings, failures
 from arvis.providers.exchange import Exchange, read_stream, sendable_key
 from arvis.providers.prompts import system_of, turns_of
 from arvis.providers.reply import Answer, ReplyText, printable, token_count
@@ -46,11 +47,26 @@ class GoogleProvider:
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
 
+    async def embed(self, request: EmbeddingRequest, account: Account) -> EmbeddingResult:
+        async with self._exchange.post(
+            account,
+            _url(request.model, account, "batchEmbedContents"),
+            headers={"x-goog-api-key": sendable_key(account)},
+            document={"requests": [_content(text, request) for text in request.texts]},
+            stream=False,
+            max_bytes=0,
+        ) as answered:
+            return embeddings.in_embeddings(await answered.document(), request, account)
+
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
         answer = GoogleResponse(reply=reply, account=account, max_bytes=request.max_bytes)
         async with self._exchange.post(
             account,
-            _url(request, account, stream=stream),
+            _url(
+                request.model or account.model,
+                account,
+                "streamGenerateContent?alt=sse" if stream else "generateContent",
+            ),
             headers={"x-goog-api-key": sendable_key(account)},
             document=_document(request),
             stream=stream,
@@ -64,10 +80,21 @@ class GoogleProvider:
         return answer.result(request)
 
 
-def _url(request: RunRequest, account: Account, *, stream: bool) -> str:
+def _url(model: str, account: Account, method: str) -> str:
     base = (account.base_url or BASE_URL).rstrip("/")
-    method = "streamGenerateContent?alt=sse" if stream else "generateContent"
-    return f"{base}/models/{quote(request.model or account.model, safe='')}:{method}"
+    return f"{base}/models/{quote(model, safe='')}:{method}"
+
+
+_TASKS = {Purpose.DOCUMENT: "RETRIEVAL_DOCUMENT", Purpose.QUERY: "RETRIEVAL_QUERY"}
+
+
+def _content(text: str, request: EmbeddingRequest) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "model": f"models/{request.model}",
+        "content": {"parts": [{"text": text}]},
+        "taskType": _TASKS[request.purpose],
+    }
+    return content if request.dimensions is None else {**content, "outputDimensionality": request.dimensions}
 
 
 #: Google's names of the sampling parameters, by the names that OpenAI and Arvis use.

@@ -17,12 +17,13 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from arvis.domain.dataclass import replace
+from arvis.domain.embeddings import EmbeddingRequest, EmbeddingResult
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.regex import regex
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
-from arvis.providers import failures
+from arvis.providers import embeddings, failures
 from arvis.providers.exchange import Answered, Exchange, read_stream, sendable_key
 from arvis.providers.prompts import system_of, turns_of
 from arvis.providers.reply import Answer, ReplyText, printable, token_count
@@ -53,6 +54,13 @@ class OllamaProvider:
 
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
+
+    async def embed(self, request: EmbeddingRequest, account: Account) -> EmbeddingResult:
+        document: dict[str, Any] = {"model": request.model, "input": [*request.texts]}
+        if request.dimensions is not None:
+            document["dimensions"] = request.dimensions
+        async with self._post(account, "embed", document) as answered:
+            return embeddings.in_embeddings(await answered.document(), request, account)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
         model = request.model or account.model

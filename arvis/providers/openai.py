@@ -19,13 +19,14 @@ from functools import partial
 from typing import Any
 
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.embeddings import EmbeddingRequest, EmbeddingResult
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.regex import regex
 from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolCall
 from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
-from arvis.providers import failures
+from arvis.providers import embeddings, failures
 from arvis.providers.exchange import Exchange, read_stream, sendable_key
 from arvis.providers.prompts import origin_of, system_of, turns_of
 from arvis.providers.reply import Answer, Reasoning, ReplyText, printable, token_count
@@ -144,6 +145,20 @@ class ChatCompletionsProvider:
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
 
+    async def embed(self, request: EmbeddingRequest, account: Account) -> EmbeddingResult:
+        document: dict[str, Any] = {"model": request.model, "input": [*request.texts]}
+        if request.dimensions is not None:
+            document["dimensions"] = request.dimensions
+        async with self._exchange.post(
+            account,
+            self._url(account, "embeddings"),
+            headers=self._headers(account),
+            document=document,
+            stream=False,
+            max_bytes=0,
+        ) as answered:
+            return embeddings.in_data(await answered.document(), request, account)
+
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
         """Make one call, and repeat it for each field that the server refuses."""
         key = (self._url(account), model := request.model or account.model)
@@ -182,11 +197,11 @@ class ChatCompletionsProvider:
                 answer.take(await answered.document(), part="message")
         return answer.result(request)
 
-    def _url(self, account: Account) -> str:
+    def _url(self, account: Account, method: str = "chat/completions") -> str:
         base = account.base_url or self._vendor.base_url
         if base is None:
             raise ProviderError(ProviderErrorKind.BAD_REQUEST, f"the account {account.name} needs a base_url")
-        return f"{base.rstrip('/')}/chat/completions"
+        return f"{base.rstrip('/')}/{method}"
 
     def _headers(self, account: Account) -> dict[str, str]:
         headers = dict(self._vendor.headers)

@@ -27,6 +27,7 @@ from arvis.store.repositories.conversations import (
 )
 from arvis.store.repositories.credentials import SqlCredentials
 from arvis.store.repositories.deliveries import SqlChannelStatuses, SqlDrafts, SqlIncidents, SqlParts
+from arvis.store.repositories.embeddings import SqlEmbeddings
 from arvis.store.repositories.erasures import SqlErasures
 from arvis.store.repositories.executions import SqlExecutions, SqlWaits
 from arvis.store.repositories.identities import SqlIdentities
@@ -208,6 +209,10 @@ class SqlTransaction:
     @property
     def message_index(self) -> SqlMessageIndex:
         return SqlMessageIndex(self._session)
+
+    @property
+    def embeddings(self) -> SqlEmbeddings:
+        return SqlEmbeddings(self._session)
 
     @property
     def erasures(self) -> SqlErasures:

@@ -16,6 +16,7 @@ from arvis.ports.backups import Backups
 from arvis.ports.choices import Choices
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector
+from arvis.ports.embeddings import MeaningOf, no_meaning
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
@@ -99,6 +100,9 @@ class WebDependencies:
     tool_servers: McpServers = field(default_factory=lambda: McpServers(()))
     #: Finds complete utterances in partial transcripts.
     detector: UtteranceDetector = field(default_factory=utterance_detector)
+
+    #: Returns the vectors of questions, for searches.
+    meaning: MeaningOf = no_meaning
 
     @property
     def over_tls(self) -> bool:

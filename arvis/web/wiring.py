@@ -166,6 +166,7 @@ class Assembly:
             board=self.board,
             clock=deps.clock,
             timeouts=deps.timeouts,
+            meaning=deps.meaning,
         )
         return McpRoutes(tools=tools, message_bytes=deps.limits.message_bytes)
 
@@ -188,7 +189,9 @@ class Assembly:
             *self._hooks(),
             *CredentialRoutes(store=store, gate=self._gate, clock=clock).endpoints(),
             *VariableRoutes(insights=insights, store=store, secrets=deps.secrets, clock=clock).endpoints(),
-            *MemoryRoutes(insights=insights, store=store, gate=self._gate, clock=clock).endpoints(),
+            *MemoryRoutes(
+                insights=insights, store=store, gate=self._gate, clock=clock, meaning=deps.meaning
+            ).endpoints(),
             *SummaryRoutes(insights=insights, store=store, clock=clock).endpoints(),
             *self._schedules().endpoints(),
             *ProjectRoutes(insights=insights, store=store, gate=self._gate, clock=clock).endpoints(),

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from statistics import mean, quantiles
 
 from arvis.bus import EventBus
+from arvis.domain.embeddings import Meaning, Subject, SubjectKind, Vector
 from arvis.domain.memory import Category, NewFact, asked_words, principal_scope
 from arvis.message_indexing import MessageIndexer
+from arvis.ports.embeddings import MeaningOf, Unembedded, no_meaning
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
@@ -21,6 +23,9 @@ from tests.conformance.store.scripts import AGENT, NOW, PLACE, said
 #: The numbers of results among which the evidence is searched.
 FIRST = (5, 10)
 _BATCH = 500
+_MODEL = "custom/bench"
+#: Returns the vector of a text.
+VectorOf = Callable[[str], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,32 @@ async def index(store: Store) -> None:
     )
 
 
+async def embed(store: Store, vector_of: VectorOf) -> MeaningOf:
+    """Store vectors of all messages and facts, and return the function for the vectors of questions."""
+    for kind in SubjectKind:
+        position: str | None = None
+        while True:
+            found = await store.read(_unembedded, kind, position)
+            vectors = [(subject, Vector.of(vector_of(subject.text))) for subject in found.subjects]
+            await store.write(_put, vectors)
+            if (position := found.position) is None:
+                break
+
+    async def meaning(text: str) -> Meaning | None:
+        return Meaning(_MODEL, Vector.of(vector_of(text)))
+
+    return meaning
+
+
+def _unembedded(tx: Transaction, kind: SubjectKind, before: str | None) -> Unembedded:
+    return tx.embeddings.unembedded(kind, _MODEL, before, _BATCH)
+
+
+def _put(tx: Transaction, vectors: Sequence[tuple[Subject, Vector]]) -> None:
+    for subject, vector in vectors:
+        tx.embeddings.put(_MODEL, subject, vector)
+
+
 def _add_agent(tx: Transaction) -> None:
     if tx.agents.by_slug(AGENT.slug) is None:
         tx.agents.add(AGENT, NOW)
@@ -90,23 +121,27 @@ def _add(tx: Transaction, name: str, conversation: str, messages: Sequence[Said]
         tx.facts.add(fact, each.at)
 
 
-def in_messages(insights: Insights, *, everywhere: bool = False) -> Search:
+def in_messages(insights: Insights, *, everywhere: bool = False, meaning: MeaningOf = no_meaning) -> Search:
     """Return a search of the messages of the conversation's person, or of all messages."""
 
     async def search(talk: Talk, text: str) -> Sequence[str]:
         person = None if everywhere else talk.name
-        return [found.id for found in await insights.search_messages(text, principal_id=person, limit=max(FIRST))]
+        found = await insights.search_messages(text, principal_id=person, limit=max(FIRST), meaning=await meaning(text))
+        return [each.id for each in found]
 
     return search
 
 
-def in_facts(store: Store) -> Search:
-    def find(tx: Transaction, name: str, text: str) -> Sequence[str]:
-        found = tx.facts.search(AGENT.id, [principal_scope(name)], asked_words(text), max(FIRST))
-        return [fact.message_id or "" for fact in found]
+def in_facts(store: Store, *, meaning: MeaningOf = no_meaning) -> Search:
+    def find(tx: Transaction, name: str, text: str, vector: Meaning | None) -> Sequence[str]:
+        scopes, words, most = [principal_scope(name)], asked_words(text), max(FIRST)
+        if vector is None:
+            return [fact.message_id or "" for fact in tx.facts.search(AGENT.id, scopes, words, most)]
+        found = tx.facts.search_meaning(AGENT.id, scopes, words, vector, most)
+        return [hit.fact.message_id or "" for hit in found]
 
     async def search(talk: Talk, text: str) -> Sequence[str]:
-        return await store.read(find, talk.name, text)
+        return await store.read(find, talk.name, text, await meaning(text))
 
     return search
 

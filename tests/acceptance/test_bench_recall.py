@@ -10,9 +10,10 @@ import pytest
 
 from arvis.store.open import Database, open_store
 from bench.recall.filling import fill
-from bench.recall.measuring import Answered, ask, in_facts, in_messages, report, store_talks
+from bench.recall.measuring import Answered, ask, embed, in_facts, in_messages, report, store_talks
 from bench.recall.talks import own_talks
 from tests.conformance.databases import id_maker, migrated
+from tests.fixtures.embedding_server import vector_of
 
 #: Every fourth question is asked, in English and Chinese.
 EVERY = 4
@@ -35,7 +36,12 @@ async def test_words_alone_find_most_answers(kind: str, tmp_path: Path, request:
         own = await ask(talks, in_messages(insights), every=EVERY)
         everywhere = await ask(talks, in_messages(insights, everywhere=True), every=EVERY)
         facts = await ask(talks, in_facts(store), every=EVERY)
+        meaning = await embed(store, vector_of)
+        embedded = await ask(talks, in_messages(insights, meaning=meaning), every=EVERY)
+        embedded_facts = await ask(talks, in_facts(store, meaning=meaning), every=EVERY)
     assert recall(own) > 0.75
     assert recall(everywhere) > 0.75
     assert recall(facts) > 0.65
+    assert recall(embedded) >= recall(own)
+    assert recall(embedded_facts) >= recall(facts)
     assert len(report("own set", own)) == 11

@@ -47,7 +47,7 @@ ERASED = {
     "completion_requests": "erase_completions", "conversations": "erase_conversation",
     "cursors": "delete_execution_cursors", "delegations": "delete_execution_delegation",
     "deliveries": "erase_deliveries", "delivery_incidents": "erase_incidents", "delivery_parts": "erase_parts",
-    "drafts": "erase_drafts", "effects": "delete_execution_effects", "erasure_items": "drop_erasure_items",
+    "drafts": "erase_drafts", "effects": "delete_execution_effects", "embeddings": "drop_vectors", "erasure_items": "drop_erasure_items",
     "executions": "delete_old_execution", "fact_changes": "erase_fact_changes", "fact_index": "drop_fact_words",
     "facts": "erase_fact", "handover_threads": "erase_threads", "idempotency_keys": "erase_idempotency_keys",
     "inbox_events": "erase_events", "jobs": "erase_job", "lanes": "erase_idle_lane", "messages": "erase_messages",

@@ -121,6 +121,21 @@ COLD |= {
     for purpose in ("erasure", "interchange")
     for name in re.findall(r"^-- name: (\w+)$", (QUERIES / f"{purpose}.sql").read_text("utf-8"), re.MULTILINE)
 }
+COLD |= dict.fromkeys(
+    [
+        "slice_of_messages",
+        "messages_to_embed",
+        "slice_of_facts",
+        "facts_to_embed",
+        "slice_of_vectors",
+        "prune_vectors",
+        "any_vector",
+    ],
+    "the background work of embeddings; a slice of a table",
+)
+COLD |= dict.fromkeys(
+    ["nearest_vectors", "nearest_vectors_in_areas"], "a search by meaning; a bounded number of vectors"
+)
 COLD |= dict.fromkeys(["indexed_messages_of", "newest_at_position"], "an erasure")
 COLD |= dict.fromkeys(
     re.findall(r"^-- name: (\w+)$", (QUERIES / "identities.sql").read_text("utf-8"), re.MULTILINE),
@@ -343,7 +358,7 @@ def test_what_each_database_says_in_its_own_words_is_a_short_list() -> None:
     index = {
         "unindexed_messages", "newest_unindexed", "indexed_message", "indexed_messages_of_summary", "add_message_words",
         "clear_message_index", "common_words", "find_messages", "postings", "newest_postings", "count_postings",
-        "count_indexed", "ranked_messages",
+        "count_indexed", "ranked_messages", "put_vector", "nearest_vectors", "nearest_vectors_in_areas",
     }  # fmt: skip
     merging = {
         "merge_fact_index",

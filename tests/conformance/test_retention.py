@@ -116,6 +116,7 @@ PRUNED = {
     "commit_marks": "prune_commit_marks", "completion_requests": "prune_completion_requests",
     "cursors": "delete_execution_cursors", "delegations": "delete_execution_delegation", "deliveries": "prune_deliveries",
     "delivery_incidents": "prune_incidents", "erasure_items": "drop_erasure_items", "delivery_parts": "prune_delivery_parts", "drafts": "prune_drafts",
+    "embeddings": "prune_vectors",
     "effects": "delete_execution_effects", "executions": "delete_old_execution", "fact_changes": "prune_changes",
     "facts": "prune_ended_facts", "idempotency_keys": "prune_idempotency_keys", "inbox_events": "prune_events",
     "jobs": "prune_jobs", "lanes": "drop_lane", "login_codes": "drop_old_login_codes",

@@ -41,7 +41,7 @@ from arvis.graphs.agent.tool_protocols import ToolCalling, ToolProtocol
 from arvis.graphs.agent.tools import ToolNode, ToolRules, names_for
 from arvis.graphs.compaction.graph import Compactor
 from arvis.graphs.compaction.scripts import COMPACTION
-from arvis.graphs.context import TurnContext, load_turn_context, load_turn_messages
+from arvis.graphs.context import TurnContext, asked_text, load_turn_context, load_turn_messages, recall_by_meaning
 from arvis.graphs.model import ModelCaller, unheard
 from arvis.llm.attempts import RunFailed
 from arvis.llm.tokens import estimator_of
@@ -50,6 +50,7 @@ from arvis.messaging import messages, notices
 from arvis.messaging.notices import marked
 from arvis.messaging.spoken_replies import SpokenReply
 from arvis.messaging.streaming import Showing
+from arvis.ports.embeddings import MeaningOf, no_meaning
 from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
 from arvis.prompt import Prompt, Round, behind, fit_rounds, taint_of_asked, turns_of
@@ -89,6 +90,7 @@ class AgentParts:
     speaker: Speaker | None = None
     #: The maximum number of cycles in a turn.
     loops: int = 40
+    meaning: MeaningOf = no_meaning
 
 
 def agent_graph(parts: AgentParts, manner: ToolProtocol | None = None) -> Graph:
@@ -127,6 +129,7 @@ class _Nodes:
     def __init__(self, parts: AgentParts, manner: ToolProtocol) -> None:
         self._manner = manner
         self._loops = parts.loops
+        self._meaning = parts.meaning
         self._store = parts.store
         self._caller = parts.caller
         self._prompt_builder = parts.prompt_builder
@@ -145,6 +148,7 @@ class _Nodes:
             return Goto(READ_FILES)  # a message that joined the turn has files that were not read yet
         if (joined := await join_newer_messages(self._store, context, turn.agent)) is not None:
             return joined
+        turn = await self._with_meaning(context, turn)
         arrived = arrived_during_turn(state, turn.current)
         head = head_of_turn(state, turn.current, arrived)
         if not (state.shrunk or state.rounds.count or is_run(context.execution)):
@@ -169,7 +173,7 @@ class _Nodes:
             call,
             **changes(
                 AgentState,
-                prompt={"tokens": dict(prompt.layers), "left_out": prompt.left_out},
+                prompt={"tokens": dict(prompt.layers), "left_out": prompt.left_out, **_found_facts(turn)},
                 taint=prompt.taint | taint_of_asked(turn.current),
                 ceiling=limits.budget.ceiling,
                 last_incident=extended.incidents[-1].id if extended.incidents else None,
@@ -177,6 +181,15 @@ class _Nodes:
             ),
             **note_messages(state, head, arrived),
         )
+
+    async def _with_meaning(self, context: NodeContext, turn: TurnContext) -> TurnContext:
+        """Return the turn with facts that also fit its messages by their meaning, if texts are embedded and only some of the
+        known facts are recalled."""
+        meaning = await self._meaning(asked_text(turn.current)) if turn.recall.searched else None
+        if meaning is None:
+            return turn
+        found = await self._store.read(recall_by_meaning, context.execution, turn, meaning, context.now())
+        return replace(turn, recall=found)
 
     async def call_model(self, context: NodeContext) -> Decision:
         """Call the model and stream its text. A receipt is stored for every request to a vendor."""
@@ -436,3 +449,17 @@ def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn], names: Collecti
     used = {call.name for turn in turns for call in turn.calls}.union(names) - {spec.name for spec in specs}
     gone = [ToolSpec(name, "This tool no longer exists.", {"type": "object"}) for name in sorted(used)]
     return (*specs, *gone)
+
+
+def _found_facts(turn: TurnContext) -> dict[str, Any]:
+    """Return the recalled facts that a search by meaning has found, best first, for the timeline of the message."""
+    found = [
+        {
+            "number": hit.fact.number,
+            "score": round(hit.score, 4),
+            "place": hit.place,
+            "similarity": None if hit.similarity is None else round(hit.similarity, 3),
+        }
+        for hit in turn.recall.found
+    ]
+    return {"recalled": found} if found else {}

@@ -31,7 +31,7 @@ BATCH = 500
 UNFINISHED = "moving_from"
 
 #: Tables that a move does not copy as rows: the target has its own migrations; leases and marks belong to processes and
-#: connections that have ended; the search index is built again; blobs are files on SQLite.
+#: connections that have ended; the search index is built again, and vectors are computed again; blobs are files on SQLite.
 NOT_COPIED = frozenset(
     {
         "migrations",
@@ -40,6 +40,7 @@ NOT_COPIED = frozenset(
         "message_index",
         "message_index_state",
         "message_vocabulary",
+        "embeddings",
         "blobs",
     }
 )

@@ -24,6 +24,9 @@ DELETE FROM fact_index WHERE rowid = :number;
 -- name: get_fact
 SELECT * FROM facts WHERE id = :id;
 
+-- name: active_facts
+SELECT facts.* FROM json_each(:ids) AS listed JOIN facts ON facts.id = listed.value WHERE facts.status = 'active' LIMIT 1000;
+
 -- name: fact_by_number
 SELECT * FROM facts WHERE number = :number;
 

@@ -68,7 +68,7 @@ WHERE platform = :platform AND connector = :connector AND channel = :old AND NOT
 );
 
 -- name: facts_in_scope
-SELECT number, agent_id FROM facts WHERE scope = :old AND status = 'active' ORDER BY number;
+SELECT id, number, agent_id FROM facts WHERE scope = :old AND status = 'active' ORDER BY number;
 
 -- name: move_fact_words
 UPDATE fact_index SET scope_key = :scope_key WHERE rowid = :number;

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 
 from arvis.domain.conversations import Conversation
 from arvis.domain.dataclass import replace
+from arvis.domain.embeddings import SubjectKind
 from arvis.domain.erasures import Channel, Erasure, ErasureKind, ItemKind, Phase, Subject
 from arvis.domain.memory import principal_scope
 from arvis.domain.messages import Principal, PrincipalRole
@@ -181,6 +182,7 @@ class SqlErasures:
         rows = self._session.rows("facts_to_erase", erasure_id=erasure_id, limit=limit, **_scopes(subject))
         for row in rows:
             self._session.execute("drop_fact_words", number=row["number"])
+            self._session.execute("drop_vectors", kind=SubjectKind.FACT, ids=dump([row["id"]]))
             self._session.execute("erase_fact_changes", id=row["id"])
             self._session.execute("erase_fact", id=row["id"])
         return len(rows)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from arvis.domain.embeddings import Meaning, SubjectKind
 from arvis.domain.ids import first_id_at
-from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State, words_of
+from arvis.domain.memory import Category, Fact, FactStatus, FoundFact, NewFact, State, words_of
+from arvis.domain.ranking import OF_CONFIDENCE, OF_MEANING, Ranking, fused
 from arvis.domain.taint import taint_of, taint_text
 from arvis.ports.memory import FactChange
-from arvis.store.sql.fact_search import AS_LETTERS, RANKED, FactQuery, token
-from arvis.store.sql.session import Row, Session, each
+from arvis.store.repositories.embeddings import CANDIDATES, MOST_SCANNED, most_similar
+from arvis.store.sql.fact_search import RANKED, FactQuery, scope_key, token
+from arvis.store.sql.session import Row, Session, dump, each
 
 #: The confidence of a new fact, in thousandths.
 _SURE = 1000
@@ -81,9 +83,27 @@ class SqlFacts:
     def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
         if not words or not scopes:
             return []
-        query, scope_keys = FactQuery.of(words), _OR.join(_scope_key(agent_id, scope) for scope in scopes)
+        query, scope_keys = FactQuery.of(words), _OR.join(scope_key(agent_id, scope) for scope in scopes)
         found = self._session.rows("search_facts", scope_keys=scope_keys, words=query.text, limit=max(limit, RANKED))
         return query.best([fact_of(row) for row in found], limit)
+
+    def search_meaning(
+        self, agent_id: str, scopes: Sequence[str], words: Sequence[str], meaning: Meaning, limit: int
+    ) -> list[FoundFact]:
+        by_words = self.search(agent_id, scopes, words, RANKED)
+        rows = self._session.rows(
+            "nearest_vectors_in_areas",
+            model=meaning.model,
+            kind=SubjectKind.FACT,
+            areas=dump([scope_key(agent_id, scope) for scope in scopes]),
+            signs=meaning.vector.signs,
+            most=MOST_SCANNED,
+            limit=CANDIDATES,
+        )
+        similar = most_similar(rows, meaning.vector)
+        ids = [each for each, _ in similar]
+        others = [fact_of(row) for row in self._session.rows("active_facts", ids=dump(ids))]
+        return ranked_facts(by_words, others, similar)[:limit]
 
     def same(self, agent_id: str, scope: str, content: str) -> list[Fact]:
         rows = self._session.rows("same_facts", agent_id=agent_id, scope=scope, content=content)
@@ -113,6 +133,7 @@ class SqlFacts:
         match before and before.status is FactStatus.ACTIVE, fact.status is FactStatus.ACTIVE:
             case True, False:
                 self._session.execute("drop_fact_words", number=fact.number)
+                self._session.execute("drop_vectors", kind=SubjectKind.FACT, ids=dump([fact.id]))
             case False, True:
                 self._index(fact)
 
@@ -176,14 +197,16 @@ class SqlFacts:
     def move(self, old: str, new: str) -> None:
         """Move all facts of one scope, with their changes and search words, to another scope."""
         for row in self._session.rows("facts_in_scope", old=old):
-            self._session.execute("move_fact_words", number=row["number"], scope_key=_scope_key(row["agent_id"], new))
+            key = scope_key(row["agent_id"], new)
+            self._session.execute("move_fact_words", number=row["number"], scope_key=key)
+            self._session.execute("move_vector", id=row["id"], area=key)
         self._session.execute("move_facts", old=old, new=new)
         self._session.execute("move_fact_changes", old=old, new=new)
 
     def _index(self, fact: Fact) -> None:
         words = " ".join(map(token, words_of(fact.content)))
         self._session.execute(
-            "add_fact_words", number=fact.number, scope_key=_scope_key(fact.agent_id, fact.scope), words=words
+            "add_fact_words", number=fact.number, scope_key=scope_key(fact.agent_id, fact.scope), words=words
         )
 
     def _next(self, name: str) -> int:
@@ -221,6 +244,19 @@ class SqlStates:
         return self._session.execute("remove_state", agent_id=agent_id, scope=scope, key=key) == 1
 
 
+def ranked_facts(
+    by_words: Sequence[Fact], others: Sequence[Fact], similar: Sequence[tuple[str, float]]
+) -> list[FoundFact]:
+    """Return these facts, best first. `by_words` are those with words of the question, best first, and `similar` are the ids of
+    the facts with a similar meaning, best first, with their similarities."""
+    known = {fact.id: fact for fact in (*others, *by_words)}
+    places = {fact.id: place for place, fact in enumerate(by_words, start=1)}
+    similarities = {each: similarity for each, similarity in similar if each in known}
+    sure = sorted(known, key=lambda each: (-known[each].confidence, -known[each].accessed_at, known[each].number))
+    order = fused([Ranking([*places], 1.0), Ranking([*similarities], OF_MEANING), Ranking(sure, OF_CONFIDENCE)])
+    return [FoundFact(known[each], score, places.get(each), similarities.get(each)) for each, score in order.items()]
+
+
 def fact_of(row: Row) -> Fact:
     columns: dict[str, Any] = {name: row[name] for name in Fact.__slots__}
     columns["category"] = Category(row["category"])
@@ -237,11 +273,6 @@ def change_of(row: Row) -> FactChange:
 def state_of(row: Row) -> State:
     columns: dict[str, Any] = {name: row[name] for name in State.__slots__}
     return State(**{**columns, "taint": taint_of(row["taint"])})
-
-
-def _scope_key(agent_id: str, scope: str) -> str:
-    digest = hashlib.blake2s(f"{agent_id} {scope}".encode(), digest_size=16)
-    return digest.hexdigest().translate(AS_LETTERS)
 
 
 _FACTS, _STATES = each(fact_of), each(state_of)

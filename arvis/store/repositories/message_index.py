@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from arvis.domain.embeddings import SubjectKind
 from arvis.domain.ids import first_id_at, time_of
 from arvis.domain.search import RULES, Search, Term, message_words, name_words
 from arvis.ports.repositories import Key
@@ -100,19 +101,23 @@ class SqlMessageIndex:
         self._session.execute("note_purged_words", erasures=erasures)
 
     def replace(self, message_id: str, content: str) -> None:
-        """Change the words of a message whose text becomes `content`. The caller changes the text afterwards."""
+        """Change the words of a message whose text becomes `content`, and delete its vector. The caller changes the text
+        afterwards."""
+        self._session.execute("drop_vectors", kind=SubjectKind.MESSAGE, ids=dump([message_id]))
         row = self._session.one("indexed_message", id=message_id)
         if row is not None:
             self._put([row], message_words(content))
 
     def empty(self, compaction_id: str) -> None:
-        """Remove the words of the texts that this summary replaces. The caller deletes the texts afterwards."""
+        """Remove the words and vectors of the texts that this summary replaces. The caller deletes the texts afterwards."""
+        self._session.execute("drop_vectors_of_summary", compaction_id=compaction_id)
         self._put(self._session.rows("indexed_messages_of_summary", compaction_id=compaction_id), ())
 
     def remove(self, message_ids: Sequence[str]) -> None:
-        """Remove the rows of these messages. The caller deletes the messages afterwards, and deletes replies not before
+        """Remove the rows and the vectors of these messages. The caller deletes the messages afterwards, and deletes replies not before
         their questions, because the words of a reply include the key of the person who asked."""
         ids = dump(list(message_ids))
+        self._session.execute("drop_vectors", kind=SubjectKind.MESSAGE, ids=ids)
         if self._session.locks_rows:
             self._session.execute("erase_message_words", ids=ids)
         else:

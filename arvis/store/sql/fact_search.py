@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
@@ -64,6 +65,12 @@ class FactQuery:
     def _wanted(self, word: str, alike: Sequence[str], counts: Counter[str]) -> Wanted:
         same = [other for other in alike if is_spelling(word, other, self.question.languages)]
         return Wanted(frozenset(same), sum(counts[other] for other in same))
+
+
+def scope_key(agent_id: str, scope: str) -> str:
+    """Return the word under which the search index has a scope of an agent."""
+    digest = hashlib.blake2s(f"{agent_id} {scope}".encode(), digest_size=16)
+    return digest.hexdigest().translate(AS_LETTERS)
 
 
 def token(word: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.embeddings import differing_signs
 from arvis.domain.messages import PastMessage
 from arvis.domain.regex import regex
 from arvis.store.sql.full_text import SqliteFullText
@@ -28,6 +29,7 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
     transactions."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     connection.row_factory = sqlite3.Row
+    connection.create_function("differing_signs", 2, differing_signs, deterministic=True)
     connection.execute("PRAGMA busy_timeout = 5000")
     connection.execute("PRAGMA foreign_keys = ON")
     # By default SQLite creates a file for each temporary table of a writing transaction. A claim of jobs needs such a

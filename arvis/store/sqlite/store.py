@@ -24,6 +24,7 @@ import aiosqlite
 import structlog
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.embeddings import differing_signs
 from arvis.domain.errors import StoreLost
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
@@ -314,6 +315,7 @@ class SqliteSnapshots:
         connection = await aiosqlite.connect(self._path, isolation_level=None)
         connection.row_factory = sqlite3.Row
         try:
+            await connection.create_function("differing_signs", 2, differing_signs, deterministic=True)
             await connection.execute("PRAGMA query_only = ON")
             await connection.execute("PRAGMA busy_timeout = 5000")
         except BaseException:  # also a cancellation: no other code has the connection yet

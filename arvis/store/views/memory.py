@@ -3,14 +3,17 @@ of this module."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
+from arvis.domain.embeddings import Meaning, SubjectKind
 from arvis.domain.memory import Category, Fact, FactStatus, State
 from arvis.ports.memory import FactChange
 from arvis.ports.pages import Page
-from arvis.store.repositories.memory import change_of, fact_of, state_of
-from arvis.store.sql.fact_search import RANKED, FactQuery
+from arvis.store.repositories.memory import change_of, fact_of, ranked_facts, state_of
+from arvis.store.sql.fact_search import RANKED, FactQuery, scope_key
 from arvis.store.sql.session import LAST, Snapshot, Snapshots, page
+from arvis.store.views.nearest import nearest_vectors
 
 #: The maximum number of changes shown for one fact.
 _SHOWN = 200
@@ -37,6 +40,7 @@ class SqlMemoryInsights:
         words: Sequence[str],
         limit: int,
         cursor: str | None,
+        meaning: Meaning | None = None,
     ) -> Page[Fact]:
         wanted = {"scope": scope, "category": category, "status": status}
         async with self._snapshots.snapshot() as snapshot:
@@ -46,7 +50,10 @@ class SqlMemoryInsights:
                 found = await snapshot.rows(
                     "find_facts", agent_id=agent_id, words=query.text, limit=max(limit, RANKED), **wanted
                 )
-                return Page(query.best([fact_of(row) for row in found], limit), None)
+                facts: Sequence[Fact] = query.best([fact_of(row) for row in found], max(limit, RANKED))
+                if meaning is not None:
+                    facts = await _with_similar(snapshot, facts, meaning, agent_id, wanted)
+                return Page(facts[:limit], None)
             rows = await snapshot.rows(
                 "list_facts", agent_id=agent_id, before=cursor or LAST, limit=limit + 1, **wanted
             )
@@ -68,6 +75,22 @@ class SqlMemoryInsights:
                 skipped=min(skipped, 2**53),
             )
         return Page([state_of(row) for row in rows[:limit]], str(skipped + limit) if len(rows) > limit else None)
+
+
+async def _with_similar(
+    snapshot: Snapshot, facts: Sequence[Fact], meaning: Meaning, agent_id: str | None, wanted: Mapping[str, str | None]
+) -> Sequence[Fact]:
+    """Return the facts with words of a question together with those with a similar meaning, best first."""
+    scope = wanted["scope"]
+    areas = None
+    if scope is not None:
+        agents = [agent_id] if agent_id is not None else [row["id"] for row in await snapshot.rows("all_agents")]
+        areas = [scope_key(each, scope) for each in agents]
+    similar = await nearest_vectors(snapshot, SubjectKind.FACT, meaning, areas)
+    rows = await snapshot.rows("active_facts", ids=json.dumps([each for each, _ in similar]))
+    limits = {"agent_id": agent_id, **wanted}
+    others = [fact_of(row) for row in rows if all(value in {None, row[name]} for name, value in limits.items())]
+    return [found.fact for found in ranked_facts(facts, others, similar)]
 
 
 async def _agent_id(snapshot: Snapshot, agent: str | None) -> str | None:

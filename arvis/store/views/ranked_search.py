@@ -11,11 +11,13 @@ from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.ranking import Text, Wanted, ranked, rarity
+from arvis.domain.embeddings import Meaning, SubjectKind
+from arvis.domain.ranking import OF_MEANING, OF_TIME, Ranking, Text, Wanted, fused, ranked, rarity
 from arvis.domain.search import NAME, SHORTEST_BEGINNING, Question, Search, Term, message_words, name_words, question_of
 from arvis.store.sql.session import Row, Snapshot
 from arvis.store.sql.stems import LONGEST, is_spelling, stems_of
 from arvis.store.sql.vocabulary import Range, beginning_with, has_keys, near_ranges, nearest
+from arvis.store.views.nearest import nearest_vectors
 from arvis.store.views.unindexed import unindexed_messages
 
 #: On PostgreSQL, the number of the newest messages that are searched for common words.
@@ -46,9 +48,29 @@ class _Found:
     is_common: bool
 
 
-async def best_messages(snapshot: Snapshot, text: str, principal_id: str | None, limit: int) -> Sequence[Row]:
+async def best_messages(
+    snapshot: Snapshot, text: str, principal_id: str | None, limit: int, meaning: Meaning | None = None
+) -> Sequence[Row]:
     """Return the messages that fit a question best, best first. With `principal_id`, only those of this person and the
-    replies to them are searched."""
+    replies to them are searched. With `meaning`, messages with a similar meaning are found, too."""
+    by_words = await _by_words(snapshot, text, principal_id)
+    if meaning is None:
+        return by_words[:limit]
+    areas = None if principal_id is None else [principal_id]
+    similar = await nearest_vectors(snapshot, SubjectKind.MESSAGE, meaning, areas)
+    rows = {row["id"]: row for row in by_words}
+    others = json.dumps([each for each, _ in similar if each not in rows])
+    phrases = question_of(text).phrases
+    for row in await snapshot.rows("readable_messages", ids=others, principal_id=principal_id):
+        if _has_phrases(row, phrases):
+            rows[row["id"]] = row
+    near = [each for each, _ in similar if each in rows]
+    recent = sorted(rows, reverse=True)
+    order = fused([Ranking([row["id"] for row in by_words], 1.0), Ranking(near, OF_MEANING), Ranking(recent, OF_TIME)])
+    return [rows[each] for each in order][:limit]
+
+
+async def _by_words(snapshot: Snapshot, text: str, principal_id: str | None) -> Sequence[Row]:
     question = question_of(text)
     if not question.words and not question.beginnings:
         return []
@@ -65,7 +87,7 @@ async def best_messages(snapshot: Snapshot, text: str, principal_id: str | None,
     rows = {row["id"]: row for row in sorted(listed, key=lambda row: str(row["id"]))}
     texts = [Text(each, _words(row), near[each]) for each, row in rows.items()]
     best = ranked(texts, [each.wanted for each in found], total + len(newest), alone=not question.is_sentence)
-    return [rows[each] for each in best if _has_phrases(rows[each], question.phrases)][:limit]
+    return [rows[each] for each in best if _has_phrases(rows[each], question.phrases)]
 
 
 async def _wanted(snapshot: Snapshot, question: Question, more: Collection[str]) -> list[Wanted]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Collection, Sequence
 
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.embeddings import Meaning
 from arvis.domain.messages import StoredMessage
 from arvis.domain.search import Search, terms_of
 from arvis.store.repositories.messages import message_of
@@ -39,9 +40,11 @@ class SqlMessageSearch:
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
 
-    async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
+    async def search_messages(
+        self, text: str, *, principal_id: str | None, limit: int, meaning: Meaning | None = None
+    ) -> Sequence[StoredMessage]:
         async with self._snapshots.snapshot() as snapshot:
-            found = await best_messages(snapshot, text, principal_id, limit)
+            found = await best_messages(snapshot, text, principal_id, limit, meaning)
         return [message_of(row) for row in found]
 
 

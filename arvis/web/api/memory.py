@@ -17,6 +17,7 @@ from arvis.domain.memory import EVERYWHERE, Category, Fact, FactStatus, NewFact,
 from arvis.domain.regex import regex
 from arvis.memory.service import Refused, confirm, forget, remember, undo
 from arvis.ports.clock import Clock
+from arvis.ports.embeddings import MeaningOf
 from arvis.ports.insights import Insights
 from arvis.ports.memory import FactChange
 from arvis.ports.store import Store, Transaction
@@ -139,11 +140,12 @@ _FILTERS: Mapping[str, Schema] = {
 
 
 class MemoryRoutes(Routes):
-    def __init__(self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock) -> None:
+    def __init__(self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock, meaning: MeaningOf) -> None:
         self._insights = insights
         self._store = store
         self._gate = gate
         self._clock = clock
+        self._meaning = meaning
 
     @route("GET", _ALL, "List facts, newest first", ANYONE, {200: Page[FactView]}, query={**PAGING, **_FILTERS})
     async def _list(self, call: Call) -> Response:
@@ -151,6 +153,8 @@ class MemoryRoutes(Routes):
         status, words = call.choice("status", FactStatus), asked_words(asked or "")
         if asked and not words:
             return answer_page([], None)
+        # A search by meaning finds only active facts, as one by words does.
+        is_active = status in {None, FactStatus.ACTIVE}
         page = await self._insights.facts(
             agent=call.query("agent"),
             scope=await self._scope(call, call.query("scope")),
@@ -159,6 +163,7 @@ class MemoryRoutes(Routes):
             words=words,
             limit=call.limit,
             cursor=call.query("cursor"),
+            meaning=await self._meaning(asked) if asked and is_active else None,
         )
         agents = await self._slugs()
         return answer_page([FactView.of(fact, agents) for fact in page.items], page.next_cursor)

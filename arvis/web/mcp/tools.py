@@ -13,6 +13,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound
 from arvis.domain.messages import MessageStatus, StoredMessage
 from arvis.ports.clock import Clock
+from arvis.ports.embeddings import MeaningOf
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.routing import can_access
 from arvis.web.api.message_input import MessageParser, NewMessage
@@ -112,6 +113,7 @@ class ArvisTools:
         board: StatusWaiter,
         clock: Clock,
         timeouts: Timeouts,
+        meaning: MeaningOf,
     ) -> None:
         self._parser = parser
         self._insights = insights
@@ -119,6 +121,7 @@ class ArvisTools:
         self._board = board
         self._clock = clock
         self._timeouts = timeouts
+        self._meaning = meaning
         self._works: Mapping[str, Callable[[Identity, Fields], Awaitable[ToolResult]]] = {
             _SEND.name: self._send,
             _AGENTS.name: self._agents,
@@ -186,7 +189,9 @@ class ArvisTools:
             raise unusable("query", "is missing")
         limit = _number(fields, "limit", _DEFAULT_HITS, _MOST_HITS)
         principal = await self._only(identity)
-        found = await self._insights.search_messages(query, principal_id=principal, limit=limit)
+        found = await self._insights.search_messages(
+            query, principal_id=principal, limit=limit, meaning=await self._meaning(query)
+        )
         return ToolResult({"messages": [_message_view(message, _around(message.content, query)) for message in found]})
 
     async def _read(self, identity: Identity, fields: Fields) -> ToolResult:

@@ -1,0 +1,123 @@
+"""Embeddings: the vectors that a model computes for texts. Texts with a similar meaning have similar vectors, also if they have
+no word in common.
+
+A vector is stored in two forms (docs/adr/0081): one byte for each number, by which two vectors are compared, and the signs of
+the numbers, one bit for each, by which the vectors to compare are found. Numbers that differ in few signs are similar, and
+signs are compared so fast that no other index is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from enum import StrEnum
+from operator import mul
+
+from arvis.domain.dataclass import dataclass
+
+#: Only this many characters of a text are embedded. Models read a limited number of tokens, and most messages are shorter.
+MOST_TEXT = 4_000
+#: Shorter messages, such as "ok", are not embedded.
+SHORTEST_TEXT = 12
+#: The maximum number of texts of one request. The answer to more texts would have too many numbers (`providers/exchange.py`).
+MOST_TEXTS = 16
+#: The numbers of a vector that are accepted.
+SIZES = range(8, 8_193)
+#: The largest number of a stored vector.
+_LARGEST = 127
+
+
+class Purpose(StrEnum):
+    """The use of a vector. Some models compute different vectors for texts and for the questions that find them."""
+
+    DOCUMENT = "document"
+    QUERY = "query"
+
+
+class SubjectKind(StrEnum):
+    """The rows whose texts are embedded."""
+
+    MESSAGE = "message"
+    FACT = "fact"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """The account and the model that embed texts. `dimensions` is the wanted number of numbers of a vector (None: the number
+    that the model chooses)."""
+
+    account: str
+    model: str
+    dimensions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingRequest:
+    """A request for the vectors of up to `MOST_TEXTS` texts."""
+
+    texts: Sequence[str]
+    model: str
+    dimensions: int | None
+    purpose: Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingResult:
+    """A vector for each text of a request, and the tokens of the texts; None if the vendor does not report them."""
+
+    vectors: Sequence[Sequence[float]]
+    input_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A vector in its stored form: a signed byte for each number. The length of the vector has no meaning."""
+
+    numbers: bytes
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Vector:
+        most = max(map(abs, values))
+        scale = _LARGEST / most if most else 0.0
+        return cls(array("b", [round(value * scale) for value in values]).tobytes())
+
+    @property
+    def signs(self) -> bytes:
+        """Return a bit for each number, which is 1 if the number is above 0. Further bits of the last byte are 0."""
+        bits = "".join("1" if number > 0 else "0" for number in memoryview(self.numbers).cast("b"))
+        size = -(-len(bits) // 8)
+        return int(bits.ljust(size * 8, "0"), 2).to_bytes(size)
+
+    def similarity(self, other: Vector) -> float:
+        """Return the cosine of the angle between the vectors: 1 for the same direction; 0 if they have different sizes."""
+        if len(self.numbers) != len(other.numbers):
+            return 0.0
+        one, two = memoryview(self.numbers).cast("b"), memoryview(other.numbers).cast("b")
+        lengths = sum(map(mul, one, one)) * sum(map(mul, two, two))
+        return sum(map(mul, one, two)) / math.sqrt(lengths) if lengths else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """The vector of a question, with the name of the model that has computed it. Vectors of other models are not
+    comparable."""
+
+    model: str
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A text to embed, and the row that has it. `area` limits searches: the id of the person who may read a message, or the
+    agent and the scope of a fact."""
+
+    kind: SubjectKind
+    id: str
+    area: str
+    text: str
+
+
+def differing_signs(one: bytes, other: bytes) -> int:
+    """Return the number of signs in which two vectors of the same size differ."""
+    return (int.from_bytes(one) ^ int.from_bytes(other)).bit_count()

@@ -1,0 +1,90 @@
+"""The vectors of messages and facts, over SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from arvis.domain.embeddings import MOST_TEXT, SHORTEST_TEXT, Subject, SubjectKind, Vector
+from arvis.ports.embeddings import Unembedded
+from arvis.store.sql.fact_search import scope_key
+from arvis.store.sql.session import LAST, Row, Session, dump
+
+#: The maximum number of vectors whose signs one search compares: the newest ones, if there are more.
+MOST_SCANNED = 200_000
+#: The number of vectors with the fewest differing signs that are compared number by number.
+CANDIDATES = 80
+#: The number of texts that a search finds by their meaning. Their similarity is at least this part of the highest one.
+_MOST_SIMILAR = 30
+_SIMILAR = 0.7
+#: A number above those of all facts, as text.
+_AFTER_ALL_FACTS = str(1 << 62)
+
+
+class SqlEmbeddings:
+    """Implements the port `Embeddings` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def unembedded(self, kind: SubjectKind, model: str, before: str | None, limit: int) -> Unembedded:
+        if kind is SubjectKind.FACT:
+            return self._facts(model, int(before or _AFTER_ALL_FACTS), limit)
+        start = before or LAST
+        slice_ = self._session.one("slice_of_messages", before=start, limit=limit)
+        first = slice_["first"] if slice_ else None
+        if first is None:
+            return Unembedded((), None)
+        rows = self._session.rows(
+            "messages_to_embed", first=first, before=start, model=model, most=MOST_TEXT, shortest=SHORTEST_TEXT
+        )
+        return Unembedded([Subject(kind, row["id"], row["area"], row["content"]) for row in rows], first)
+
+    def _facts(self, model: str, before: int, limit: int) -> Unembedded:
+        slice_ = self._session.one("slice_of_facts", before=before, limit=limit)
+        first = slice_["first"] if slice_ else None
+        if first is None:
+            return Unembedded((), None)
+        rows = self._session.rows("facts_to_embed", first=first, before=before, model=model)
+        return Unembedded([_fact_subject(row) for row in rows], str(first))
+
+    def put(self, model: str, subject: Subject, vector: Vector) -> bool:
+        if subject.kind is SubjectKind.MESSAGE:
+            row = self._session.one("embedded_message", id=subject.id, text=subject.text, most=MOST_TEXT)
+        else:
+            row = self._session.one("embedded_fact", id=subject.id, text=subject.text)
+        if row is None:
+            return False
+        self._session.execute(
+            "put_vector",
+            kind=subject.kind,
+            subject=subject.id,
+            model=model,
+            area=subject.area,
+            signs=vector.signs,
+            vector=vector.numbers,
+        )
+        return True
+
+    def drop(self, kind: SubjectKind, ids: Collection[str]) -> None:
+        self._session.execute("drop_vectors", kind=kind, ids=dump(list(ids)))
+
+    def prune(self, kind: SubjectKind, model: str, after: str, limit: int) -> str | None:
+        end = self._session.one("slice_of_vectors", kind=kind, after=after, limit=limit - 1)
+        upto = end["subject"] if end else LAST
+        self._session.execute("prune_vectors", kind=kind, model=model, after=after, upto=upto)
+        return None if end is None else upto
+
+    def are_stored(self) -> bool:
+        return self._session.one("any_vector") is not None
+
+
+def _fact_subject(row: Row) -> Subject:
+    return Subject(SubjectKind.FACT, row["id"], scope_key(row["agent_id"], row["scope"]), row["content"])
+
+
+def most_similar(rows: Sequence[Row], vector: Vector) -> list[tuple[str, float]]:
+    """Return the ids of the rows whose vectors are the most similar, best first, with their similarities."""
+    found = [(row["subject"], vector.similarity(Vector(bytes(row["vector"])))) for row in rows]
+    best = max((similarity for _, similarity in found), default=0.0)
+    similar = [pair for pair in found if pair[1] > 0 and pair[1] >= _SIMILAR * best]
+    return sorted(similar, key=lambda pair: (-pair[1], pair[0]))[:_MOST_SIMILAR]
