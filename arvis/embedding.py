@@ -30,7 +30,8 @@ log = structlog.get_logger(__name__)
 #: The seconds between two looks for new texts, and after how many seconds all texts are looked at again.
 LOOK_SECONDS = 10.0
 PASS_SECONDS = 86_400.0
-#: The seconds between two looks at the configuration while there are no new texts.
+#: If only this process uses the database, the longest time (seconds) between two looks while nothing happens that adds
+#: messages.
 IDLE_SECONDS = 60.0
 #: The pause (seconds) after a failure; it doubles with each further failure, up to the longest one.
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 3_600.0
@@ -121,11 +122,10 @@ class EmbeddingIndexer:
             else:
                 if not older:
                     await self._clock.sleep(LOOK_SECONDS)
-                    while not (self._store.shared or news.is_set()) and self._embedder.model == model:
+                    if not self._store.shared:
+                        # People may also add facts, and another model may be configured.
                         with contextlib.suppress(TimeoutError):
                             await asyncio.wait_for(news.wait(), IDLE_SECONDS)
-                        if self._clock.monotonic() >= passed_at:
-                            break
 
     async def _rest(self, pause: float) -> None:
         """Wait for this time, or until the account may be called again if that is later."""

@@ -15,6 +15,8 @@ from arvis.ports.store import Transaction
 
 def apply_note(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     """Store a fact or value with its taint."""
+    if not situation.conversation.remembers:
+        raise Unprocessable("Memory is off in this channel", fix="Do not store facts or values here.")
     keep = _put_state if proposal.kind is EffectKind.STATE else _remember
     kept = keep(tx, proposal, situation, now)
     if isinstance(kept, Refused):

@@ -7,9 +7,10 @@ contains only facts about the room.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from arvis.commands.invocation import Invocation
+from arvis.domain.erasures import Subject
 from arvis.domain.memory import (
     Category,
     Fact,
@@ -22,12 +23,17 @@ from arvis.domain.memory import (
 )
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.money import day_of
-from arvis.memory.service import Kept, Refused, brief, confirm, forget, remember, undo, whole
+from arvis.memory.service import Kept, Refused, Remembered, brief, confirm, correct, forget, remember, undo, whole
 from arvis.ports.store import Transaction
 
 _MOST_FACTS = 30
 _MOST_KEYS = 15
 _MOST_NUMBER = 18
+_MOST_DAYS = 36_500
+_DAY_MS = 86_400_000
+#: The word that confirms `/memory forget me`, and the number of facts that are deleted at once.
+_SURELY = "now"
+_ERASED = 500
 #: The maximum number of characters of a fact that can be confirmed in a chat.
 _MOST_CONFIRMED = 1_000
 
@@ -35,9 +41,13 @@ _USE = """/memory: list the facts and values about you and this channel
 /memory search WORDS: list the facts that contain these words
 /memory show NUMBER: show a fact in full
 /memory add TEXT: store a fact about you
+/memory correct NUMBER TEXT: replace a fact by the correct text
+/memory expire NUMBER DAYS, /memory expire NUMBER never: set how long a fact is used
 /memory delete NUMBER, /memory delete KEY: delete a fact or a value
 /memory undo: undo the newest change
-/memory confirm NUMBER: confirm that a fact is true (owners and operators)"""
+/memory confirm NUMBER: confirm that a fact is true (owners and operators)
+/memory off, /memory on: store and use no facts in this channel, or do it again
+/memory forget me: delete all facts and values about you (in a direct chat)"""
 
 
 _ELSEWHERE = (
@@ -52,24 +62,20 @@ def memory(tx: Transaction, invocation: Invocation, now: int) -> str:
     match verb.casefold():
         case "":
             return _overview(tx, invocation)
-        case "search" if rest:
-            return _search(tx, invocation, rest)
-        case "show" if rest:
-            return _show(tx, invocation, rest)
-        case "add" if rest:
-            return _add(tx, invocation, rest, now)
-        case "delete" if rest:
-            return _delete(tx, invocation, rest, now)
+        case "off" | "on" as switch if not rest:
+            return _switch(tx, invocation, remembers=switch == "on")
         case "undo" if not rest:
             return _undo(tx, invocation, now)
-        case "confirm" if rest:
-            return _confirm(tx, invocation, rest, now)
+        case known if rest and known in _WORKS:
+            return _WORKS[known](tx, invocation, rest, now)
         case _:
             return _USE
 
 
 def _overview(tx: Transaction, invocation: Invocation) -> str:
     room = _section(tx, invocation, "About this channel:", room_scope(invocation.address))
+    if not invocation.conversation.remembers:
+        room = "\n\n".join(filter(None, ["Memory is off in this channel. /memory on turns it on.", room]))
     if not invocation.conversation.direct:
         room = room or f"{invocation.agent.name} has stored no facts about this channel."
         return f"{room}\n\n{_ELSEWHERE}"
@@ -89,17 +95,19 @@ def _section(tx: Transaction, invocation: Invocation, title: str, scope: str) ->
     return "\n".join(lines)
 
 
-def _search(tx: Transaction, invocation: Invocation, words: str) -> str:
+def _search(tx: Transaction, invocation: Invocation, words: str, _: int) -> str:
     found = tx.facts.search(invocation.agent.id, _scopes(invocation), asked_words(words), _MOST_FACTS)
     return "\n".join(_fact_line(tx, invocation, fact) for fact in found) or "No fact contains these words."
 
 
-def _show(tx: Transaction, invocation: Invocation, named: str) -> str:
+def _show(tx: Transaction, invocation: Invocation, named: str, _: int) -> str:
     fact = _fact(tx, invocation, named)
     return _unknown(named) if fact is None else _line(tx, invocation, fact, whole(fact.content))
 
 
 def _add(tx: Transaction, invocation: Invocation, text: str, now: int) -> str:
+    if not invocation.conversation.remembers:
+        return "Memory is off in this channel. Turn it on with /memory on first."
     new = NewFact(
         agent_id=invocation.agent.id,
         scope=_mine(invocation),
@@ -119,6 +127,85 @@ def _add(tx: Transaction, invocation: Invocation, text: str, now: int) -> str:
         case kept:
             instead = f" (replaces: {brief(kept.old.content)})" if kept.old else ""
             return f"Stored: #{kept.fact.number} {brief(kept.fact.content)}{instead}"
+
+
+def _correct(tx: Transaction, invocation: Invocation, argument: str, now: int) -> str:
+    named, _, text = argument.partition(" ")
+    fact = _fact(tx, invocation, named)
+    if fact is None:
+        return _unknown(named)
+    if not text.strip():
+        return _USE
+    if (refusal := _refusal(invocation, fact)) is not None:
+        return refusal
+    return _corrected(correct(tx, fact, text, expires_at=fact.expires_at, by_id=invocation.principal.id, now=now))
+
+
+def _expire(tx: Transaction, invocation: Invocation, argument: str, now: int) -> str:
+    named, _, days = argument.partition(" ")
+    fact, number = _fact(tx, invocation, named), _number(days.strip())
+    if fact is None:
+        return _unknown(named)
+    never = days.strip().casefold() == "never"
+    if not never and (number is None or not 0 < number <= _MOST_DAYS):
+        return f"Write the days as a number from 1 to {_MOST_DAYS}, or `never`."
+    if (refusal := _refusal(invocation, fact)) is not None:
+        return refusal
+    expires_at = None if never else now + (number or 0) * _DAY_MS
+    kept = correct(tx, fact, fact.content, expires_at=expires_at, by_id=invocation.principal.id, now=now)
+    if isinstance(kept, Refused) or kept.fact.expires_at is None:
+        return _corrected(kept)
+    return f"#{fact.number} is used until {day_of(kept.fact.expires_at, invocation.zone)}."
+
+
+def _corrected(kept: Remembered | Refused) -> str:
+    match kept:
+        case Refused(problem, fix):
+            return f"{problem} {fix}"
+        case kept if kept.kind is Kept.REFRESHED:
+            return f"#{kept.fact.number} is used until it is deleted, or fades."
+        case kept:
+            return f"Corrected: #{kept.fact.number} {brief(kept.fact.content)}. /memory undo restores the old fact."
+
+
+def _refusal(invocation: Invocation, fact: Fact) -> str | None:
+    """Return the refusal if the person may not change this fact. Everybody in a channel reads its facts, so their text is
+    changed only by those who could confirm it."""
+    if fact.scope == _mine(invocation) or _looks_after(invocation):
+        return None
+    return f"#{fact.number} is about this channel. Only an operator or an owner can change it."
+
+
+def _switch(tx: Transaction, invocation: Invocation, *, remembers: bool) -> str:
+    """Turn memory off or on in this channel. In a group, everybody would be affected."""
+    if not (invocation.conversation.direct or _looks_after(invocation)):
+        return "Only an operator or an owner can turn memory off or on in this channel."
+    tx.conversations.set_remembers(invocation.conversation, remembers=remembers)
+    if remembers:
+        return f"Memory is on: {invocation.agent.name} stores facts from this channel and uses them here."
+    return (
+        f"Memory is off: {invocation.agent.name} stores no facts and values from this channel and uses none here. Stored "
+        "ones stay; /memory lists them, and /memory on turns memory on again."
+    )
+
+
+def _forget_me(tx: Transaction, invocation: Invocation, argument: str, _: int) -> str:
+    """Delete all facts and values about the person, of all agents, with their history. The first command only asks."""
+    if argument.casefold() not in {"me", f"me {_SURELY}"}:
+        return _USE
+    if not invocation.conversation.direct:
+        return "Send /memory forget me in a direct chat with me."
+    if argument.casefold() == "me":
+        return (
+            "This deletes all facts and values about you, of all agents, with their history. "
+            f"It cannot be undone. Messages and summaries stay. To delete the memory, send /memory forget me {_SURELY}."
+        )
+    subject = Subject((invocation.principal,))
+    facts = 0
+    while gone := tx.erasures.erase_facts("", subject, _ERASED, authored=False):
+        facts += gone
+    values = tx.erasures.erase_values("", subject, authored=False)
+    return f"Deleted for good: {facts} facts and {values} values."
 
 
 def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> str:
@@ -224,3 +311,16 @@ def _scopes(invocation: Invocation) -> Sequence[str]:
 
 def _mine(invocation: Invocation) -> str:
     return principal_scope(invocation.principal.id)
+
+
+#: The commands with an argument.
+_WORKS: Mapping[str, Callable[[Transaction, Invocation, str, int], str]] = {
+    "search": _search,
+    "show": _show,
+    "add": _add,
+    "correct": _correct,
+    "expire": _expire,
+    "forget": _forget_me,
+    "delete": _delete,
+    "confirm": _confirm,
+}

@@ -24,6 +24,8 @@ class Conversation:
     direct: bool = False
     #: The name of the channel, as the platform last reported it.
     room: str = ""
+    #: False if the agent neither stores facts from the conversation nor uses facts in it.
+    remembers: bool = True
 
     @property
     def lane(self) -> str:

@@ -18,7 +18,7 @@ from arvis.domain.quotations import with_quotations
 from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Taint
 from arvis.domain.workflows import RESULTS
-from arvis.memory.recall import Recall, recall
+from arvis.memory.recall import NOTHING_RECALLED, Recall, recall
 from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
 from arvis.prompt import MOST_OTHERS, Here, Overheard
@@ -188,7 +188,9 @@ def load_turn_context(
         conversation=conversation,
         history=history,
         summaries=around.summaries,
-        recall=recall(tx, agent.id, around.scopes, words, now, among_others=among_others, asker=newest.principal_id),
+        recall=recall(tx, agent.id, around.scopes, words, now, among_others=among_others, asker=newest.principal_id)
+        if conversation.remembers
+        else NOTHING_RECALLED,
         agents=tx.agents.all(),
         bindings=tx.agents.bindings() if agent.is_conductor else [],
         rests=tx.cooldowns.all(),

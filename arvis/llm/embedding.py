@@ -8,9 +8,11 @@ towards the daily budget.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeAlias
 
 import structlog
 
@@ -42,6 +44,8 @@ SEARCH_SECONDS = 1.0
 #: The number of questions whose vectors are held in memory.
 _HELD = 256
 _CANCELLED = "cancelled"
+#: The name of a model, and the digest of a question.
+_Key: TypeAlias = tuple[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,8 @@ class Embedder:
         self._clock = clock
         self._new_id = new_id
         self._rests = Cooldowns()
-        self._known: OrderedDict[tuple[str, str], Meaning] = OrderedDict()
-        self._asking: dict[tuple[str, str], asyncio.Task[Meaning | None]] = {}
+        self._known: OrderedDict[_Key, Meaning] = OrderedDict()
+        self._asking: dict[_Key, asyncio.Task[Meaning | None]] = {}
 
     @property
     def model(self) -> str | None:
@@ -113,24 +117,26 @@ class Embedder:
         model, text = self.model, " ".join(text.split())[:MOST_TEXT]
         if model is None or not text or self.rests_until is not None:
             return None
-        key = (model, text)
+        # Erased texts must not stay in memory, so the text itself is not held.
+        key = (model, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
         if (known := self._known.get(key)) is not None:
             self._known.move_to_end(key)
             return known
         if key not in self._asking:
-            task = self._asking[key] = asyncio.create_task(self._ask(key))
+            task = self._asking[key] = asyncio.create_task(self._ask(key, text))
             task.add_done_callback(lambda _: self._asking.pop(key, None))
         done, _ = await asyncio.wait({self._asking[key]}, timeout=within)
         return next((task.result() for task in done if not task.cancelled()), None)
 
-    async def _ask(self, key: tuple[str, str]) -> Meaning | None:
-        model, text = key
+    async def _ask(self, key: _Key, text: str) -> Meaning | None:
         try:
             [vector] = await self.embed([text], Purpose.QUERY)
         except ArvisError as error:
             log.warning("question_not_embedded", error=error.what, why="the search uses words alone")
             return None
-        found = self._known[key] = Meaning(model, vector)
+        if self.model != key[0]:
+            return None  # another model was configured during the call
+        found = self._known[key] = Meaning(key[0], vector)
         while len(self._known) > _HELD:
             self._known.popitem(last=False)
         return found

@@ -84,6 +84,10 @@ def recall(
     )
 
 
+#: The recall of a conversation without memory.
+NOTHING_RECALLED = Recall((), (), ())
+
+
 class _Hearing:
     """A filter that adds the label `people` to facts and values whose author has fewer rights than `asker`. If `asker`
     is None, it adds no label."""

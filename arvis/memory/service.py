@@ -82,11 +82,16 @@ class Refused:
     fix: str
 
 
+_EXPIRED = Refused("The fact would expire in the past.", "Set a later time.")
+
+
 def remember(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
     """Store a fact, replace the fact that it updates, or refresh a known one."""
     new = replace(new, content=storable(new.content).strip())
     if not 0 < len(new.content) <= MOST_LETTERS:
         return _wrong_length("A fact")
+    if new.expires_at is not None and new.expires_at <= now:
+        return _EXPIRED
     old, like = _nearest(new, [fact for fact in _akin(tx, new) if _may_yield(fact, new, now)])
     if old is None or like is None:
         return _add(tx, new, by_id=by_id, now=now)
@@ -101,6 +106,25 @@ def forget(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | Non
     if fact is None or fact.status is FactStatus.DELETED:
         return None
     return _end(tx, fact, FactStatus.DELETED, by_id=by_id, now=now)
+
+
+def correct(
+    tx: Transaction, fact: Fact, content: str, *, expires_at: int | None, by_id: str, now: int
+) -> Remembered | Refused:
+    """Replace an active fact by the text of a person. Both stay in the history, and `undo` restores the old one. If only the
+    time at which it expires differs (ms; None: never), the fact stays."""
+    content = storable(content).strip()
+    if not 0 < len(content) <= MOST_LETTERS:
+        return _wrong_length("A fact")
+    if expires_at is not None and expires_at <= now:
+        return _EXPIRED
+    if content == fact.content:
+        tx.facts.note(fact, "refreshed", by_id=by_id, now=now)
+        return Remembered(Kept.REFRESHED, _put(tx, replace(fact, expires_at=expires_at), now), fact)
+    if known := tx.facts.same(fact.agent_id, fact.scope, content):
+        return Refused(f"The fact #{known[0].number} already says this.", "Delete the wrong fact instead.")
+    new = NewFact(fact.agent_id, fact.scope, fact.category, content, author_id=by_id, expires_at=expires_at)
+    return _supersede(tx, fact, new, by_id=by_id, now=now)
 
 
 def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:

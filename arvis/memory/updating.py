@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from arvis.domain.regex import regex
-from arvis.memory.similarity import Wording
+from arvis.memory.similarity import Wording, distance
 
 #: The maximum number of words of a value.
 _LONGEST_VALUE = 8
@@ -76,8 +76,33 @@ _EVENTS = _listed(
 _ED_STATES = _listed(
     "based named called located married preferred interested tired need speed red bed wed feed seed allowed"
 )
+#: Things that their numbers distinguish: a fact with another number is about another thing.
+_NUMBERED = _listed(
+    """
+    room invoice order ticket issue bug bus tram train flight line gate platform chapter page step part section floor level table
+    seat house flat apartment exam task item case contract bill unit lesson season episode volume week game round lot box bay
+    raum zimmer rechnung bestellung bahn zug flug linie gleis kapitel seite schritt teil etage stock tisch platz haus wohnung aufgabe
+    fall vertrag woche habitación factura pedido autobús tren vuelo línea capítulo página paso piso mesa chambre facture commande vol
+    ligne quai chapitre étape étage salle
+    """
+)
+_WEEKLY = _listed("mondays tuesdays wednesdays thursdays fridays saturdays sundays")
+_YEAR = regex(r"(?:19|20)\d\d")
+_IN = _listed("in im en em")
+_ARTICLES = _listed("a an the der die das den dem ein eine einen einem el la los las un una le les une no #")
+#: A person may have several such things, each with a number or date.
+_HAS_ONE = regex(r"\b(?:has|have|hat|habe|haben|tiene|tengo|ai) (?:an?|another|eine?n?|une?|una) ")
+_RELATIVES = _listed(
+    """
+    son daughter child kid brother sister cousin uncle aunt nephew niece friend colleague neighbour neighbor grandson granddaughter
+    sohn tochter kind bruder schwester freund freundin kollege kollegin hijo hija hermano hermana amigo amiga fils fille frère sœur
+    """
+)
+_NAMED = _listed("name named called heißt llama s'appelle")
+_OWN = _listed("my his her their our your mein meine sein seine ihr ihre mi su mon ma son sa")
 _DENSE = regex("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")
 _DENSE_DENIAL = regex("[不没沒無无未别勿非]")
+_DENSE_NUMBERED = regex("(?:房间|房|第|航班|订单|发票|路|线|楼|部屋|番)$")
 _DENSE_BEFORE = regex("(住在|住|叫|名字是|生日是|工作在|在|是)$")
 _DENSE_AFTER = regex("^(に住|で働|が好き|に살|에 살|公司|工作|上班|家)")
 
@@ -121,7 +146,23 @@ def _counts_anew(new: Sequence[str], old: Sequence[str]) -> bool:
     if _is_event(new) or _is_event(old):
         return False
     sorts = [[_sort(word) for word in words] for words in (new, old)]
-    return sorts[0] == sorts[1] and any(sort in {"#number", "#date"} for sort in sorts[0]) and _has_substance(new)
+    if sorts[0] != sorts[1] or not any(sort in {"#number", "#date"} for sort in sorts[0]) or not _has_substance(new):
+        return False
+    changed = [place for place, word in enumerate(new) if word != old[place]]
+    return not (_HAS_ONE.search(" ".join(new)) or any(_names_a_thing(new, place) for place in changed))
+
+
+def _names_a_thing(words: Sequence[str], place: int) -> bool:
+    """Return True if the number or date at this place distinguishes things of the same kind (`room 12`, `in 2019`, `on
+    Mondays`), so that a fact with another one is about another thing."""
+    before = [word for word in words[:place] if word not in _ARTICLES]
+    if words[place] in _WEEKLY or (before and before[-1] in _NUMBERED):
+        return True
+    if place < len(words) - 1 and len(before) == 1 and before[0] in _NOUNS:
+        return True
+    if _YEAR.fullmatch(words[place]) and (not before or before[-1] in _IN):
+        return len(before) < 2 or before[-2] not in _VERBS | _NOUNS  # noqa: PLR2004 - "ends in 2026" is a value
+    return False
 
 
 def _sort(word: str) -> str:
@@ -164,8 +205,12 @@ def _replaces_the_value(new: Sequence[str], old: Sequence[str]) -> bool:
     if _DENIALS & set(known[start:end] + plain[first:last]):
         return False
     prefix, suffix = known[:start], known[end:]
+    if _COPULAS & set(suffix):
+        return False  # the difference is in the subject: "her number at work is", "her number at home is"
+    if set(known[start:end]) <= _WEEKLY:
+        return bool(signals)  # another day is a further habit
     if _is_attribute(prefix):
-        return True
+        return not _is_one_of_several(prefix) or _is_respelt(known[start:end], plain[first:last])
     # A word such as "now" shows a change of state only if words come before the difference and at most two words follow
     # it.
     behind = [word for word in suffix if word not in _BETWEEN]
@@ -187,6 +232,16 @@ def _is_attribute(prefix: Sequence[str]) -> bool:
     return words[-1] in _VERBS or (words[-1] in _NOUNS and any(_POSSESSIVE.fullmatch(word) for word in words))
 
 
+def _is_one_of_several(prefix: Sequence[str]) -> bool:
+    """Return True if these words end with the name of a relative or friend, of whom a person may have several."""
+    owned = any(word.endswith("'s") or word in _OWN for word in prefix)
+    return owned and bool(_RELATIVES & set(prefix)) and bool(_NAMED & set(prefix))
+
+
+def _is_respelt(old: Sequence[str], new: Sequence[str]) -> bool:
+    return len(old) == len(new) == 1 and distance(old[0], new[0]) == 1
+
+
 def _is_event(words: Sequence[str]) -> bool:
     """Return True if the words describe an event: they contain a verb in the past without a form of `be` before it."""
     for place, word in enumerate(words):
@@ -202,7 +257,8 @@ def _updates_dense(new: str, old: str) -> bool:
     if bool(_DENSE_DENIAL.search(new)) != bool(_DENSE_DENIAL.search(old)):
         return _DENSE_DENIAL.sub("", new) == _DENSE_DENIAL.sub("", old)
     if (count := _NUMBER.sub("#", new)) == _NUMBER.sub("#", old) and "#" in count:
-        return True
+        pairs = zip(_NUMBER.finditer(new), _NUMBER.finditer(old), strict=True)
+        return not any(one[0] != other[0] and _DENSE_NUMBERED.search(new[: one.start()]) for one, other in pairs)
     changes = [c for c in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if c[0] != "equal"]
     if len(changes) != 1 or changes[0][0] != "replace":
         return False

@@ -67,11 +67,12 @@ class Erasures(Protocol):
 
     def conversation(self, conversation_id: str) -> Conversation | None: ...
 
-    def erase_facts(self, erasure_id: str, subject: Subject, limit: int) -> int:
-        """Delete facts about the subject, and facts that the people wrote. Return the number of deleted facts."""
+    def erase_facts(self, erasure_id: str, subject: Subject, limit: int, *, authored: bool = True) -> int:
+        """Delete facts about the subject and, if `authored`, facts that the people wrote. Return the number of deleted
+        facts."""
         ...
 
-    def erase_values(self, erasure_id: str, subject: Subject) -> int: ...
+    def erase_values(self, erasure_id: str, subject: Subject, *, authored: bool = True) -> int: ...
 
     def mentions(self, subject: Subject, limit: int) -> Sequence[str]:
         """Return the ids of facts whose text contains the name or the user id of one of the people."""

@@ -163,6 +163,10 @@ class Conversations(Protocol):
 
     def get(self, conversation_id: str) -> Conversation | None: ...
 
+    def set_remembers(self, conversation: Conversation, *, remembers: bool) -> None:
+        """Set `remembers` of all conversations of the same agent in the same channel."""
+        ...
+
     def in_place(self, address: Address) -> list[Conversation]:
         """Return the active conversations of all agents in this channel."""
         ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from arvis.domain.embeddings import SIZES, EmbeddingRequest, EmbeddingResult
@@ -10,6 +9,9 @@ from arvis.domain.errors import ProviderError
 from arvis.domain.runs import Account
 from arvis.providers import failures
 from arvis.providers.reply import token_count
+
+#: Larger numbers are no components of a vector. Not a number (NaN) is not below it, either.
+_TOO_LARGE = 1e30
 
 
 def in_data(document: object, request: EmbeddingRequest, account: Account) -> EmbeddingResult:
@@ -61,8 +63,8 @@ def _vector(found: object, account: Account) -> Sequence[float]:
         raise _wrong_type(account)
     if len(found) not in SIZES:
         raise failures.unreadable(account, f"a vector has {len(found)} numbers")
-    if not all(map(math.isfinite, found)):
-        raise failures.unreadable(account, "a vector contains numbers that are not finite")
+    if not all(abs(number) < _TOO_LARGE for number in found):
+        raise failures.unreadable(account, "a vector contains numbers that are too large")
     return found
 
 

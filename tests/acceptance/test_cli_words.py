@@ -105,6 +105,10 @@ def test_an_owner_needs_no_pairing() -> None:
 def test_a_step_tells_what_was_found_and_what_the_prompt_holds() -> None:
     found = {"injectionDetected": True, "spamDetected": False, "rateLimited": True}
     prompt = {"tokens": {"identity": 140, "memory": 0, "history": 60}, "left_out": 3}
+    hits = [("F1", 12, 0.0321, 1, 0.83), ("F2", 15, 0.0009, None, None)]
+    prompt["recalled"] = [
+        dict(zip(("fact", "number", "score", "place", "similarity"), hit, strict=True)) for hit in hits
+    ]
     taint = ["flagged", "tools"]
     steps = [
         {"step": "node", "at": 1001, "node": "check_input", "decision": "next", "input": {"M": found, "N": found}},
@@ -114,7 +118,8 @@ def test_a_step_tells_what_was_found_and_what_the_prompt_holds() -> None:
     assert examined.endswith(
         "next; looks like an attempt to give the model instructions, arrived very soon after other messages"
     )
-    layers = "about 200 tokens: identity 140, history 60; 3 older messages did not fit"
+    layers = "about 200 tokens: identity 140, history 60; 3 older messages did not fit; facts found for the question: #12 F1 (score 0.0321: words 1, meaning 0.83)"
+    layers += ", #15 F2 (score 0.0009: confidence); `arvis memory correct ID` corrects a fact"
     assert prepared.endswith(f"next; {layers}; based on untrusted text from: flagged, tools")
 
 

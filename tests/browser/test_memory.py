@@ -72,6 +72,17 @@ async def test_facts_are_found_by_status_agent_and_words(dashboard: Page, daemon
     await expect(dashboard.get_by_role("region", name="Fact", exact=True)).to_contain_text("The ladder hangs")
 
 
+async def test_a_fact_is_corrected_and_the_old_text_stays(dashboard: Page, daemon: Daemon) -> None:
+    old = await fact(daemon, "The shed is green.")
+    await dashboard.goto(f"/memory/{old['id']}")
+    await dashboard.get_by_role("textbox", name="Correct text").fill("The shed was painted blue.")
+    await dashboard.get_by_role("button", name="Correct the fact").click()
+    await expect(dashboard.get_by_role("row", name="The shed was painted blue.")).to_be_visible()
+    (kept,) = (await daemon.api("GET", "/api/memory?agent=clerk&q=painted"))["items"]
+    shown = await daemon.api("GET", f"/api/memory/{old['id']}")
+    assert (shown["status"], shown["supersededBy"]) == ("superseded", kept["id"])
+
+
 async def test_where_a_fact_comes_from_and_a_hostile_one_is_text(dashboard: Page, daemon: Daemon) -> None:
     told = "Likes <img src=x onerror=alert(1)> tea"
     await say(daemon, f"demo: say Noted.\\n[MEMORY:user_preference] {told}", "tina")

@@ -154,6 +154,63 @@ async def test_who_vouches_for_a_fact_sees_all_of_it(store: Store) -> None:
     assert "There is no" in await owner.say("show 9")
 
 
+async def test_facts_are_corrected_and_expire(store: Store) -> None:
+    ann, bob = await chat(store, "Ann"), await chat(store, "Bob", PrincipalRole.OPERATOR)
+    fact, of_room = await ann.learn("likes green tea"), await ann.learn("the door is red", room_scope(HALL))
+    assert "replaced" not in await ann.say(f"correct {fact.number} likes black coffee")
+    assert "black coffee" in await ann.say("")
+    assert "green tea" not in await ann.say("")
+    assert "There is no" in await ann.say(f"correct {fact.number} again"), "the old fact is not active any more"
+    assert "green tea" in await ann.say("undo")
+    assert "Only an operator" in await ann.say(f"correct {of_room.number} the door is blue")
+    await ann.learn("sleeps long on Sundays")
+    assert "already says this" in await ann.say(f"correct {fact.number} sleeps long on Sundays")
+    assert "the door is blue" in await bob.say(f"correct {of_room.number} the door is blue")
+    assert await ann.say(f"expire {fact.number} 3") == f"#{fact.number} is used until 2027-01-18."
+    shown = await store.read(known, fact.id)
+    assert shown is not None
+    assert shown.expires_at == NOW + 3 * 86_400_000
+    assert "until it is deleted" in await ann.say(f"expire {fact.number} never")
+    for days in ("0", "x", "99999", ""):
+        assert "Write the days" in await ann.say(f"expire {fact.number} {days}")
+
+
+def known(tx: Transaction, fact_id: str) -> Fact | None:
+    return tx.facts.get(fact_id)
+
+
+async def test_memory_is_off_in_a_channel(store: Store) -> None:
+    def remembers(tx: Transaction, thread: str) -> bool:
+        found = tx.conversations.open(HELPER.id, replace(HALL, thread=thread), NOW)
+        tx.conversations.close(found.id, NOW)
+        return found.remembers
+
+    ann, owner = await chat(store, "Ann"), await chat(store, "Olga", PrincipalRole.OWNER)
+    assert await store.write(remembers, "")
+    assert "Only an operator" in await ann.say("off", direct=False)
+    assert "Memory is off" in await owner.say("off", direct=False)
+    assert not await store.write(remembers, "7"), "a new thread of the channel takes it over"
+    assert await store.write(lambda tx: tx.conversations.open(HELPER.id, replace(HALL, channel="-200"), NOW).remembers)
+    assert "Memory is on" in await ann.say("on")
+    assert await store.write(remembers, "8")
+
+
+async def test_a_person_deletes_the_whole_memory_about_themselves(store: Store) -> None:
+    ann, bob = await chat(store, "Ann"), await chat(store, "Bob")
+    first = await ann.learn("likes tea")
+    await ann.say(f"correct {first.number} likes coffee in the morning")
+    of_room, of_bob = await ann.learn("the door is red", room_scope(HALL)), await bob.learn("likes gin")
+    state = State(HELPER.id, principal_scope(ann.person.id), "max", "1", CLEAN, ann.person.id, "m", NOW)
+    await store.write(put_state, state)
+    assert "direct chat" in await ann.say("forget me now", direct=False)
+    assert "/memory forget me now" in await ann.say("forget me")
+    assert await ann.say("forget me now") == "Deleted for good: 2 facts and 1 values."
+    left = [await store.read(known, each.id) for each in (first, of_room, of_bob)]
+    assert [each is None for each in left] == [True, False, False]
+    assert not await store.read(lambda tx: tx.facts.changes(first.id, 9))
+    assert "There is no change to undo" in await ann.say("undo", address=replace(HALL, channel="-200"))
+
+
 async def test_keys_are_deleted_by_their_name(store: Store) -> None:
     ann, bob = await chat(store, "Ann"), await chat(store, "Bob")
     for scope, author in ((principal_scope(ann.person.id), "x"), (room_scope(HALL), bob.person.id)):
@@ -163,7 +220,9 @@ async def test_keys_are_deleted_by_their_name(store: Store) -> None:
     assert await bob.say("delete max") == "Deleted: max"
 
 
-@pytest.mark.parametrize("argument", ["help", "delete", "add", "search", "undo 3", "confirm", "конец"])
+@pytest.mark.parametrize(
+    "argument", ["help", "delete", "add", "search", "undo 3", "confirm", "correct", "forget you", "конец"]
+)
 async def test_what_makes_no_sense_shows_how_it_is_used(store: Store, argument: str) -> None:
     assert "/memory undo" in await (await chat(store, "Ann")).say(argument)
 

@@ -79,6 +79,25 @@ async def test_a_fact_is_deleted_once_and_may_come_back(site: Site) -> None:
     assert (await site.call("POST", f"{path}/confirm")).status == 409
 
 
+async def test_a_fact_is_corrected_and_both_texts_stay(site: Site) -> None:
+    old = await tell(site, "The office opens at nine.")
+    path = f"/api/memory/{old['id']}"
+    new = (await site.call("PATCH", path, json={"content": "It opens at ten on Mondays."}, key=OPERATOR_KEY)).json()
+    assert (new["outcome"], new["previousId"], new["taint"]) == ("superseded", old["id"], [])
+    assert await listed(site) == ["It opens at ten on Mondays."]
+    assert (await site.call("GET", path)).json()["supersededBy"] == new["id"]
+    assert (await site.call("PATCH", path, json={"content": "x"})).status == 409
+    later = site.clock.now() + 1_000_000
+    path = f"/api/memory/{new['id']}"
+    assert (await site.call("PATCH", path, json={"expiresAt": later})).json()["expiresAt"] == later
+    assert (await site.call("PATCH", path, json={"expiresAt": None})).json()["expiresAt"] is None
+    for wrong in ({"expiresAt": 1}, {"content": " "}, {"content": "x" * 3_000}):
+        assert (await site.call("PATCH", path, json=wrong)).status == 422
+    assert (await site.call("PATCH", path, json={"content": "x"}, key=VIEWER_KEY)).status == 403
+    assert (await site.call("PATCH", path, json={"content": "x"}, key=CHAT_KEY)).status == 404
+    assert (await tell(site, "The lift is closed.", expiresAt=later))["expiresAt"] == later
+
+
 async def test_somebody_vouches_for_what_came_from_elsewhere(site: Site) -> None:
     fact_id = await site.store.write(learn, ROOM, "the door code is 1234", site.clock.now(), Label.PEOPLE)
     path = f"/api/memory/{fact_id}"

@@ -10,6 +10,7 @@ from typing import Any
 from arvis.bus import EventBus
 from arvis.domain.accounts import Variable
 from arvis.domain.agents import Agent
+from arvis.domain.embeddings import Meaning
 from arvis.domain.errors import Conflict, DiskLow, NotFound
 from arvis.domain.events import MessageReceived
 from arvis.domain.executions import Wait
@@ -157,7 +158,9 @@ class ScriptedInsights(
         self.asked.append({"conversation": conversation_id, "limit": limit, "cursor": cursor})
         return Page(self.stored, None)
 
-    async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
+    async def search_messages(
+        self, text: str, *, principal_id: str | None, limit: int, meaning: Meaning | None = None
+    ) -> Sequence[StoredMessage]:
         self.asked.append({"text": text, "principal_id": principal_id, "limit": limit})
         return [message for message in self.stored if text in message.content][:limit]
 

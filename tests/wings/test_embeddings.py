@@ -23,7 +23,7 @@ REQUEST = EmbeddingRequest(("a car", "ein Wagen"), "embed-1", None, Purpose.QUER
 
 @pytest.fixture
 async def providers(tmp_path: Path) -> AsyncIterator[ProviderPool]:
-    async with open_providers(clock=SystemClock(), timeouts=CallTimeouts(5, 5), folder=tmp_path) as pool:
+    async with open_providers(clock=SystemClock(), timeouts=CallTimeouts(60, 60), folder=tmp_path) as pool:
         yield pool
 
 
@@ -96,7 +96,17 @@ ONE = [0.5] * 8
 
 @pytest.mark.parametrize("vendor", ["openai", "google"])
 @pytest.mark.parametrize(
-    "vectors", [[ONE], [ONE, ONE[:-1]], [ONE, [*ONE, "1"]], [ONE, [1.0]], [ONE, [float("nan")] * 8], [ONE, None], "x"]
+    "vectors",
+    [
+        [ONE],
+        [ONE, ONE[:-1]],
+        [ONE, [*ONE, "1"]],
+        [ONE, [1.0]],
+        [ONE, [float("nan")] * 8],
+        [ONE, [10**400] * 8],
+        [ONE, None],
+        "x",
+    ],
 )
 async def test_unreadable_answers_are_temporary_failures(
     providers: ProviderPool, server: OpenAIServer, vendor: str, vectors: object

@@ -3,6 +3,7 @@ stored values."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import click
@@ -26,6 +27,15 @@ _CHANGES = Table(
 _HELP = "principal:ID, room:PLATFORM:CONNECTOR:CHANNEL:THREAD, or agent."
 _scope = click.option("--scope", help=_HELP)
 _own_scope = click.option("--scope", default=EVERYWHERE, help=_HELP)
+_days = click.option(
+    "--days",
+    type=click.IntRange(1, 36_500),
+    help="Use the fact for this many days (default: as long as its category lasts).",
+)
+
+
+def _expiry(days: int | None) -> dict[str, int]:
+    return {} if days is None else {"expiresAt": round((time.time() + days * 86_400) * 1_000)}
 
 
 @click.group(cls=ApiCommands)
@@ -59,9 +69,10 @@ def show(*, api: Api, fact_id: str) -> Output:
 @click.option("--agent", required=True, help="The agent that remembers the fact.")
 @click.option("--category", type=choice(Category), default="learned_pattern", show_default=True)
 @_own_scope
-def create(*, api: Api, agent: str, **details: Any) -> Output:
+@_days
+def create(*, api: Api, agent: str, days: int | None, **details: Any) -> Output:
     """Store a fact for an agent. The fact replaces an older fact on the same subject."""
-    fact = api.post("memory", body={"agent": agent, **details})
+    fact = api.post("memory", body={"agent": agent, **details, **_expiry(days)})
     match fact["outcome"]:
         case "refreshed":
             words = f"{agent} already has this fact: {fact['id']}"
@@ -70,6 +81,21 @@ def create(*, api: Api, agent: str, **details: Any) -> Output:
         case _:
             words = f"The fact was stored for {agent}: {fact['id']}"
     return Output(fact, words)
+
+
+@memory.command()
+@click.argument("fact_id")
+@click.argument("content", required=False)
+@_days
+@click.option("--never-expires", is_flag=True, help="Use the fact until it is deleted or fades.")
+def correct(*, api: Api, fact_id: str, content: str | None, days: int | None, never_expires: bool) -> Output:
+    """Replace a fact by the correct text, or set how long it is used. `arvis memory undo` restores the old text."""
+    expiry = {"expiresAt": None} if never_expires else _expiry(days)
+    if content is None and not expiry:
+        raise click.UsageError("Give the correct text, --days or --never-expires.")
+    fact = api.patch("memory", fact_id, body={**({} if content is None else {"content": content}), **expiry})
+    done = "is changed" if fact["outcome"] == "refreshed" else f"replaces {fact['previousId']}"
+    return Output(fact, f"The fact {fact['id']} {done}.")
 
 
 @memory.command()

@@ -455,6 +455,7 @@ def _found_facts(turn: TurnContext) -> dict[str, Any]:
     """Return the recalled facts that a search by meaning has found, best first, for the timeline of the message."""
     found = [
         {
+            "fact": hit.fact.id,
             "number": hit.fact.number,
             "score": round(hit.score, 4),
             "place": hit.place,

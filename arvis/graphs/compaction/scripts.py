@@ -289,6 +289,8 @@ def _taint_for_readers(tx: Transaction, draft: Draft, conversation: Conversation
 
 
 def _remember(tx: Transaction, draft: Draft, conversation: Conversation, execution: Execution, now: int) -> None:
+    if not conversation.remembers:
+        return
     people = _people(draft.messages)
     # If several people wrote the messages, a preference is stored for the conversation, not for a person.
     person = people.pop() if len(people) == 1 else None

@@ -27,7 +27,7 @@ from arvis.graphs.planning import prompts
 from arvis.graphs.planning.documents import harmless
 from arvis.graphs.planning.model import Adviser, Question
 from arvis.graphs.planning.state import ENVIRONMENT, MEMORY, PLAN_RETRIEVAL, Bounds, Lane, PlanningState, clipped, seed
-from arvis.memory.recall import Recall, recall, touch
+from arvis.memory.recall import NOTHING_RECALLED, Recall, recall, touch
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import Prompt
 from arvis.prompt.cleaning import sanitise
@@ -283,6 +283,8 @@ def _shared(turn: TurnContext, prompt: Prompt) -> Lane:
 
 
 def _search(tx: Transaction, execution: Execution, turn: TurnContext, words: str, now: int) -> Recall:
+    if not turn.conversation.remembers:
+        return NOTHING_RECALLED
     scopes = scopes_for(tx, execution, turn.conversation.address, turn.asker)
     others = not turn.conversation.direct
     return recall(

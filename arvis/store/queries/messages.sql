@@ -148,7 +148,7 @@ INSERT INTO timeline (id, message_id, at, step, data) VALUES (:id, :message_id, 
 DELETE FROM timeline WHERE id IN (SELECT id FROM timeline WHERE id < :oldest ORDER BY id LIMIT :limit);
 
 -- name: open_conversation
-SELECT id, agent_id, platform, connector, channel, thread, created_at, direct, room FROM conversations
+SELECT id, agent_id, platform, connector, channel, thread, created_at, direct, room, remembers FROM conversations
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
     AND agent_id = :agent_id AND status = 'active';
 
@@ -162,13 +162,23 @@ ORDER BY id LIMIT 100;
 SELECT agent_id, MAX(last_message_at) AS at FROM conversations GROUP BY agent_id LIMIT 1000;
 
 -- name: get_conversation
-SELECT id, agent_id, platform, connector, channel, thread, created_at, direct, room FROM conversations
+SELECT id, agent_id, platform, connector, channel, thread, created_at, direct, room, remembers FROM conversations
 WHERE id = :id;
 
 -- name: add_conversation
 INSERT INTO conversations (
-    id, agent_id, platform, connector, channel, thread, status, turns, created_at, last_message_at, direct, room
-) VALUES (:id, :agent_id, :platform, :connector, :channel, :thread, 'active', 0, :now, :now, :direct, :room);
+    id, agent_id, platform, connector, channel, thread, status, turns, created_at, last_message_at, direct, room, remembers
+) VALUES (:id, :agent_id, :platform, :connector, :channel, :thread, 'active', 0, :now, :now, :direct, :room, COALESCE((
+    SELECT newest.remembers FROM conversations AS newest
+    WHERE newest.platform = :platform AND newest.connector = :connector AND newest.channel = :channel
+        AND newest.agent_id = :agent_id
+    ORDER BY newest.id DESC LIMIT 1
+), 1))
+RETURNING remembers;
+
+-- name: set_remembers
+UPDATE conversations SET remembers = :remembers
+WHERE platform = :platform AND connector = :connector AND channel = :channel AND agent_id = :agent_id;
 
 -- name: note_direct
 UPDATE conversations SET direct = 1 WHERE id = :id;

@@ -160,6 +160,7 @@ def conversation_of(row: Row) -> Conversation:
         created_at=row["created_at"],
         direct=bool(row["direct"]),
         room=row["room"],
+        remembers=bool(row["remembers"]),
     )
 
 
@@ -184,17 +185,23 @@ class SqlConversations:
                 self._session.execute("note_room", id=known.id, room=room)
                 known = replace(known, room=room)
             return known
-        made = Conversation(self._session.new_id(), agent_id, address, created_at=now, direct=direct, room=room)
-        self._session.execute(
-            "add_conversation",
-            id=made.id,
-            agent_id=agent_id,
-            now=now,
-            direct=int(direct),
-            room=room,
-            **place(address),
+        new_id = self._session.new_id()
+        row = self._session.one(
+            "add_conversation", id=new_id, agent_id=agent_id, now=now, direct=int(direct), room=room, **place(address)
         )
-        return made
+        remembers = row is None or bool(row["remembers"])
+        return Conversation(new_id, agent_id, address, created_at=now, direct=direct, room=room, remembers=remembers)
+
+    def set_remembers(self, conversation: Conversation, *, remembers: bool) -> None:
+        address = conversation.address
+        self._session.execute(
+            "set_remembers",
+            agent_id=conversation.agent_id,
+            platform=address.platform,
+            connector=address.connector,
+            channel=address.channel,
+            remembers=int(remembers),
+        )
 
     def close(self, conversation_id: str, now: int) -> None:
         self._session.execute("close_conversation", id=conversation_id, now=now)

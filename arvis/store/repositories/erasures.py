@@ -178,8 +178,9 @@ class SqlErasures:
 
     # -- memory ----------------------------------------------------------------------------------------------
 
-    def erase_facts(self, erasure_id: str, subject: Subject, limit: int) -> int:
-        rows = self._session.rows("facts_to_erase", erasure_id=erasure_id, limit=limit, **_scopes(subject))
+    def erase_facts(self, erasure_id: str, subject: Subject, limit: int, *, authored: bool = True) -> int:
+        wanted = _scopes(subject, authored=authored)
+        rows = self._session.rows("facts_to_erase", erasure_id=erasure_id, limit=limit, **wanted)
         for row in rows:
             self._session.execute("drop_fact_words", number=row["number"])
             self._session.execute("drop_vectors", kind=SubjectKind.FACT, ids=dump([row["id"]]))
@@ -187,8 +188,9 @@ class SqlErasures:
             self._session.execute("erase_fact", id=row["id"])
         return len(rows)
 
-    def erase_values(self, erasure_id: str, subject: Subject) -> int:
-        return self._session.execute("erase_values", erasure_id=erasure_id, **_scopes(subject))
+    def erase_values(self, erasure_id: str, subject: Subject, *, authored: bool = True) -> int:
+        wanted = _scopes(subject, authored=authored)
+        return self._session.execute("erase_values", erasure_id=erasure_id, **wanted)
 
     def mentions(self, subject: Subject, limit: int) -> Sequence[str]:
         names = {name for person in subject.people for name in (person.name, person.user_id)}
@@ -403,11 +405,11 @@ def _owner(subject: Subject) -> dict[str, str]:
     return {"people": _ids(subject), **_address(subject.channel or Channel("", "", ""))}
 
 
-def _scopes(subject: Subject) -> dict[str, str]:
+def _scopes(subject: Subject, *, authored: bool) -> dict[str, str]:
     channel = subject.channel
     room = "" if channel is None else f"room:{channel.platform}:{channel.connector}:{channel.channel}:"
     scopes = [principal_scope(person.id) for person in subject.people]
-    return {"scopes": dump(scopes), "people": _ids(subject), "room": room}
+    return {"scopes": dump(scopes), "people": _ids(subject if authored else Subject()), "room": room}
 
 
 def erasure_of(row: Row) -> Erasure:

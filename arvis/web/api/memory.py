@@ -15,7 +15,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.memory import EVERYWHERE, Category, Fact, FactStatus, NewFact, State, asked_words, principal_scope
 from arvis.domain.regex import regex
-from arvis.memory.service import Refused, confirm, forget, remember, undo
+from arvis.memory.service import Refused, Remembered, confirm, correct, forget, remember, undo
 from arvis.ports.clock import Clock
 from arvis.ports.embeddings import MeaningOf
 from arvis.ports.insights import Insights
@@ -24,7 +24,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND
-from arvis.web.http.models import MEMBER, About, Body, Label, OkView, Page, Printable, Time, View
+from arvis.web.http.models import CLEARING, MEMBER, About, Body, Label, OkView, Page, Printable, Time, View, Whole
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import LABEL, STRING, Schema, one_of
 
@@ -32,6 +32,7 @@ _SCOPE = regex(r"agent|principal:[A-Za-z0-9_-]{1,64}|room:[^:]{1,50}:[^:]{1,200}
 
 _AGENT = "Its slug or id."
 _PLACE = "principal:ID, room:PLATFORM:CONNECTOR:CHANNEL:THREAD, or agent (everywhere)."
+_EXPIRES = "The time (ms since the epoch) from which prompts do not contain it; null: its category decides."
 _Scope = Annotated[str, About(_PLACE)]
 _Taint = Annotated[list[str], About("Its unconfirmed sources; empty: confirmed.")]
 
@@ -122,6 +123,12 @@ class InScope(Body):
 class NewFactBody(InScope):
     content: str
     category: Annotated[Category | None, MEMBER] = None
+    expires_at: Annotated[Whole | None, About(_EXPIRES)] = None
+
+
+class ChangedFactBody(Body):
+    content: Annotated[str | None, About("The correct text. It replaces the fact, which stays in the history.")] = None
+    expires_at: Annotated[Whole | None, CLEARING, About(_EXPIRES)] = None
 
 
 _ALL = "/api/memory"
@@ -185,6 +192,7 @@ class MemoryRoutes(Routes):
             category=body.category or Category.LEARNED_PATTERN,
             content=body.content,
             author_id=by_id,
+            expires_at=body.expires_at,
         )
         match await self._store.write(remember, new, by_id=by_id, now=self._clock.now()):
             case Refused(problem, fix):
@@ -234,6 +242,19 @@ class MemoryRoutes(Routes):
     @route("GET", _ONE, "Show a fact and its changes", ANYONE, {200: FactDetailView})
     async def _show(self, call: Call) -> Response:
         return await self._shown(await self._fact(call))
+
+    @route("PATCH", _ONE, "Correct a fact, or set when it expires", SEND, {200: StoredFactView}, body=ChangedFactBody)
+    async def _correct(self, call: Call) -> Response:
+        fact, changes = await self._fact(call), (await call.read(ChangedFactBody)).sent()
+        by_id = await self._gate.principal_id(call.identity)
+        match await self._store.write(_correct, fact.id, changes, by_id=by_id, now=self._clock.now()):
+            case None:
+                raise Conflict("This fact is not active.", fix="Only active facts can be corrected.")
+            case Refused(problem, fix):
+                raise Unprocessable(problem, fix=fix)
+            case kept:
+                old = kept.old.id if kept.old else None
+                return answer(StoredFactView.of(kept.fact, await self._slugs(), outcome=kept.kind, previous_id=old))
 
     @route("DELETE", _ONE, "Delete a fact; undo restores it", SEND, {200: OkView})
     async def _forget(self, call: Call) -> Response:
@@ -285,6 +306,16 @@ class MemoryRoutes(Routes):
 
     async def _slugs(self) -> Mapping[str, str]:
         return {agent.id: agent.slug for agent in await self._insights.agents()}
+
+
+def _correct(
+    tx: Transaction, fact_id: str, changes: Mapping[str, Any], *, by_id: str, now: int
+) -> Remembered | Refused | None:
+    fact = tx.facts.get(fact_id)
+    if fact is None or fact.status is not FactStatus.ACTIVE:
+        return None
+    changed = {"content": fact.content, "expires_at": fact.expires_at, **changes}
+    return correct(tx, fact, **changed, by_id=by_id, now=now)
 
 
 def _find_agent(tx: Transaction, named: str) -> Agent | None:

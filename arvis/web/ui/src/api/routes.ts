@@ -416,7 +416,7 @@ export interface Routes {
   };
   /** Add a fact to an agent's memory. */
   "POST /api/memory": {
-    body: { agent: string; scope?: string; content: string; category?: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference" };
+    body: { agent: string; scope?: string; content: string; category?: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; expiresAt?: number };
     answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; outcome: string; previousId: string | null };
   };
   /** Delete a value. */
@@ -434,6 +434,12 @@ export interface Routes {
   "GET /api/memory/{fact}": {
     path: { fact: string };
     answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; changes: { id: string; change: string; replacedById: string | null; undoes: string | null; changedById: string; at: number }[] };
+  };
+  /** Correct a fact, or set when it expires. */
+  "PATCH /api/memory/{fact}": {
+    path: { fact: string };
+    body: { content?: string; expiresAt?: number | null };
+    answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; outcome: string; previousId: string | null };
   };
   /** Confirm a fact. */
   "POST /api/memory/{fact}/confirm": {

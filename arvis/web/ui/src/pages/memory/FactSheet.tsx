@@ -1,9 +1,12 @@
 import { Check, Trash2, Undo2 } from "lucide-react";
+import { useLocation } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay, useSession } from "../../api/session";
 import type { Answer } from "../../api/types";
 import { AskButton } from "../../parts/actions";
 import { Button } from "../../parts/button";
+import { TextArea, useDraft } from "../../parts/fields";
+import { Form } from "../../parts/form";
 import { useKey } from "../../parts/keys";
 import { ResourceSheet } from "../../parts/resource";
 import { Facts, linkTo, Time } from "../../parts/show";
@@ -21,6 +24,8 @@ type Detail = Answer<"GET /api/memory/{fact}">;
 /** One fact: content, source, history and actions. */
 export function FactSheet({ id, onClose }: { id: string; onClose: () => void }) {
   const people = usePeople();
+  const { me } = useSession();
+  const mayCorrect = useMay("operator") || me.role === "chat";
   return (
     <ResourceSheet
       of={useApi("GET /api/memory/{fact}", { path: { fact: id } })}
@@ -36,6 +41,7 @@ export function FactSheet({ id, onClose }: { id: string; onClose: () => void }) 
           <About fact={fact} />
           <h3>{texts.history}</h3>
           <Timeline steps={fact.changes.map((change) => stepOf(change, people))} />
+          {mayCorrect && fact.status === "active" && <Correction fact={fact} />}
         </>
       )}
     </ResourceSheet>
@@ -74,6 +80,35 @@ function About({ fact }: { fact: Detail }) {
         [texts.replacedBy, linkTo("/memory", fact.supersededBy, texts.thisFact)],
       ]}
     />
+  );
+}
+
+/** Replace the fact by the correct text. The old text stays in the history. */
+function Correction({ fact }: { fact: Detail }) {
+  const [, navigate] = useLocation();
+  const { tell } = useToast();
+  const { draft, of } = useDraft({ content: fact.content });
+  const correct = useSend("PATCH /api/memory/{fact}", { quiet: true });
+  const send = () =>
+    correct.mutate(
+      { path: { fact: fact.id }, body: { content: draft.content } },
+      {
+        onSuccess: (kept) => {
+          tell(texts.corrected);
+          navigate(`/memory/${kept.id}`);
+        },
+      },
+    );
+  return (
+    <Form
+      label={texts.correct}
+      save={texts.correct}
+      disabled={draft.content.trim() === fact.content}
+      onSend={send}
+      by={[correct]}
+    >
+      <TextArea label={texts.correctText} hint={texts.correctHint} required rows={3} maxLength={2000} {...of("content")} />
+    </Form>
   );
 }
 
