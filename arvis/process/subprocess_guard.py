@@ -157,7 +157,11 @@ def _crowded(init: int, most: int) -> bool:
     program starts thousands of processes; `_descendants` would then take seconds."""
     number = 0
     if init:
-        with suppress(OSError), os.scandir(f"/proc/{init}/root/proc") as entries:
+        place = f"/proc/{init}/root/proc"
+        with suppress(OSError), os.scandir(place) as entries:
+            # Until the sandbox is complete, this path leads to the processes of the whole machine.
+            if os.stat(place).st_dev == os.stat("/proc").st_dev:  # noqa: PTH116 (pathlib takes longer to import)
+                return False
             for entry in entries:
                 number += entry.name.isdecimal()
                 if number > most:

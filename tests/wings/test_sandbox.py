@@ -19,6 +19,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import WORKSPACE, Finished, Task
 from arvis.ports.tool import Caller, Tool, ToolServices
+from arvis.process import subprocess_guard
 from arvis.process.sandbox import Bubblewrap
 from arvis.tools import run_shell
 from tests.parts import find, refused, require
@@ -125,6 +126,11 @@ async def test_a_bomb_of_processes_is_ended_on_a_busy_machine(place: Place) -> N
             await busy.wait()
     assert not finished.timed_out
     assert finished.exit_code != 0 or b"Resource temporarily unavailable" in finished.stderr
+
+
+def test_processes_of_the_machine_are_not_counted() -> None:
+    """Until a sandbox has its own `/proc`, its first process sees the processes of the machine."""
+    assert not subprocess_guard._crowded(os.getpid(), 1)
 
 
 @pytest.mark.alone
