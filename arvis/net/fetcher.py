@@ -25,7 +25,7 @@ from yarl import URL
 from arvis.domain.errors import FetchFailed, FetchRefused
 from arvis.net.client import as_http_error
 from arvis.net.guard import FetchRules, IPAddress, Target, checked_addresses, read_address, read_rules, read_url
-from arvis.ports.http import CheckedAddress, Fetched, HttpError
+from arvis.ports.http import CheckedAddress, Connection, Fetched, HttpError
 
 #: The value of `Accept-Encoding`.
 ACCEPTED = "gzip, deflate"
@@ -104,6 +104,8 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Dial = Callable[[Peer], socket.socket]
 
 _MOST_REDIRECTS = 3
+#: The seconds in which one address must accept a connection.
+_CONNECTING = 10.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: Lookups have separate threads, so that lookups that hang do not block other work.
 _LOOKUP_THREADS = 4
@@ -144,7 +146,7 @@ def open_socket(peer: Peer) -> socket.socket:
 
 
 class GuardedFetcher:
-    """`Fetcher` with aiohttp. `dial` creates every socket, so a test can see the address of each connection. `tls`
+    """`Fetcher` with aiohttp, and `Dialer`. `dial` creates every socket, so a test can see the address of each connection. `tls`
     replaces the machine's certificate authorities, but never disables the check of certificates."""
 
     def __init__(
@@ -175,6 +177,28 @@ class GuardedFetcher:
         target = read_url(url, self._rules)
         addresses = tuple(str(each) for each in await self._addresses(target))
         return CheckedAddress(target.url, target.scheme, target.host, target.port, addresses, target.trusted)
+
+    def check(self, url: str) -> str:
+        return read_url(url, self._rules).url
+
+    async def connect(self, host: str, port: int) -> Connection:
+        bracketed = f"[{host}]" if ":" in host else host
+        target = read_url(f"https://{bracketed}:{port}/", self._rules)
+        addresses = await self._addresses(target)
+        for address in addresses:
+            family = _families(address)[1]
+            connecting = self._dial((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (str(address), port)))
+            try:
+                connecting.setblocking(False)
+                async with asyncio.timeout(_CONNECTING):
+                    await asyncio.get_running_loop().sock_connect(connecting, (str(address), port))
+                return await asyncio.open_connection(sock=connecting)
+            except OSError:  # `TimeoutError` is also an `OSError`
+                connecting.close()
+            except asyncio.CancelledError:
+                connecting.close()
+                raise
+        raise FetchFailed(f"{target.host} accepts no connection on port {port}.")
 
     async def _follow(self, target: Target, max_bytes: int, headers: Mapping[str, str]) -> Fetched:
         asked = _origin(target)

@@ -3,10 +3,11 @@ choose (`Fetcher`). `arvis/net` implements both."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from arvis.domain.dataclass import dataclass
 
@@ -60,6 +61,25 @@ class Fetcher(Protocol):
         """GET a public address over http or https. `timeout` limits the whole exchange, in seconds. `headers` are sent
         only to the host of `url`, not to other hosts after a redirect. Raises `FetchRefused` if the address is not
         allowed, and `FetchFailed` if no answer comes; both are kinds of `ToolError`."""
+        ...
+
+
+#: A connection, as asyncio reads and writes it.
+Connection: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Dialer(Protocol):
+    """The only way to connect to hosts that users, models or web pages choose, for protocols other than `Fetcher`'s."""
+
+    def check(self, url: str) -> str:
+        """Return a public http or https address in its canonical form. The name is not looked up. Raise `FetchRefused`
+        if the text shows that the address is not allowed."""
+        ...
+
+    async def connect(self, host: str, port: int) -> Connection:
+        """Connect to a public host. The name is looked up once, and only the checked addresses are used. Raise
+        `FetchRefused` if the host or the port is not allowed, and `FetchFailed` if there is no connection; both are kinds
+        of `ToolError`."""
         ...
 
 

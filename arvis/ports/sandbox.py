@@ -49,6 +49,8 @@ class Task:
     max_output: int = 2_097_152
     #: The maximum memory of all processes of the program together, in bytes.
     memory: int = 1_073_741_824
+    #: The size in bytes of each folder in memory.
+    scratch: int = 67_108_864
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ import platform
 import shutil
 import socket
 import struct
+from asyncio.subprocess import Process
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +26,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import BRIDGE, WORKSPACE, Answerer, Finished, Task
-from arvis.process.subprocesses import MAX_PROCESSES, run_guarded
+from arvis.process.subprocesses import MAX_PROCESSES, PRIVATE_UMASK, Bounds, Lifeline, run_guarded, start_guarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +171,8 @@ _NAMESPACES = (
 _IDENTITY = ("--uid", str(_USER), "--gid", str(_USER), "--hostname", "sandbox", "--cap-drop", "ALL")
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}  # noqa: S108 (as above)
 
-#: The maximum size in bytes of one file, and of each folder in memory.
+#: The maximum size in bytes of one file.
 _LARGEST_FILE = 268_435_456
-_SCRATCH = 67_108_864
 
 #: The limit that is used for "no limit": a number that no folder reaches. It is not 0, because the guard cleans up only
 #: folders that have a limit.
@@ -248,7 +248,44 @@ class Bubblewrap:
         told = replace(task, environment={**task.environment, BRIDGE: str(bridge)})
         return await self._run(told, inherited=(bridge,))
 
+    async def start(
+        self, task: Task, lifeline: Lifeline, *, inherited: Sequence[int] = (), line: int = 65_536
+    ) -> Process:
+        """Start a program that keeps running, and return its guard; the program inherits the descriptors `inherited`. Of
+        the limits of the task, those of memory, processes and disk apply. `line` is the maximum length in bytes of a line
+        that is read from the program. Raise `ToolError` if the program cannot be started or the sandbox is unavailable."""
+        reason = await self.refusal()
+        if reason is not None:
+            raise ToolError(reason)
+        with self._prepared(task, _LASTING) as (argv, environment, descriptors):
+            try:
+                return await start_guarded(
+                    argv,
+                    lifeline,
+                    environment=environment,
+                    bounds=Bounds(task.memory, MAX_PROCESSES, self._disk, self._files),
+                    folder=task.folder,
+                    descriptors=(*descriptors, *inherited),
+                    umask=PRIVATE_UMASK,
+                    limit=line,
+                )
+            except (OSError, ValueError) as error:  # ValueError is raised for a NUL in an argument
+                raise ToolError("The program could not be started.", why=str(error)) from None
+
     async def _run(self, task: Task, *, inherited: Sequence[int] = ()) -> Finished:
+        with self._prepared(task, _limits(task)) as (argv, environment, descriptors):
+            inside = replace(task, environment=environment)
+            finished = await run_guarded(
+                argv, inside, descriptors=(*descriptors, *inherited), disk=self._disk, files=self._files
+            )
+        code = finished.exit_code
+        return replace(finished, exit_code=128 - code) if code in _SIGNALS else finished
+
+    @contextmanager
+    def _prepared(
+        self, task: Task, limits: Mapping[str, int]
+    ) -> Iterator[tuple[Sequence[str], Mapping[str, str], Sequence[int]]]:
+        """Yield the command that runs the task in the sandbox, its environment, and the descriptors that it inherits."""
         if not task.folder.is_dir():
             raise ToolError(f"The folder {task.folder.name} of the program does not exist.")
         with ExitStack() as stack:
@@ -271,12 +308,10 @@ class Bubblewrap:
             # The options are passed in a file, because arguments are visible to every user of the machine, and to the
             # program.
             arguments = _in_memory(stack, os.fsencode("".join(f"{option}\0" for option in options)))
-            argv = [self._program, "--args", str(arguments), "--", *_limits(task), *task.argv]
-            inside = replace(task, environment={"PATH": os.environ.get("PATH", os.defpath)})
-            descriptors = (passwd, group, arguments, seccomp, *inherited)
-            finished = await run_guarded(argv, inside, descriptors=descriptors, disk=self._disk, files=self._files)
-        code = finished.exit_code
-        return replace(finished, exit_code=128 - code) if code in _SIGNALS else finished
+            prlimit = ["/usr/bin/prlimit", *(f"--{name}={figure}" for name, figure in limits.items()), "--"]
+            argv = [self._program, "--args", str(arguments), "--", *prlimit, *task.argv]
+            environment = {"PATH": os.environ.get("PATH", os.defpath)}
+            yield argv, environment, (passwd, group, arguments, seccomp)
 
     def _walls(self, task: Task, passwd: int, group: int) -> Iterator[str]:
         """Yield the options for the file system. Parent folders come before the folders in them. The option that makes
@@ -285,7 +320,7 @@ class Bubblewrap:
         seen += [Path(path) for path in (*_SETTINGS, *(_NETWORK_SETTINGS if task.network else ()))]
         yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
         for scratch in ("/tmp", "/dev/shm"):  # noqa: S108 (folders of the sandbox alone)
-            yield from ("--perms", "0700", "--size", str(_SCRATCH), "--tmpfs", scratch)
+            yield from ("--perms", "0700", "--size", str(task.scratch), "--tmpfs", scratch)
         yield from _places(seen, task.readable, self._hidden)
         for path, folder in task.mounted.items():
             yield from ("--ro-bind", str(folder.resolve()), path)
@@ -321,17 +356,15 @@ def _environment(asked: Mapping[str, str]) -> Iterator[str]:
         yield from ("--setenv", name, value)
 
 
-def _limits(task: Task) -> list[str]:
-    """Return the command that sets the limits. It runs inside the sandbox; outside, the limit of processes would count
-    all processes of the daemon's user."""
-    figures = {
-        "as": task.memory,
-        "cpu": int(task.timeout) + 1,
-        "nproc": MAX_PROCESSES,
-        "fsize": _LARGEST_FILE,
-        "core": 0,
-    }
-    return ["/usr/bin/prlimit", *(f"--{name}={figure}" for name, figure in figures.items()), "--"]
+#: The limits of a program that keeps running. Programs such as browsers reserve far more addresses than they use, and
+#: have many threads, which the limit `nproc` counts; the guard counts processes.
+_LASTING = {"nproc": 16 * MAX_PROCESSES, "fsize": _LARGEST_FILE, "core": 0}
+
+
+def _limits(task: Task) -> Mapping[str, int]:
+    """Return the limits that are set inside the sandbox; outside, the limit of processes would count all processes of the
+    daemon's user."""
+    return {"as": task.memory, "cpu": int(task.timeout) + 1, **_LASTING, "nproc": MAX_PROCESSES}
 
 
 def _in_memory(stack: ExitStack, data: bytes) -> int:

@@ -91,7 +91,7 @@ async def start_guarded(
     )
 
 
-_PRIVATE_UMASK = 0o077
+PRIVATE_UMASK = 0o077
 _PIECE = 65_536
 _SLICE = 8_192
 
@@ -152,7 +152,7 @@ async def _start(
             bounds=bounds,
             folder=task.folder,
             descriptors=descriptors,
-            umask=_PRIVATE_UMASK,
+            umask=PRIVATE_UMASK,
         )
     except (OSError, ValueError) as error:  # ValueError is raised for a NUL or an invalid character in an argument
         raise ToolError("The program could not be started.", why=str(error)) from None
