@@ -37,16 +37,17 @@ _BLANKS = regex(r" {9,}")
 
 
 def question(
-    call: ToolCall, *, tool: str, agent: str, asker: str, person: Principal | None, why: str = ""
+    call: ToolCall, *, tool: str, agent: str, asker: str, person: Principal | None, about: str = "", why: str = ""
 ) -> str | None:
     """Return the question about a tool call; None if the question is too long to be shown completely. `asker` is the name
-    of the person, or of the program that works for the person. `why` is the reason why a call that the policy permits
-    needs an approval, in lines."""
+    of the person, or of the program that works for the person. `about` are lines of the tool about the call, and `why` is
+    the reason why a call that the policy permits needs an approval, in lines."""
     lines = [line(name, value) for name, value in _items(call)]
     head = f"{_short(agent)} wants to use the tool {visible(tool)}."
     reason = [visible(each) for each in why.splitlines()]
     shown = ["With:", *lines] if lines else ["The call has no arguments."]
-    return _shown([head, *shown, _asker(asker, person), *reason])
+    more = [f"  {visible(each)}" for each in about.splitlines()]
+    return _shown([head, *shown, *more, _asker(asker, person), *reason])
 
 
 def change_question(

@@ -103,7 +103,8 @@ class Slice:
 class Eraser:
     """The task that carries out erasures. One process does it for all processes. `sessions` is the parent of the
     folders of conversations, `purge_messages` removes the words of deleted messages from the search index, and
-    `erase_logs` removes texts from the log files of this process."""
+    `erase_logs` removes texts from the log files of this process, and `remove_profiles` removes the browser profiles of
+    agents (their ids)."""
 
     def __init__(
         self,
@@ -114,6 +115,7 @@ class Eraser:
         sessions: Path,
         purge_messages: Callable[[Holding], Awaitable[None]],
         erase_logs: Callable[[], None],
+        remove_profiles: Callable[[Collection[str]], Awaitable[None]],
     ) -> None:
         self._store = store
         self._bus = bus
@@ -121,6 +123,7 @@ class Eraser:
         self._sessions = sessions
         self._purge_messages = purge_messages
         self._erase_logs = erase_logs
+        self._remove_profiles = remove_profiles
 
     async def run(self, holding: Holding) -> None:
         """Carry out erasures until cancelled."""
@@ -166,7 +169,8 @@ class Eraser:
     # -- files -------------------------------------------------------------------------------------------------
 
     async def _remove_folders(self, erasure: Erasure) -> None:
-        """Remove the folders of conversations that are deleted, and the person's files from the folders of others."""
+        """Remove the folders of conversations that are deleted, the person's files from the folders of others, and the
+        browser profiles of the agents of all these conversations."""
         found = await self._store.read(_items, erasure.id, ItemKind.CONVERSATION)
         for conversation_id in found:
             await asyncio.to_thread(remove_folder, self._sessions / conversation_id)
@@ -174,6 +178,7 @@ class Eraser:
         hashes = frozenset(await self._unused_files(erasure))
         for conversation_id in set(shared) - set(found):
             await asyncio.to_thread(_remove_copies, self._sessions / conversation_id, hashes)
+        await self._remove_profiles(await self._store.read(_agents_of, {*found, *shared}))
 
     async def _remove_files(self, erasure: Erasure) -> None:
         """Remove the files of deleted messages that no other message has."""
@@ -212,6 +217,11 @@ def _next_open(tx: Transaction) -> Erasure | None:
 
 def _items(tx: Transaction, erasure_id: str, kind: ItemKind) -> Sequence[str]:
     return tx.erasures.items(erasure_id, kind, limit=1_000_000)
+
+
+def _agents_of(tx: Transaction, conversation_ids: Collection[str]) -> frozenset[str]:
+    found = [tx.erasures.conversation(each) for each in conversation_ids]
+    return frozenset(conversation.agent_id for conversation in found if conversation is not None)
 
 
 def _is_used(tx: Transaction, sha256: str) -> bool:
@@ -332,8 +342,16 @@ def _erase_executions(part: Slice) -> Step:
     for execution_id in ids:
         # Children have higher ids, so a later slice handles them.
         part.tx.erasures.remember(part.erasure.id, ItemKind.EXECUTION, part.tx.erasures.children(execution_id))
+        part.tx.erasures.remember(part.erasure.id, ItemKind.FILE, _pictures(part.tx, execution_id))
         part.tx.erasures.erase_execution(execution_id)
     return Step(ids[-1] if ids else None, {"executions": len(ids)})
+
+
+def _pictures(tx: Transaction, execution_id: str) -> frozenset[str]:
+    """Return the hashes of the pictures that the tools of an execution have shown."""
+    results = [effect.result for effect in tx.executions.effects(execution_id)]
+    shown = [result.get("pictures", ()) for result in results if isinstance(result, Mapping)]
+    return frozenset(sha256 for pictures in shown for _, _, sha256 in pictures)
 
 
 def _erase_conversations(part: Slice) -> Step:

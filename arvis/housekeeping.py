@@ -60,7 +60,7 @@ class KeepTimes:
 
 class Housekeeping:
     """The task that does the housekeeping in rounds. `back_up` makes a backup if one is due, and returns the seconds
-    until the next backup is due (None: this process makes no backups)."""
+    until the next backup is due (None: this process makes no backups). `clean` removes files that no agent uses."""
 
     def __init__(
         self,
@@ -69,11 +69,13 @@ class Housekeeping:
         clock: Clock,
         keep: KeepTimes,
         back_up: Callable[[], Awaitable[float]] | None,
+        clean: Callable[[], Awaitable[None]],
     ) -> None:
         self._store = store
         self._clock = clock
         self._keep = keep
         self._back_up = back_up
+        self._clean = clean
 
     async def run(self, holding: Holding) -> None:
         """Run rounds until cancelled."""
@@ -84,6 +86,7 @@ class Housekeeping:
             await self._do(forget, holding, now - keep.compacted, now)
             await self._do(erase, holding, now - keep.compacted)
             await self._do(fade, holding, now)
+            await self._remove_files()
             await self._clock.sleep(min(ROUND_SECONDS, await self._save()))
 
     async def _do(self, duty: Callable[Concatenate[Transaction, P], bool], *args: P.args, **kwargs: P.kwargs) -> None:
@@ -94,6 +97,13 @@ class Housekeeping:
                 await self._clock.sleep(REST_SECONDS)
         except StoreError as error:
             log.warning("duty_failed", duty=duty.__name__, error=error.what, why=error.why)
+
+    async def _remove_files(self) -> None:
+        """Remove unused files. Log a `StoreError` or an `OSError` instead of raising it."""
+        try:
+            await self._clean()
+        except (StoreError, OSError) as error:
+            log.warning("duty_failed", duty="clean", error=str(error))
 
     async def _save(self) -> float:
         """Make a backup if one is due. Return the seconds until the next backup is due."""

@@ -103,7 +103,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         traces = await traced(base, handlers, supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, traces, work, up)))
     if "scheduler" in config.roles:
-        await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, embedder, up)))
+        await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, outside.tools, embedder, up)))
     if CONNECTOR_ROLES & set(config.roles):
         # This role starts after the workers and so stops before them: no events arrive during the last deliveries.
         await supervisor.start(Role("bots", bot_supervisor.run))
@@ -260,7 +260,7 @@ def _is_erasure_open(tx: Transaction) -> bool:
     return tx.erasures.next_open() is not None
 
 
-async def _run_scheduler(base: Base, embedder: OnDemand[Any], up: Up) -> None:
+async def _run_scheduler(base: Base, tools: Tools, embedder: OnDemand[Any], up: Up) -> None:
     """Run the scheduler, the clean-up, the search index, embeddings, erasures and notifications while this process has the role. Of
     all processes that use the database, only one has the role at a time."""
     retention = base.config.retention
@@ -291,6 +291,7 @@ async def _run_scheduler(base: Base, embedder: OnDemand[Any], up: Up) -> None:
             facts=retention.facts_days * DAY_MS,
         ),
         back_up=None if base.store.shared else base.backups.run_due,
+        clean=tools.remove_unused_profiles,
     )
 
     indexer = MessageIndexer(store=base.store, bus=base.bus, clock=base.clock)
@@ -302,6 +303,7 @@ async def _run_scheduler(base: Base, embedder: OnDemand[Any], up: Up) -> None:
         sessions=base.folder.path / "sessions",
         purge_messages=indexer.purge_now,
         erase_logs=erase_details,
+        remove_profiles=tools.remove_profiles,
     )
     embedding: OnDemand[Duty] = OnDemand("arvis.app.embedding:build_indexer", base=base, embedder=embedder)
     notifier = _build_notifier(base)

@@ -19,7 +19,7 @@ from arvis.graphs.agent.outgoing import OutgoingRules
 from arvis.graphs.agent.tools import ToolRules
 from arvis.media import WebFileReader
 from arvis.plugins import InstalledPlugins, Plugins
-from arvis.ports.http import AddressChecker, Fetcher
+from arvis.ports.http import AddressChecker, Dialer, Fetcher
 from arvis.ports.plugin import PluginServices
 from arvis.ports.tool import ToolServices, ToolSource
 from arvis.process.sandbox import Bubblewrap
@@ -29,6 +29,7 @@ from arvis.services.credentials import StoredCredentials
 from arvis.services.reminders import ReminderService
 from arvis.services.schedules import Rules
 from arvis.skills.files import StoredSkillFiles
+from arvis.tools.browser.browsers import Browsers
 from arvis.tools.code import PackageSets, Workbench, daemons_interpreter
 from arvis.tools.mcp.servers import McpServers
 from arvis.tools.read_again import PastTurns
@@ -40,13 +41,15 @@ from arvis.turns.workflow_tools import WorkflowStarter
 @dataclass(frozen=True, slots=True)
 class Toolbox:
     """The tools and plugins of agents. `fetcher` returns the fetcher for addresses from people and models; the first
-    call opens the fetcher. `checker` returns the checker of such addresses. `servers` are the configured servers of tools."""
+    call opens the fetcher. `checker` returns the checker of such addresses. `servers` are the configured servers of tools,
+    and `browsers` the browsers of agents."""
 
     rules: ToolRules
     fetcher: Callable[[], Awaitable[Fetcher]]
     checker: Callable[[], Awaitable[AddressChecker]]
     plugins: Plugins
     servers: McpServers
+    browsers: Browsers
 
 
 def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack, slow: Sequence[ToolSource]) -> Toolbox:
@@ -80,7 +83,7 @@ def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack,
         services=PluginServices(RetryingStore(store=base.store, clock=base.clock), base.clock, services.get)
     )
     servers = next((source for source in slow if isinstance(source, McpServers)), McpServers(()))
-    return Toolbox(rules, services.fetcher, services.checker, plugins, servers)
+    return Toolbox(rules, services.fetcher, services.checker, plugins, servers, services.browsers)
 
 
 class _Services:
@@ -92,6 +95,21 @@ class _Services:
         self._providers = providers
         self._made: ToolServices | None = None
         self._checker: AddressChecker | None = None
+        self._dialer: Dialer | None = None
+        self.browsers = Browsers(
+            settings=base.config.browser,
+            folder=base.folder.browser,
+            sandbox=Bubblewrap(hidden=[base.folder.path], disk=base.config.browser.profile_bytes, files=None),
+            dialer=self.dialer,
+            clock=base.clock,
+        )
+        stack.push_async_callback(self.browsers.close)
+
+    async def dialer(self) -> Dialer:
+        await self.get()
+        if self._dialer is None:
+            raise RuntimeError("the fetcher was opened without its dialer")
+        return self._dialer
 
     async def fetcher(self) -> Fetcher:
         return (await self.get()).fetcher
@@ -108,7 +126,7 @@ class _Services:
             sandbox = build_sandbox(base)
             net = await asyncio.to_thread(importlib.import_module, "arvis.net.fetcher")
             fetcher = await self._stack.enter_async_context(net.open_fetcher(allow=settings.allow_hosts))
-            self._checker = fetcher
+            self._checker = self._dialer = fetcher
             # With this store, a running tool waits while the database is unavailable. With the usual store, the tool
             # would return an error to the model.
             patient = RetryingStore(store=base.store, clock=base.clock)
@@ -133,6 +151,7 @@ class _Services:
                 reminders=ReminderService(
                     store=patient, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)
                 ),
+                browser=self.browsers,
             )
         return self._made
 

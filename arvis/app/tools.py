@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
+from arvis.domain.agents import AgentStatus
 from arvis.domain.dataclass import dataclass
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import ToolSource
@@ -24,6 +26,8 @@ class Tools:
     box: OnDemand[Any]
     slow: Sequence[ToolSource]
     store: Store
+    #: The parent of the browser profiles of agents.
+    profiles: Path
 
     async def warm(self) -> None:
         """Query the slow sources before their first use, and load the plugins that agents use, so that `/help` lists
@@ -32,6 +36,27 @@ class Tools:
             await (await self.box.get()).plugins.find(names)
         for source in self.slow:
             await source.all()
+
+    async def remove_unused_profiles(self) -> None:
+        """Remove the browser profiles of agents that no longer exist. Raise `StoreError` or `OSError`."""
+        if found := await asyncio.to_thread(_names_in, self.profiles):
+            await self.remove_profiles(found - await self.store.read(_living_agents))
+
+    async def remove_profiles(self, agent_ids: Collection[str]) -> None:
+        """Remove the browser profiles of these agents. The toolbox is built only if one of them has a profile."""
+        if found := await asyncio.to_thread(_names_in, self.profiles) & set(agent_ids):
+            await (await self.box.get()).browsers.forget(found)
+
+
+def _names_in(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(each.name for each in folder.iterdir())
+    except FileNotFoundError:
+        return frozenset()
+
+
+def _living_agents(tx: Transaction) -> frozenset[str]:
+    return frozenset(agent.id for agent in tx.agents.all() if agent.status is not AgentStatus.ARCHIVED)
 
 
 @asynccontextmanager
@@ -56,7 +81,7 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Tools
         box: OnDemand[Any] = OnDemand(
             "arvis.app.toolbox:build_toolbox", base=base, providers=providers, stack=stack, slow=slow
         )
-        yield Tools(box, slow, base.store)
+        yield Tools(box, slow, base.store, base.folder.browser)
 
 
 def _plugins_of_agents(tx: Transaction) -> list[str]:

@@ -16,6 +16,7 @@ from arvis.config.search import Search
 from arvis.config.sections import (
     Approvals,
     Backup,
+    Browser,
     Budgets,
     Delivery,
     Embeddings,
@@ -157,6 +158,7 @@ class Common(Section):
     delivery: Delivery = setting(Delivery.defaults())
     approvals: Approvals = setting(Approvals.defaults())
     tools: Tools = setting(Tools.defaults(), file_only="It decides what agents may reach on this machine and network.")
+    browser: Browser = setting(Browser.defaults(), "browser, with the extra `browser`: docs/how-to/browser.md")
     search: Search = setting(Search.defaults(), "web search: docs/how-to/web-search.md")
     embeddings: Embeddings = setting(
         Embeddings.defaults(), "searches by meaning: docs/how-to/agents-and-memory.md", at_once=True

@@ -232,6 +232,32 @@ class Tools(Section):
     )
 
 
+class Browser(Section):
+    """The browser of the tools `browser_…`."""
+
+    executable: Name | None = setting(
+        None,
+        "the path of Chromium; null: chromium-headless-shell, chromium or google-chrome, the first one that is installed",
+        file_only="It starts a program on this machine.",
+    )
+    browsers: Whole = setting(2, "browsers that run at the same time; each agent has its own", ge=1, le=32)
+    pages: Whole = setting(
+        8, "open pages of one agent; another page closes the one that was unused for the longest time", ge=1, le=50
+    )
+    memory_bytes: Whole = setting(
+        2_147_483_648, "the memory of one browser; it is ended if it needs more", ge=536_870_912, le=68_719_476_736
+    )
+    profile_bytes: Whole = setting(
+        1_073_741_824, "the profile of one agent on the disk; the browser is ended if it is larger", ge=104_857_600
+    )
+    idle: Milliseconds = setting(600_000, "a browser that is unused for this long is ended")
+    navigation: Milliseconds = setting(30_000, "longest wait for a page")
+    download_bytes: Whole = setting(26_214_400, "the largest file that is downloaded, in bytes", ge=1, le=268_435_456)
+    text_chars: Whole = setting(
+        12_000, "the longest part of a page that a model gets at once, in characters", ge=1_000, le=30_000
+    )
+
+
 class Retention(Section):
     compacted_days: Whole = setting(
         30, "days for which messages that a summary replaced can be restored", ge=1, le=36_500

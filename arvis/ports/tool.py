@@ -133,6 +133,15 @@ class Pinned(Protocol):
 
 
 @runtime_checkable
+class Explained(Protocol):
+    """A tool whose arguments alone do not show what a call would do, such as a reference to an element of a page."""
+
+    async def explain(self, arguments: Mapping[str, Any], caller: Caller) -> str:
+        """Return lines about the call for the question to a person. Raise `ToolError` if the call cannot be made."""
+        ...
+
+
+@runtime_checkable
 class Current(Protocol):
     """A tool whose description depends on data that changes."""
 
@@ -178,6 +187,47 @@ class Reminders(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class PageFile:
+    """A picture of a page, or a file that was downloaded. `about` is a text for the model."""
+
+    name: str
+    data: bytes
+    about: str
+
+
+class BrowserPages(Protocol):
+    """The operations by which the tools `browser_…` use web pages. A page belongs to a conversation. Its id changes with
+    every document that it shows, and `ref` names an element in the text of a page. Each method raises `ToolError`."""
+
+    async def open(self, caller: Caller, url: str) -> str:
+        """Open an address in a new page, and return the first part of its text for the model."""
+        ...
+
+    async def read(self, caller: Caller, page: str, offset: int) -> str:
+        """Return a part of a page. Only the first part, with `offset` 0, reads the page again."""
+        ...
+
+    async def click(self, caller: Caller, page: str, ref: str) -> str: ...
+
+    async def type(self, caller: Caller, page: str, ref: str, text: str, *, submit: bool) -> str:
+        """Replace the text of a field, or choose an option of a list. With `submit`, then press Enter."""
+        ...
+
+    async def picture(self, caller: Caller, page: str, *, whole: bool) -> PageFile:
+        """Return a picture of the visible part of a page or, with `whole`, of the whole page within limits."""
+        ...
+
+    async def download(self, caller: Caller, page: str, ref: str) -> PageFile:
+        """Click on an element that starts a download, and return the file."""
+        ...
+
+    async def element(self, caller: Caller, page: str, ref: str) -> str:
+        """Return the address of a page and an element of it, in lines for a question. After that, `click`, `type` and
+        `download` use the element only if it is the same."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class ToolServices:
     """The services that `create` passes to a tool. A service that is not available is None."""
 
@@ -196,6 +246,7 @@ class ToolServices:
     credentials: CredentialInserter | None = None
     reminders: Reminders | None = None
     workflows: WorkflowStarts | None = None
+    browser: BrowserPages | None = None
 
 
 class ToolSource(Protocol):

@@ -100,6 +100,11 @@ class DataFolder:
         return self.path / "blobs"
 
     @property
+    def browser(self) -> Path:
+        """The parent of the browser profiles of agents."""
+        return self.path / "browser"
+
+    @property
     def backups(self) -> Path:
         return self.path / "backups"
 

@@ -324,6 +324,15 @@ def test_agents_that_run_programs_where_there_is_no_sandbox(tmp_path: Path, monk
     assert Patient(tmp_path, AGENT.format("run_shell")).status("sandbox") == "warn"
 
 
+def test_agents_with_a_browser_where_there_is_no_chromium(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "browser" not in Patient(tmp_path, AGENT.format("get_time")).examined()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = Patient(tmp_path, AGENT.format("browser_open")).examined()["browser"]
+    assert (found.status, found.why) == ("warn", "No Chromium is installed.")
+    named = Patient(tmp_path, f"browser: {{executable: {sys.executable}}}\n").examined()["browser"]
+    assert (named.status, named.what) == ("ok", f"Agents use web pages with {sys.executable}")
+
+
 # -- security ----------------------------------------------------------------------------------------------
 
 

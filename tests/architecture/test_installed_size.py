@@ -97,6 +97,6 @@ def test_optional_parts_are_not_counted() -> None:
     assert of_arvis().isdisjoint({"psycopg", "mcp", "pytest", *platforms})
 
 
-def test_the_extra_all_contains_all_but_the_voice_engines() -> None:
+def test_the_extra_all_contains_all_but_the_browser_and_the_voice_engines() -> None:
     (alias,) = map(Requirement, EXTRAS["all"])
-    assert alias.extras == EXTRAS.keys() - VOICE - {"all"}
+    assert alias.extras == EXTRAS.keys() - VOICE - {"all", "browser"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from arvis.bus import EventBus
 from arvis.domain.conversations import Conversation
 from arvis.domain.erasures import Channel, Erasure, Phase
 from arvis.domain.errors import NotFound, Unprocessable
-from arvis.domain.executions import Cursor, ExecutionStatus
+from arvis.domain.executions import Cursor, Effect, EffectState, ExecutionStatus
 from arvis.domain.jobs import NewJob
 from arvis.domain.memory import Category, NewFact
 from arvis.domain.messages import Attachment, PrincipalRole, Role
@@ -24,6 +24,7 @@ from arvis.domain.past_rounds import PastRound
 from arvis.domain.platforms import OverheardMessage
 from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.domain.runs import ModelCall
+from arvis.domain.tools import ToolOutput
 from arvis.engine import lifecycle
 from arvis.erasing import Eraser, begin_erasure, run_slice
 from arvis.message_indexing import MessageIndexer
@@ -169,8 +170,9 @@ class Scene:
         self.folder = folder
         self.bus = EventBus()
         self.logs_erased = 0
+        self.profiles_removed: set[str] = set()
         self.holding = Holding(clock=clock, lease=None, until=HOLDING_UNTIL)
-        self.ann = self.ben = self.hall = self.direct = self.file = self.shared_file = ""
+        self.ann = self.ben = self.hall = self.direct = self.file = self.shared_file = self.picture = ""
 
     def eraser(self) -> Eraser:
         return Eraser(
@@ -180,16 +182,21 @@ class Scene:
             sessions=self.folder,
             purge_messages=self.indexer().purge_now,
             erase_logs=self._erase_logs,
+            remove_profiles=self._remove_profiles,
         )
 
     def indexer(self) -> MessageIndexer:
         return MessageIndexer(store=self.store, bus=self.bus, clock=self.clock)
 
+    async def _remove_profiles(self, agent_ids: Collection[str]) -> None:
+        self.profiles_removed.update(agent_ids)
+
     def _erase_logs(self) -> None:
         self.logs_erased += 1
 
     async def prepare(self) -> None:
-        self.file, self.shared_file = [await self.store.put_blob(text) for text in (b"hers", b"theirs")]
+        contents = (b"hers", b"theirs", b"a page of hers")
+        self.file, self.shared_file, self.picture = [await self.store.put_blob(text) for text in contents]
         await self.store.write(self._write)
         await self.indexer().catch_up(self.holding)
         for conversation, content in ((self.direct, b"hers"), (self.hall, b"hers"), (self.hall, b"theirs")):
@@ -220,7 +227,11 @@ class Scene:
         execution = lifecycle.begin(
             tx, tx.new_id(), "agent", {"text": "canary"}, lane=conversation.lane, priority=5, principal_id=who, now=now
         )
-        tx.executions.put_cursor(Cursor.start(execution.id))
+        cursor = Cursor.start(execution.id)
+        tx.executions.put_cursor(cursor)
+        if who == self.ann:
+            output = ToolOutput("c", "canary", pictures=(("page.jpg", "image/jpeg", self.picture),)).to_json()
+            tx.executions.put_effect(Effect(execution.id, cursor.id, 1, "t", EffectState.FINISHED, output, now))
         own = replace(
             said(tx.new_id(), execution=execution.id, conversation=conversation.id),
             principal_id=who, content="question canary" if who == self.ann else "question of Ben", turn=None if number == OPEN else number + 1,
@@ -301,6 +312,7 @@ EXPECTED = {
 
 async def files_left(scene: Scene) -> tuple[bytes | None, bytes | None, list[str]]:
     names = sorted(str(file.relative_to(scene.folder)) for file in scene.folder.rglob("*") if file.is_file())
+    assert await scene.store.get_blob(scene.picture) is None
     return await scene.store.get_blob(scene.file), await scene.store.get_blob(scene.shared_file), names
 
 
@@ -316,6 +328,7 @@ async def test_an_erasure_continues_after_every_slice(scene: Scene, slices: int)
         done = await scene.eraser().erase(erasure, scene.holding)
         assert await files_left(scene) == (None, b"theirs", [f"{scene.hall}/workspace/theirs"])
         assert scene.logs_erased == 1
+        assert scene.profiles_removed == {AGENT.id}
         assert await scene.store.read(lambda tx: tx.erasures.get(done.id)) == done
     else:
         await scene.eraser().erase(erasure, scene.holding)

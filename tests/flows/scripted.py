@@ -60,11 +60,11 @@ class Held:
             raise
 
 
-Answer = str | RunResult | ProviderError | Held
+Answer = str | RunResult | ProviderError | Held | Callable[[RunRequest], RunResult]
 
 
 class ScriptedProvider:
-    """A `StreamingProvider`: each call takes the next entry of `script`; after the last one it repeats the newest
+    """A `StreamingProvider`: each call takes the next entry of `script`, which may be made from the request; after the last one it repeats the newest
     message. `asked` contains every request."""
 
     name = "scripted"
@@ -84,6 +84,8 @@ class ScriptedProvider:
                 raise answer
             case RunResult():
                 return answer
+            case _ if callable(answer):
+                return answer(request)
             case Held(text=text, shown=shown) as held:
                 on_text(shown)
                 await held.wait()

@@ -167,9 +167,8 @@ def _files(folder: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the files of the data folder, without the files of people."""
     if not folder.is_dir():
         return
-    shown = (
-        file for file in sorted(folder.rglob("*")) if file.relative_to(folder).parts[0] not in {"blobs", "sessions"}
-    )
+    private = {"blobs", "sessions", "browser"}
+    shown = (file for file in sorted(folder.rglob("*")) if file.relative_to(folder).parts[0] not in private)
     for file, _ in zip(shown, range(_FILES), strict=False):
         status = file.lstat()
         name = str(file.relative_to(folder))

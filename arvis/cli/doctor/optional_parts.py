@@ -14,6 +14,7 @@ from arvis.config.search import FALLBACK, VARIABLES, order, variable_of
 from arvis.domain.tools import Need, Risk
 from arvis.ports.extras import install_command
 from arvis.process.sandbox import Bubblewrap
+from arvis.tools.browser.browsers import EXTRA, PACKAGE, program_of
 from arvis.tools.code import CODE_DECLARATION, CODE_EXECUTION
 
 #: Tools that no package provides. Agents with the graph `code` have them.
@@ -113,6 +114,30 @@ def check_search(scene: Scene) -> Verdict | None:
     return ok(f"Web searches ask {', '.join(asked)}, in this order") if asked != (FALLBACK,) else None
 
 
+_BROWSER = "browser_"
+
+
+def check_browser(scene: Scene) -> Verdict | None:
+    """Report a missing package or a missing Chromium if an agent of the configuration has a tool of the browser, or if the
+    configuration names a Chromium. No browser is started."""
+    executable = scene.config.browser.executable
+    used = sorted({tool for agent in scene.config.agents for tool in agent.tools if tool.startswith(_BROWSER)})
+    if not used and executable is None:
+        return None
+    if find_spec(PACKAGE) is None:
+        why = f"The package {PACKAGE} is not installed."
+        return warn("Agents cannot use web pages", why, f"Run `{install_command(EXTRA)}`.")
+    if (program := program_of(executable)) is None:
+        why = (
+            f"`browser.executable` names {executable}, which is no program."
+            if executable
+            else "No Chromium is installed."
+        )
+        fix = "Install it (Debian: apt-get install chromium-headless-shell), or set `browser.executable` to its path."
+        return warn("Agents cannot use web pages", why, fix)
+    return ok(f"Agents use web pages with {program}")
+
+
 TOOLS = Group(
     "tools",
     (
@@ -121,6 +146,7 @@ TOOLS = Group(
         Check("tool_policy", check_tool_policy),
         Check("sandbox", check_sandbox),
         Check("search", check_search),
+        Check("browser", check_browser),
     ),
 )
 

@@ -19,7 +19,7 @@ from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import storable
 from arvis.domain.tools import READ_AGAIN, Permit, Source, ToolCall, ToolOutput
 from arvis.engine.graph import NodeContext
-from arvis.ports.tool import Caller, Objection, Pinned, Tool, declaration_of
+from arvis.ports.tool import Caller, Explained, Objection, Pinned, Tool, declaration_of
 from arvis.tasks.rounds import effect_name, output_of
 from arvis.tools.registry import Offer
 
@@ -50,6 +50,8 @@ class Planned:
     note: str = ""
     #: True if the daemon writes the output of this tool itself.
     own_output: bool = False
+    #: Lines about the call for the question, in addition to the arguments.
+    about: str = ""
     #: The reason for the question about the call, if the policy permits the call without one.
     why: str = ""
     #: True if a person has approved the call.
@@ -77,6 +79,17 @@ def change_in(planned: Planned) -> str:
     """Return the change of the tool that the question about the call shows; "" if there is none."""
     tool: object = planned.tool
     return tool.change if isinstance(tool, Pinned) else ""
+
+
+async def explained(planned: Planned, caller: Caller) -> Planned:
+    """Return the call with the tool's lines for the question about it, or refused if the call cannot be made."""
+    tool: object = planned.tool
+    if not isinstance(tool, Explained):
+        return planned
+    try:
+        return replace(planned, about=await tool.explain(planned.arguments, caller))
+    except ToolError as failed:
+        return planned.refused(f"Not called: {failed.what}")
 
 
 def plan(

@@ -95,6 +95,9 @@ class ToolNode:
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
         subagents.keep_output(context, state, calls)
         for index in _to_ask(planned, context):
+            planned[index] = await tool_calls.explained(planned[index], self._caller(context, state, turn))
+            if planned[index].tool is None:
+                continue
             if (text := await self._question(planned[index], turn)) is not None:
                 return self._ask(context, text, verdicts, _asking(index, planned[index]))
             planned[index] = planned[index].refused(TOO_LONG)
@@ -118,7 +121,13 @@ class ToolNode:
         person = await self._store.read(_person, newest.principal_id)
         name = newest.user_name or "somebody"
         return question(
-            planned.call, tool=planned.name, agent=turn.agent.name, asker=name, person=person, why=planned.why
+            planned.call,
+            tool=planned.name,
+            agent=turn.agent.name,
+            asker=name,
+            person=person,
+            about=planned.about,
+            why=planned.why,
         )
 
     async def _changes(

@@ -128,7 +128,10 @@ class _ToolCall:
         if verdict is not None and kept.get("hash") == fingerprint(call, planned.name, tool_calls.change_in(planned)):
             planned = tool_calls.decided(planned, verdict)
         known = context.known(effect_name(0, call)) is not None
-        if planned.permit is Permit.ASK and planned.tool is not None and not known:
+        asks = planned.permit is Permit.ASK and planned.tool is not None and not known
+        if asks:
+            planned = await tool_calls.explained(planned, self._caller(context, who, taint))
+        if asks and planned.tool is not None:
             if (text := _question(planned, who)) is not None:
                 return self._ask(
                     context, text, {**kept, "hash": fingerprint(call, planned.name, tool_calls.change_in(planned))}
@@ -209,7 +212,13 @@ def _unfenced(text: str) -> str:
 def _question(planned: Planned, who: _Who) -> str | None:
     name = "a workflow" if who.person is None else who.person.name
     return question(
-        planned.call, tool=planned.name, agent=who.agent.name, asker=name, person=who.person, why=planned.why
+        planned.call,
+        tool=planned.name,
+        agent=who.agent.name,
+        asker=name,
+        person=who.person,
+        about=planned.about,
+        why=planned.why,
     )
 
 

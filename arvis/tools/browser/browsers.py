@@ -1,0 +1,338 @@
+"""The browsers of the agents: started at their first use, ended when they are unused, with the pages of each conversation.
+
+An agent has one browser and one profile, which its conversations share. A page belongs to one conversation. Its id changes
+with every document, so a call can only affect the document that the model has read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+
+from arvis.config.sections import Browser
+from arvis.domain.dataclass import dataclass
+from arvis.domain.errors import ToolError
+from arvis.domain.regex import regex
+from arvis.domain.text import storable
+from arvis.ports.clock import Clock
+from arvis.ports.extras import missing_package
+from arvis.ports.http import Dialer
+from arvis.ports.tool import Caller, PageFile
+from arvis.process.sandbox import Bubblewrap
+from arvis.tools.browser.process import BrowserEnded, BrowserProcess, Declined, Launch, start_browser
+from arvis.tools.workspace import remove_folder
+
+log = structlog.get_logger(__name__)
+
+#: The programs that are used if the configuration names none, in this order.
+PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+EXTRA, PACKAGE = "browser", "playwright"
+
+_PRIVATE = 0o700
+#: The seconds that a call may take in addition to the time limit of a navigation.
+_MORE = 90.0
+#: The seconds in which a file must arrive.
+_DOWNLOAD_SECONDS = 120.0
+#: The maximum number of texts of pages that are kept for each browser.
+_MOST_TEXTS = 60
+_LONGEST_TITLE = 300
+_MOST_NOTES = 12
+#: The characters that stay unchanged in a fragment. They include `%`, because encoded text stays encoded.
+_FRAGMENT = "%/?:@!$&'()*+,;=~"
+_ID = regex(r"[0-9a-f]{6}")
+_REFERENCE = regex(r"(?:f[0-9]+)?e[0-9]+")
+
+_GONE = (
+    "The page {page} or this element of it does not exist any more: the page shows another document, the element has "
+    "changed, or the page was closed after a time without use or in a restart. Read the page again with browser_read, or "
+    "open its address with browser_open, and use the new references."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """A page as it was read last."""
+
+    key: str
+    url: str
+    title: str
+    text: str
+
+
+class _Running:
+    """A running browser, the texts of its pages, the number of calls that use it, and the time of its last use."""
+
+    def __init__(self, process: BrowserProcess, now: float) -> None:
+        self.process = process
+        self.texts: OrderedDict[str, PageText] = OrderedDict()
+        self.calls = 0
+        self.used_at = now
+
+    def keep(self, page_id: str, text: PageText) -> None:
+        self.texts.pop(page_id, None)
+        self.texts[page_id] = text
+        while len(self.texts) > _MOST_TEXTS:
+            self.texts.popitem(last=False)
+
+
+class Browsers:
+    """The browsers, by agent, with the section `browser` of the configuration. `folder` is the parent of the profiles. `dialer` returns the connections to public hosts."""
+
+    def __init__(
+        self,
+        *,
+        settings: Browser,
+        folder: Path,
+        sandbox: Bubblewrap,
+        dialer: Callable[[], Awaitable[Dialer]],
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._idle, self._navigation = settings.idle / 1000, settings.navigation / 1000
+        self._folder = folder
+        self._sandbox = sandbox
+        self._dialer = dialer
+        self._clock = clock
+        self._running: dict[str, _Running] = {}
+        self._changing = asyncio.Lock()
+        self._retiring: asyncio.Task[None] | None = None
+
+    # -- the operations of the tools ---------------------------------------------------------------------------
+
+    async def open(self, caller: Caller, url: str) -> str:
+        address = (await self._dialer()).check(url) + _fragment(url)
+        async with self._using(caller, start=True) as running:
+            refusals = running.process.proxy.refusals
+            refusals.clear()
+            try:
+                shown = await self._ask(running, "open", caller, url=address, seconds=self._navigation)
+            except Declined as failed:
+                raise _with_refusals(failed, refusals) from None
+            return self._read(running, caller, *shown)
+
+    async def read(self, caller: Caller, page: str, offset: int) -> str:
+        """Return a part of a page. The first part reads the page again; the others belong to the same text."""
+        async with self._using(caller) as running:
+            if offset:
+                return _part(page, self._known(running, caller, page), offset, self._settings.text_chars, [])
+            return self._read(running, caller, *await self._ask(running, "read", caller, page=page))
+
+    async def click(self, caller: Caller, page: str, ref: str) -> str:
+        async with self._using(caller) as running:
+            shown = await self._ask(running, "click", caller, page=page, ref=_reference(ref))
+            return self._read(running, caller, *shown)
+
+    async def type(self, caller: Caller, page: str, ref: str, text: str, *, submit: bool) -> str:
+        async with self._using(caller) as running:
+            shown = await self._ask(running, "type", caller, page=page, ref=_reference(ref), text=text, submit=submit)
+            return self._read(running, caller, *shown)
+
+    async def picture(self, caller: Caller, page: str, *, whole: bool) -> PageFile:
+        async with self._using(caller) as running:
+            value, data = await self._ask(running, "picture", caller, page=page, whole=whole)
+            return PageFile(f"page-{page}.jpg", data, _head(page, value))
+
+    async def download(self, caller: Caller, page: str, ref: str) -> PageFile:
+        async with self._using(caller) as running:
+            value, data = await self._ask(
+                running, "download", caller, page=page, ref=_reference(ref), seconds=_DOWNLOAD_SECONDS
+            )
+            if len(data) > self._settings.download_bytes:
+                raise ToolError(
+                    f"The file is larger than {self._settings.download_bytes:,} bytes, so it was not saved."
+                )
+            return PageFile(_text(value, "name"), data, f"Downloaded from {_text(value, 'url')}.")
+
+    async def element(self, caller: Caller, page: str, ref: str) -> str:
+        """Return lines about an element for the person who decides about a call. Raise `ToolError` if the page or the
+        element does not exist any more."""
+        async with self._using(caller) as running:
+            value, _ = await self._ask(running, "element", caller, page=page, ref=_reference(ref))
+            title = f" ({_text(value, 'title')[:_LONGEST_TITLE]})" if _text(value, "title") else ""
+            return f"Page: {_text(value, 'url')}{title}\nElement: {_text(value, 'lines')}"
+
+    # -- the browsers ------------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """End all browsers."""
+        if self._retiring is not None:
+            self._retiring.cancel()
+            await asyncio.gather(self._retiring, return_exceptions=True)
+        async with self._changing:
+            await self._end(list(self._running))
+
+    async def forget(self, agent_ids: Collection[str]) -> None:
+        """Remove the profiles of these agents, and first end their browsers. Raise `OSError` if a folder cannot be
+        removed."""
+        async with self._changing:
+            await self._end([each for each in self._running if each in agent_ids])
+            for agent_id in agent_ids:
+                await asyncio.to_thread(remove_folder, self._folder / agent_id)
+
+    @asynccontextmanager
+    async def _using(self, caller: Caller, *, start: bool = False) -> AsyncIterator[_Running]:
+        """Yield the agent's browser. With `start`, start it if it does not run."""
+        async with self._changing:
+            running = self._running.get(caller.agent.id)
+            if running is not None and running.process.ended:
+                await self._end([caller.agent.id])
+                running = None
+            if running is None and not start:
+                raise ToolError(
+                    "No page is open: the browser was not started yet, or it was ended after a time without use or a "
+                    "restart. Open a page with browser_open."
+                )
+            if running is None:
+                running = await self._start(caller.agent.id)
+            running.calls += 1
+        try:
+            yield running
+        finally:
+            running.calls -= 1
+            running.used_at = self._clock.monotonic()
+
+    async def _start(self, agent_id: str) -> _Running:
+        if find_spec(PACKAGE) is None:
+            missing = missing_package("The browser", PACKAGE, EXTRA)
+            raise ToolError(f"{missing.what}. {missing.fix}")
+        executable = program_of(self._settings.executable)
+        if executable is None:
+            raise ToolError(
+                "No Chromium is installed, so no page can be opened. An operator installs the package "
+                "chromium-headless-shell or chromium, or sets `browser.executable`."
+            )
+        await self._make_room()
+        folder = self._folder / agent_id
+        await asyncio.to_thread((folder / "profile").mkdir, _PRIVATE, parents=True, exist_ok=True)
+        limits = self._settings
+        launch = Launch(executable, folder, limits.pages, limits.memory_bytes, limits.download_bytes)
+        process = await start_browser(launch, sandbox=self._sandbox, dialer=await self._dialer())
+        running = self._running[agent_id] = _Running(process, self._clock.monotonic())
+        if self._retiring is None or self._retiring.done():
+            self._retiring = asyncio.create_task(self._retire())
+        return running
+
+    async def _make_room(self) -> None:
+        """End the browser that was unused for the longest time if there are too many."""
+        if len(self._running) < self._settings.browsers:
+            return
+        unused = [agent_id for agent_id, each in self._running.items() if each.calls == 0]
+        if not unused:
+            raise ToolError("All browsers are busy with pages of other agents. Try again in a minute.")
+        await self._end([min(unused, key=lambda agent_id: self._running[agent_id].used_at)])
+
+    async def _retire(self) -> None:
+        """End each browser after a time without use, until none is left."""
+        while self._running:
+            async with self._changing:
+                now = self._clock.monotonic()
+                ends = {
+                    agent_id: each.used_at + self._idle for agent_id, each in self._running.items() if each.calls == 0
+                }
+                await self._end([agent_id for agent_id, end in ends.items() if end <= now])
+            later = [end - now for end in ends.values() if end > now]
+            await self._clock.sleep(min(later, default=self._idle))
+
+    async def _end(self, agent_ids: Collection[str]) -> None:
+        ended = [self._running.pop(agent_id) for agent_id in agent_ids]
+        await asyncio.gather(*(each.process.close() for each in ended))
+
+    # -- questions to a browser, and the texts of its pages ----------------------------------------------------
+
+    async def _ask(
+        self, running: _Running, operation: str, caller: Caller, **arguments: Any
+    ) -> tuple[Mapping[str, Any], bytes]:
+        timeout = self._navigation + _MORE + (_DOWNLOAD_SECONDS if operation == "download" else 0)
+        try:
+            return await running.process.ask(operation, timeout=timeout, key=_key(caller), **arguments)
+        except Declined as failed:
+            if not failed.gone:
+                raise
+            raise ToolError(_GONE.format(page=arguments.get("page", "")[:40])) from None
+        except BrowserEnded:
+            log.warning("browser_ended", agent=caller.agent.slug, operation=operation)
+            raise
+
+    def _read(self, running: _Running, caller: Caller, value: Mapping[str, Any], _data: bytes) -> str:
+        """Keep the text of a page that the browser has sent, and return its first part."""
+        page = _text(value, "page")
+        notes = value.get("notes")
+        notes = (
+            [storable(str(each))[:_LONGEST_TITLE] for each in notes][:_MOST_NOTES] if isinstance(notes, list) else []
+        )
+        if not _ID.fullmatch(page):
+            return "\n".join(["The page was closed.", *notes])
+        known = PageText(
+            _key(caller), _text(value, "url"), _text(value, "title")[:_LONGEST_TITLE], _text(value, "text")
+        )
+        running.keep(page, known)
+        return _part(page, known, 0, self._settings.text_chars, notes)
+
+    def _known(self, running: _Running, caller: Caller, page: str) -> PageText:
+        known = running.texts.get(page)
+        if known is None or known.key != _key(caller):
+            raise ToolError(_GONE.format(page=page[:40]))
+        return known
+
+
+def program_of(configured: str | None) -> Path | None:
+    """Return the path of Chromium; None if it is not installed."""
+    names = (configured,) if configured else PROGRAMS
+    found = next(filter(None, map(shutil.which, names)), None)
+    return Path(found) if found else None
+
+
+def _fragment(url: str) -> str:
+    """Return the fragment of an address with its mark. It is not sent, but many pages choose their content by it."""
+    _, mark, fragment = url.strip().partition("#")
+    return mark + quote(fragment, safe=_FRAGMENT)
+
+
+def _reference(ref: str) -> str:
+    if not _REFERENCE.fullmatch(ref):
+        raise ToolError(f"{ref[:40]!r} is no reference of an element. Use one from the text of the page, such as e12.")
+    return ref
+
+
+def _key(caller: Caller) -> str:
+    return caller.conversation_id or caller.execution_id
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    return storable(str(value.get(name, "")))
+
+
+def _head(page: str, value: Mapping[str, Any]) -> str:
+    return f"Page {page}: {_text(value, 'url')} ({_text(value, 'title')[:_LONGEST_TITLE]})"
+
+
+def _part(page: str, known: PageText, offset: int, most: int, notes: list[str]) -> str:
+    """Return a part of a page as text for the model. A part ends at the end of a line if there is one."""
+    text = known.text
+    if offset and offset >= len(text):
+        raise ToolError(f"The text has only {len(text):,} characters, so nothing follows offset {offset:,}.")
+    end = min(len(text), offset + most)
+    if end < len(text):
+        broken = text.rfind("\n", offset + 1, end)
+        end = broken + 1 if broken > 0 else end
+    lines = [known.url, *([f"Title: {known.title}"] if known.title else []), f"Page: {page}"]
+    lines += [f"[{note}.]" for note in notes]
+    lines += ["", text[offset:end].rstrip("\n") or "(nothing to read)"]
+    if end < len(text):
+        lines += ["", f"[Characters {offset:,} to {end:,} of {len(text):,}. Continue with browser_read, offset={end}.]"]
+    return "\n".join(lines)
+
+
+def _with_refusals(failed: Declined, refusals: Mapping[str, str]) -> ToolError:
+    """Return the error of a failed page, with the reason of the proxy if it refused a host."""
+    reason = next(reversed(refusals.values()), "") if failed.network else ""
+    return ToolError(f"{failed.what} {reason}".strip())
