@@ -64,16 +64,19 @@ async def test_a_long_change_is_read_in_full_and_accepted(dashboard: Page, daemo
     assert entry["subject"] == "notes.look"
 
 
-async def test_an_operator_reads_and_an_owner_accepts_on_a_phone(browser: Browser, phone: Page, daemon: Daemon) -> None:
+async def test_an_owner_accepts_on_a_phone_and_the_open_page_of_an_operator_follows(
+    browser: Browser, phone: Page, daemon: Daemon
+) -> None:
     await change(daemon, "Looks on a phone.")
     async with visitor(browser, daemon, "olga", "operator") as page:
         await page.goto("/settings/servers/notes")
         await expect(page.get_by_text("+ Looks on a phone.")).to_be_visible()
         await expect(page.get_by_role("button", name="Accept look")).to_have_count(0)
-    await phone.goto("/settings/servers/notes")
-    await expect(phone.get_by_text("+ Looks on a phone.")).to_be_visible()
-    width = await phone.evaluate("document.documentElement.scrollWidth")
-    assert width <= 390
-    await phone.get_by_role("button", name="Accept look").tap()
-    await expect(phone.get_by_role("region", name="Change of look")).to_have_count(0)
+        await phone.goto("/settings/servers/notes")
+        await expect(phone.get_by_text("+ Looks on a phone.")).to_be_visible()
+        width = await phone.evaluate("document.documentElement.scrollWidth")
+        assert width <= 390
+        await phone.get_by_role("button", name="Accept look").tap()
+        await expect(phone.get_by_role("region", name="Change of look")).to_have_count(0)
+        await expect(page.get_by_role("region", name="Change of look")).to_have_count(0)
     assert await has_state(daemon, "accepted")

@@ -67,7 +67,7 @@ const ALSO: Record<string, string[]> = {
   messages: ["conversations", "questions"],
   people: ["pairings", "erasures"],
   schedules: ["names"],
-  settings: ["names", "setup"],
+  settings: ["names", "setup", "tool-servers"],
   users: ["auth"],
   questions: ["runs"],
   webhooks: ["names"],
