@@ -92,7 +92,7 @@ class Routing(Section):
     fallback: Slug = setting(
         "drop",
         "for messages that match no rule: drop, conductor or an agent's slug; in the dashboard and API, `drop` "
-        "means the conductor",
+        "means the first agent that the person may use, beginning with the conductor",
     )
     conductor_channel: str | None = setting(None, "id of a channel in which the conductor answers; null: none")
 
