@@ -25,7 +25,7 @@ from arvis.process.leases import Holding
 
 log = structlog.get_logger(__name__)
 
-#: The seconds between two looks for new messages, so that a look adds several messages.
+#: The indexer looks for new messages at intervals of this many seconds, so that one look adds several messages.
 LOOK_SECONDS = 10.0
 #: If only this process uses the database, no look is made while nothing happens that adds messages, up to this many
 #: seconds.
@@ -35,7 +35,7 @@ _NEWS = (MessageReceived, GraphCompleted, DeliveryAdded)
 #: The shortest pause between two batches. A batch that took longer than the pause is followed by a pause of its length,
 #: so that the index takes at most half of the writer's time.
 REST_SECONDS = 0.05
-#: The seconds between two removals of the words of deleted texts.
+#: After this many seconds, the words of deleted messages are again removed from the search index.
 PURGE_SECONDS = 86_400.0
 
 

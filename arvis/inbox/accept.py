@@ -43,13 +43,11 @@ from arvis.services.people import PAIRABLE, offer_pairing
 from arvis.turns import questions, turns
 from arvis.turns.cancellation import CancelledTurn
 
-#: A function that raises an error if another process now receives the events of this bot. This process then stores
-#: nothing.
-# -- turns of bots -----------------------------------------------------------------------------------------------------
-#
-# Two bots that answer each other would never stop. After a limited number of turns their messages are rejected until a
-# person writes or the channel is silent for `PAUSE_MS`.
 
+# -- turns of bots -----------------------------------------------------------------------------------------------------
+
+# Two bots that answer each other would never stop. After a limited number of turns, their messages are rejected until a
+# person writes or the channel is silent for `PAUSE_MS`.
 
 #: The maximum number of consecutive turns that messages of bots begin in one place.
 MOST_BOT_TURNS = 5

@@ -167,7 +167,7 @@ class JobStore(Protocol):
         ...
 
     def defer(self, job_id: str, run_at: int) -> bool:
-        """Delay a job that has never run, until `run_at`. Return False if the job has begun or ended."""
+        """Delay until `run_at` a job that has never run. Return False if the job has begun or ended."""
         ...
 
     def next_due(self) -> int | None:

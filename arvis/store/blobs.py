@@ -143,7 +143,8 @@ class Blobs:
         self.keep(data)
 
     def delete(self, sha256: str) -> None:
-        """Delete a file, if it exists, and its folder if it is empty. This runs on the caller's thread."""
+        """Delete a file, if it exists, and its folder if it is empty. Unlike `put`, this method runs on the caller's
+        thread."""
         path = self.path(sha256)
         with disk_trouble("A file of a message cannot be deleted"):
             path.unlink(missing_ok=True)
@@ -151,7 +152,7 @@ class Blobs:
                 path.parent.rmdir()
 
     def keep(self, data: bytes) -> str:
-        """Store the content and return its SHA-256. Unlike `put`, this runs on the caller's thread."""
+        """Store the content and return its SHA-256. Unlike `put`, this method runs on the caller's thread."""
         name = hashlib.sha256(data).hexdigest()
         path = self.path(name)
         if path.exists():

@@ -72,7 +72,7 @@ def text_of(value: Fraction) -> str:
 def _tokens(expression: str) -> list[str]:
     if not _ALLOWED.fullmatch(expression):
         strange = sorted({letter for letter in expression if not _ALLOWED.fullmatch(letter)})
-        raise ToolError(f"Use only numbers and + - * / ^ % ( ), not {' '.join(strange[:10])}")
+        raise ToolError(f"The expression contains {' '.join(strange[:10])}. Use only numbers and + - * / ^ % ( ).")
     tokens: list[str] = []
     place, end = 0, len(expression.rstrip())
     while place < end:

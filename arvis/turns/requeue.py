@@ -121,8 +121,8 @@ UNREAD, CRASHED = "unread", "crashed"
 def read_messages(
     tx: Transaction, execution: Execution, asked: Sequence[StoredMessage], now: int
 ) -> list[StoredMessage]:
-    """Return those messages of a turn that the turn's reply has read. Begin a separate turn for each other message.
-    Raise `ExecutionError` if the reply has read none of them, because then no message may be settled."""
+    """Return the messages whose text was in the prompt of the reply. Begin a separate turn for each other message.
+    Raise `ExecutionError` if the prompt contained none of them, because then no message may be marked as answered."""
     unread = _unread(tx, execution, asked)
     if not unread:
         return list(asked)

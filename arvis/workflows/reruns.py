@@ -111,13 +111,13 @@ def _agent(tx: Transaction, old: Execution, version: WorkflowVersion, by: str | 
 # -- the earlier run ---------------------------------------------------------------------------------------------------
 
 
-#: The mark of a region in a rerun if the earlier run did not record the visit that opened the region.
+#: The name of the visit that opened a region, if the earlier run did not record this visit.
 _AGAIN = "again"
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A position of the new run that waits at a gate when the new run begins."""
+    """A branch of a rerun that has already arrived at a gate when the rerun begins."""
 
     gate: str
     token: Token

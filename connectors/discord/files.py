@@ -42,7 +42,9 @@ class Files:
         try:
             channel, message, file, url = json.loads(source)
         except (ValueError, TypeError):
-            raise FetchError("This is not a file on Discord.", permanent=True) from None
+            raise FetchError(
+                "The stored reference of this file cannot be read. Send the file again.", permanent=True
+            ) from None
         try:
             found = await self._get(url, max_bytes)
             if found is None:

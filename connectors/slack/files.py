@@ -47,7 +47,9 @@ class Files:
             if not url and file.get("id"):
                 url = await self._look_up(str(file["id"]))
         except (ValueError, AttributeError):
-            raise FetchError("The file's address cannot be read.", permanent=True) from None
+            raise FetchError(
+                "The stored address of this file cannot be read. Send the file again.", permanent=True
+            ) from None
         try:
             return await self._download(url, kind, max_bytes)
         except (aiohttp.ClientError, TimeoutError, OSError):

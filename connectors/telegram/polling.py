@@ -35,10 +35,10 @@ _BATCH: Final = 100
 _ANSWER_TEXT: Final = 200
 _SHORTEST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 30.0
-#: The maximum pause in seconds between polls that return at once without new updates, and the number of times that the
-#: pause doubles.
+#: The pause in seconds after polls that return at once without new updates: it doubles this number of times, and is at
+#: most `_LONGEST_IDLE`.
+_DOUBLINGS: Final = 3
 _LONGEST_IDLE: Final = 5.0
-_DOUBLINGS: Final = 4
 #: Single polls fail now and then. This number of consecutive failures counts as an outage.
 _FAILURES_IN_A_ROW: Final = 3
 
@@ -88,7 +88,7 @@ class Polling:
             at_once = self._clock.monotonic() - asked_at < _SHORTEST_PAUSE
             idle = idle + 1 if offset == before and at_once else 0
             if idle:
-                await self._clock.sleep(min(_SHORTEST_PAUSE * 2 ** (min(idle, _DOUBLINGS) - 1), _LONGEST_IDLE))
+                await self._clock.sleep(min(_SHORTEST_PAUSE * 2 ** min(idle - 1, _DOUBLINGS), _LONGEST_IDLE))
 
     async def _ask(self, offset: int | None) -> Sequence[Mapping[str, Any]]:
         updates = answers.mappings(

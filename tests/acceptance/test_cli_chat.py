@@ -110,7 +110,7 @@ def test_a_question_is_shown_whole_and_its_outcome_follows_the_yes(daemon: Daemo
     wait = re.search(r"`arvis questions answer (\w{26}) ", asked.stdout)
     assert wait is not None, asked.stdout
     assert "`yes`" in asked.stdout
-    assert "Its status is waiting." in asked.stderr
+    assert "The message waits for the answer to a question." in asked.stderr
     fix = re.search(r"Answer the question: `arvis ([^`]*)`", asked.stderr)
     assert fix is not None, asked.stderr
     allowed = daemon.arvis(*fix[1].split())
@@ -134,7 +134,7 @@ def test_lines_of_a_pipe_answer_a_question(daemon: Daemon) -> None:
 def test_a_question_that_is_open_at_the_end_of_a_pipe_is_no_answer(daemon: Daemon) -> None:
     done = daemon.arvis("chat", "--agent", "clerk", "--channel", "cli-open", typed=f"{writing('three.txt')}\n")
     assert done.returncode == 1
-    assert "Its status is waiting." in done.stderr
+    assert "The message waits for the answer to a question." in done.stderr
     assert written(daemon, "three.txt") == []
 
 

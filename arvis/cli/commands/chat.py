@@ -225,15 +225,12 @@ def _require_answer(timeline: Timeline) -> None:
 
 def no_answer(timeline: Timeline) -> ArvisError:
     """Return an error that says why a message has no answer."""
+    what = f"The message was not answered. Its status is {timeline['status']}."
     fix = f"`arvis explain {timeline['messageId']}` shows all steps."
     if timeline["status"] == MessageStatus.WAITING:
+        what = "The message waits for the answer to a question."
         fix = f"Answer the question: `arvis chat {_options(timeline)} yes`, or `arvis questions answer`."
-    return ArvisError(
-        f"The message was not answered. Its status is {timeline['status']}.",
-        why=why_not(timeline),
-        fix=fix,
-        code=timeline["status"],
-    )
+    return ArvisError(what, why=why_not(timeline), fix=fix, code=timeline["status"])
 
 
 def _options(timeline: Timeline) -> str:

@@ -16,7 +16,7 @@ from arvis.cli.output import Output, Row, Table, file_size
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError
 
-#: The seconds for which a large file may take.
+#: The maximum duration of the export or import of a large file, in seconds.
 _TIMEOUT = 600.0
 _ITEMS = Table("kind", "name", "action", "why")
 _PROGRAMS = ("openclaw", "hermes", "nanobot")

@@ -27,7 +27,7 @@ from arvis.interchange.peers.nanobot import read_nanobot
 from arvis.interchange.peers.openclaw import read_openclaw
 from arvis.store.copied_tables import read_tables
 
-#: The seconds for which one request may take.
+#: The maximum duration of one request, in seconds.
 _TIMEOUT = 600.0
 _MS = 1000
 _MOST_ROWS = 200

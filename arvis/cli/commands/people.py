@@ -42,7 +42,7 @@ def people() -> None:
 @click.option("--search", "q", metavar="TEXT", help="Only people whose name or user id contains this text.")
 @page_options
 def list_people(*, api: Api, **query: Any) -> Output:
-    """List people who have written, the newest first."""
+    """List known people, the most recently added first."""
     return PEOPLE.page(api.get("people", query=query))
 
 

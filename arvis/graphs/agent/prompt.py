@@ -73,8 +73,8 @@ class PreparedCall:
     newest: str | None
     #: True if several people write in the conversation.
     group: bool
-    #: Maximum numbers of tokens: `reply` for the reply, `room` for the rounds without the people's messages between
-    #: them, and `most` for the rounds with these messages.
+    #: Maximum numbers of tokens: `reply` for the reply, `room` for the rounds alone, `most` for the rounds together
+    #: with the messages that people wrote between them.
     reply: int
     room: int
     most: int

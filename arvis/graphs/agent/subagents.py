@@ -36,9 +36,10 @@ DELEGATES = "delegates"
 TASK = "{{PREVIOUS_OUTPUT}}"
 #: The maximum depth of nested calls of subagents; deeper calls are refused.
 DEEPEST = 16
-#: The maximum number of characters of all copies of the task together, in a subagent's prompt.
+#: A subagent's prompt may contain the task several times. This is the maximum length of all its copies together, in
+#: characters.
 _LONGEST_WORDS = 524_288
-#: The maximum number of characters of the message in a log line.
+#: The maximum length of the message in a log line, in characters.
 _NOTED = 2_000
 
 _PARAMETERS = {

@@ -81,7 +81,7 @@ class CodeTools:
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
         """Return the messages of the rounds. Each call and output becomes text, because the request to the model offers
-        no tools. If `off`, no more scripts run in this turn."""
+        no tools. If `off`, the last message also says that no more scripts run in this turn."""
         told = [_in_words(turn) for turn in turns]
         if off and told:
             told[-1] = replace(told[-1], content=f"{told[-1].content}\n{_NO_MORE}")

@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 #: Yields the rows of tables of a SQLite file, as `arvis.store.copied_tables.read_tables`.
 ReadTables = Callable[[Path, Mapping[str, Sequence[str]]], Iterator[tuple[str, Row]]]
 
-#: The maximum sizes in bytes: of a file that is read whole, and of a file and a line of JSON lines.
+#: The maximum sizes in bytes: a file that is read whole, a JSON Lines file, and one line of it.
 _LARGEST_TEXT = 8_000_000
 _LARGEST_LINES = 1_000_000_000
 _LONGEST_LINE = 16_000_000

@@ -13,7 +13,7 @@ from arvis.store.sql.unreadable import lenient, texts_of
 
 
 class SqlVariables:
-    """Implements the port `Variables` in one transaction."""
+    """Implements the port `Variables` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -39,7 +39,7 @@ def variable_of(row: Row) -> Variable:
 
 
 class SqlAccounts:
-    """Implements the port `Accounts` in one transaction."""
+    """Implements the port `Accounts` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -62,7 +62,7 @@ class SqlAccounts:
 
 
 class SqlCooldowns:
-    """Implements the port `Cooldowns` in one transaction."""
+    """Implements the port `Cooldowns` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

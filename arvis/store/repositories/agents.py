@@ -129,7 +129,7 @@ _BINDING, _BINDINGS = first(binding_of), each(binding_of)
 
 
 class SqlAgents:
-    """Implements the port `Agents` in one transaction."""
+    """Implements the port `Agents` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

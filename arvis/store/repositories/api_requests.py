@@ -7,7 +7,7 @@ from arvis.store.sql.session import Row, Session
 
 
 class SqlCompletionRequests:
-    """Implements the port `CompletionRequests` in one transaction."""
+    """Implements the port `CompletionRequests` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -71,7 +71,7 @@ def _maybe(row: Row | None) -> CompletionRequest | None:
 
 
 class SqlIdempotencyKeys:
-    """Implements the port `IdempotencyKeys` in one transaction."""
+    """Implements the port `IdempotencyKeys` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -16,7 +16,7 @@ from arvis.store.sql.unreadable import lenient
 
 
 class SqlWebhooks:
-    """Implements the port `Webhooks` in one transaction."""
+    """Implements the port `Webhooks` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -77,7 +77,7 @@ def sound_webhook(row: Row) -> Webhook:
 
 
 class SqlSkills:
-    """Implements the port `Skills` in one transaction."""
+    """Implements the port `Skills` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -121,7 +121,7 @@ def _files_of(column: str) -> dict[str, tuple[int, str]]:
 
 
 class SqlProjects:
-    """Implements the port `Projects` in one transaction."""
+    """Implements the port `Projects` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -161,7 +161,7 @@ def project_of(row: Row) -> Project:
 
 
 class SqlSchedules:
-    """Implements the port `Schedules` in one transaction."""
+    """Implements the port `Schedules` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -233,7 +233,7 @@ class SqlSchedules:
 
 
 class SqlOccurrences:
-    """Implements the port `Occurrences` in one transaction."""
+    """Implements the port `Occurrences` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -14,7 +14,7 @@ from arvis.store.sql.session import Row, Session, dump
 
 
 class SqlVersions:
-    """Implements the port `Versions` in one transaction."""
+    """Implements the port `Versions` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -79,7 +79,7 @@ def delegation_of(row: Row) -> Delegation:
 
 
 class SqlAudit:
-    """Implements the port `Audit` in one transaction."""
+    """Implements the port `Audit` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -115,7 +115,7 @@ class SqlAudit:
 
 
 class SqlDelegations:
-    """Implements the port `Delegations` in one transaction."""
+    """Implements the port `Delegations` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -18,7 +18,7 @@ from arvis.store.sql.session import Row, Session, dump, each, first
 
 
 class SqlCalibrations:
-    """Implements the port `Calibrations` in one transaction."""
+    """Implements the port `Calibrations` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -71,7 +71,7 @@ _COMPACTIONS = each(compaction_of)
 
 
 class SqlCompactions:
-    """Implements the port `Compactions` in one transaction."""
+    """Implements the port `Compactions` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -168,7 +168,7 @@ _CONVERSATION = first(conversation_of)
 
 
 class SqlConversations:
-    """Implements the port `Conversations` in one transaction."""
+    """Implements the port `Conversations` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -223,7 +223,7 @@ class SqlConversations:
 
 
 class SqlHandoverThreads:
-    """Implements the port `HandoverThreads` in one transaction."""
+    """Implements the port `HandoverThreads` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -243,7 +243,7 @@ class SqlHandoverThreads:
 
 
 class SqlPluginAdditions:
-    """Implements the port `PluginAdditions` in one transaction."""
+    """Implements the port `PluginAdditions` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -92,7 +92,7 @@ def _channel(address: Address) -> dict[str, str]:
 
 
 class SqlParts:
-    """Implements the port `Parts` in one transaction."""
+    """Implements the port `Parts` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -141,7 +141,7 @@ def part_of(row: Row, delivery: Delivery) -> Part:
 
 
 class SqlDrafts:
-    """Implements the port `Drafts` in one transaction."""
+    """Implements the port `Drafts` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -176,7 +176,8 @@ class SqlDrafts:
 
 
 class SqlChannelStatuses:
-    """Implements the port `ChannelStatuses` in one transaction. All threads of a channel share its status."""
+    """Implements the port `ChannelStatuses` with the session of a transaction. All threads of a channel share its
+    status."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -217,7 +218,7 @@ _INCIDENTS = each(_incident_of)
 
 
 class SqlIncidents:
-    """Implements the port `Incidents` in one transaction."""
+    """Implements the port `Incidents` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -36,7 +36,7 @@ _NOTHING = 2
 
 
 class SqlErasures:
-    """Implements the port `Erasures` in one transaction."""
+    """Implements the port `Erasures` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

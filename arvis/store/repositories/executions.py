@@ -79,7 +79,7 @@ def step_of(row: Row) -> Step:
 
 
 class SqlExecutions:
-    """Implements the port `Executions` in one transaction."""
+    """Implements the port `Executions` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -227,7 +227,7 @@ def _any(rows: Sequence[Row]) -> bool:
 
 
 class SqlWaits:
-    """Implements the port `Waits` in one transaction."""
+    """Implements the port `Waits` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

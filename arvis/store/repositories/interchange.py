@@ -18,7 +18,7 @@ from arvis.store.sql.session import Session, dump
 
 
 class SqlInterchange:
-    """Implements the port `Interchange` in one transaction."""
+    """Implements the port `Interchange` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

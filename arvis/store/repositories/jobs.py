@@ -144,7 +144,7 @@ def job_of(row: Row, *, followers: int = 0, delivery: Delivery | None = None, be
 
 
 class SqlJobs:
-    """Implements the port `JobStore` in one transaction."""
+    """Implements the port `JobStore` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

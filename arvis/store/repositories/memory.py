@@ -31,7 +31,7 @@ def _threes(scopes: Sequence[str]) -> Iterator[dict[str, str]]:
 
 
 class SqlFacts:
-    """Implements the port `Facts` in one transaction."""
+    """Implements the port `Facts` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -215,7 +215,7 @@ class SqlFacts:
 
 
 class SqlStates:
-    """Implements the port `States` in one transaction."""
+    """Implements the port `States` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

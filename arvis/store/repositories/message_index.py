@@ -29,7 +29,7 @@ OVERLAP_MS = 60_000
 
 
 class SqlMessageIndex:
-    """Implements the port `MessageIndex` in one transaction."""
+    """Implements the port `MessageIndex` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -64,7 +64,7 @@ def _columns(attachment: Attachment) -> dict[str, Any]:
 
 
 class SqlFiles:
-    """Implements the port `Files` in one transaction."""
+    """Implements the port `Files` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -230,7 +230,7 @@ def _taint_of(row: Row) -> Taint:
 
 
 class SqlMessages:
-    """Implements the port `Messages` in one transaction."""
+    """Implements the port `Messages` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -363,7 +363,7 @@ class SqlMessages:
 
 
 class SqlDeliveries:
-    """Implements the port `Deliveries` in one transaction."""
+    """Implements the port `Deliveries` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

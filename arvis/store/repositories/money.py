@@ -25,7 +25,7 @@ from arvis.store.sql.session import LAST, Row, Session, first
 
 
 class SqlUsage:
-    """Implements the port `Usage` in one transaction."""
+    """Implements the port `Usage` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -92,7 +92,7 @@ _DAILY = (Budget.AGENT, Budget.PRINCIPAL)
 
 
 class SqlSpending:
-    """Implements the port `Spending` in one transaction."""
+    """Implements the port `Spending` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -204,7 +204,7 @@ def _open_call(row: Row) -> OpenCall:
 
 
 class SqlClients:
-    """Implements the port `Clients` in one transaction."""
+    """Implements the port `Clients` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

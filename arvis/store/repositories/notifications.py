@@ -12,7 +12,7 @@ from arvis.store.sql.session import Row, Session, dump
 
 
 class SqlNotifications:
-    """Implements the port `Notifications` in one transaction."""
+    """Implements the port `Notifications` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -29,7 +29,7 @@ def pairing_of(row: Row) -> Pairing:
 
 
 class SqlPairings:
-    """Implements the port `Pairings` in one transaction."""
+    """Implements the port `Pairings` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -74,7 +74,7 @@ def _found(row: Row | None) -> Pairing | None:
 
 
 class SqlAllowances:
-    """Implements the port `Allowances` in one transaction."""
+    """Implements the port `Allowances` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -124,7 +124,7 @@ _PRINCIPAL = first(principal_of)
 
 
 class SqlPrincipals:
-    """Implements the port `Principals` in one transaction."""
+    """Implements the port `Principals` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -180,7 +180,7 @@ _END = "g"
 
 
 class SqlLogins:
-    """Implements the port `Logins` in one transaction."""
+    """Implements the port `Logins` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -249,7 +249,7 @@ class SqlLogins:
 
 
 class SqlUsers:
-    """Implements the port `Users` in one transaction."""
+    """Implements the port `Users` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -277,7 +277,7 @@ class SqlUsers:
 
 
 class SqlApiKeys:
-    """Implements the port `ApiKeys` in one transaction."""
+    """Implements the port `ApiKeys` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

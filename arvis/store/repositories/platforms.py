@@ -15,7 +15,7 @@ _STATES = frozenset(state.value for state in BotState)
 
 
 class SqlBots:
-    """Implements the port `Bots` in one transaction."""
+    """Implements the port `Bots` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -109,7 +109,7 @@ def _channel(address: Address) -> dict[str, str]:
 
 
 class SqlEvents:
-    """Implements the port `Events` in one transaction."""
+    """Implements the port `Events` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -147,7 +147,7 @@ class SqlEvents:
 
 
 class SqlOverheard:
-    """Implements the port `Overheard` in one transaction."""
+    """Implements the port `Overheard` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -183,7 +183,7 @@ class SqlOverheard:
 
 
 class SqlIncomingRows:
-    """Implements the port `IncomingRows` in one transaction."""
+    """Implements the port `IncomingRows` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -7,7 +7,7 @@ from arvis.store.sql.session import Row, Session, first
 
 
 class SqlRoleLeases:
-    """Implements the port `RoleLeases` in one transaction."""
+    """Implements the port `RoleLeases` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -41,7 +41,7 @@ def _lease_of(row: Row) -> RoleLease:
 
 
 class SqlSettings:
-    """Implements the port `Settings` in one transaction."""
+    """Implements the port `Settings` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -63,7 +63,7 @@ _VALUE = first(_value_of)
 
 
 class SqlKeyValues:
-    """Implements the port `KeyValues` in one transaction."""
+    """Implements the port `KeyValues` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

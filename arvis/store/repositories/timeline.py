@@ -124,7 +124,7 @@ def _step(at: int, step: str, **data: Any) -> TimelineStep:
 
 
 class SqlTimeline:
-    """Implements the port `Timeline` in one transaction."""
+    """Implements the port `Timeline` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -15,7 +15,7 @@ from arvis.store.sql.unreadable import lenient, object_of
 
 
 class SqlWorkflows:
-    """Implements the port `Workflows` in one transaction."""
+    """Implements the port `Workflows` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -76,7 +76,7 @@ class SqlWorkflows:
 
 
 class SqlWorkflowRuns:
-    """Implements the port `WorkflowRuns` in one transaction."""
+    """Implements the port `WorkflowRuns` with the session of a transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -270,7 +270,7 @@ def imported(text: str, form: str) -> Mapping[str, Any]:
     """Return the content of an imported text, not yet normalised. `form` is `json`, `yaml`, or `auto` to detect the
     format. Raises the errors of `read`, and `Unprocessable` if the content is no object."""
     if form not in {"json", "yaml", "auto"}:
-        raise Unprocessable("`form` must be json, yaml or auto.", fix="Leave it out to detect it automatically.")
+        raise Unprocessable("`form` must be json, yaml or auto.", fix="Without `form`, Arvis detects the format.")
     is_json = form == "json" or (form == "auto" and text.lstrip()[:1] in {"{", "["})
     found = read(text, "json" if is_json else "yaml")
     if not isinstance(found, Mapping):

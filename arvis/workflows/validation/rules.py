@@ -172,7 +172,12 @@ _RULES = (
         "A connection from `{name}` belongs to none of its outputs and is never followed.",
         "Connect one of: {choices}.",
     ),
-    Rule("handle-target", _E, "`{name}` has no input called `{handle}`.", "Connect it to the node's ordinary input."),
+    Rule(
+        "handle-target",
+        _E,
+        "`{name}` has no input called `{handle}`.",
+        "Lead the connection to the node's plain input.",
+    ),
     Rule("target-begins", _E, "A connection leads back to `{name}`, where runs begin.", "Connect it to a later node."),
     # Subagents.
     Rule("subagent-source", _E, "`{name}` has a subagent but is not an agent.", "Draw the connection from an agent."),
@@ -183,7 +188,7 @@ _RULES = (
         "subagent-handle",
         _E,
         "The connection from `{name}` to its subagent `{other}` ends at the wrong input.",
-        "Connect it to the agent's ordinary input.",
+        "Lead the connection to the agent's plain input.",
     ),
     Rule(
         "subagent-off",
@@ -281,7 +286,7 @@ _RULES = (
         "loop-back-outside",
         _E,
         "`{other}` leads back to the loop `{name}` but is not in its body.",
-        "Connect it to the loop's ordinary input.",
+        "Lead the connection to the loop's plain input.",
     ),
     Rule(
         "merge-without-parallel",

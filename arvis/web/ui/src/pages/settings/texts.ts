@@ -20,7 +20,7 @@ export const texts = words({
       backups: "Copies of all data: make, download, upload and restore them.",
       doctor: "Checks of the whole system, and a fix for each problem.",
       logs: "Log lines of the daemon.",
-      audit: "Changes that agents requested, with their outcomes.",
+      audit: "Changes that agents requested, failed logins, exports, and accepted descriptions of tools.",
     },
   },
 });

@@ -171,7 +171,7 @@ export const texts = words({
       anyway: "Save as a draft",
       anywayWhy: "This workflow cannot run yet. Save it as a draft, and the editor shows where the problems are.",
       done: "The workflow was imported.",
-      tooLarge: "The file is larger than 1 MB.",
+      tooLarge: "The file is larger than 1 MB, the limit for imports. Choose a smaller file.",
     },
   },
 });
