@@ -13,16 +13,17 @@ from typing import Any
 
 import structlog
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import State
 
 # A uvicorn server for a daemon that itself handles signals, opens the listening socket and adds the Date header to
-# responses. It differs from uvicorn's own server in three ways:
+# responses. It differs from uvicorn's own server in four ways:
 # - An idle server does not run a timer ten times a second.
 # - A client that does not read cannot block the end of its connection or the stop of the server.
+# - A stop that takes too long logs one line instead of the tracebacks of the cancelled requests.
 # - Clients without a credential cannot keep idle connections, send large frames or occupy the event loop with many tiny
 #   frames.
 
@@ -134,11 +135,20 @@ class AcceptErrorLimiter:
             )
 
 
+class _Config(uvicorn.Config):
+    """The configuration of uvicorn, without uvicorn's own time limit for a stop: at that limit, uvicorn logs an error
+    and the traceback of every cancelled request. `grace` is the limit of `UvicornServer` in seconds."""
+
+    grace: int = 0
+
+
 class SocketProtocol(WebSocketsSansIOProtocol):
     """The protocol of a WebSocket. The application finds two functions in the state of the connection: only small frames
     are accepted until it calls `take_large_frames`; `send_now` sends a text without waiting, and returns False if the
     client does not read. When the handler has ended and the client does not read the remaining data, the connection is
     dropped."""
+
+    config: _Config
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
@@ -186,7 +196,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         super().on_task_complete(task)
         if self in self.connections:
-            self.loop.call_later(self.config.timeout_graceful_shutdown or 0, self.transport.abort)
+            self.loop.call_later(self.config.grace, self.transport.abort)
 
 
 class UvicornServer(uvicorn.Server):
@@ -196,25 +206,25 @@ class UvicornServer(uvicorn.Server):
     closed."""
 
     def __init__(self, app: ASGIApp, *, max_frame: int, grace: int, idle: int) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=RequestProtocol,
-                ws=SocketProtocol,
-                ws_max_size=max_frame,
-                ws_per_message_deflate=False,
-                interface="asgi3",
-                lifespan="off",
-                log_config=None,
-                log_level="warning",
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                date_header=False,
-                timeout_graceful_shutdown=grace,
-                timeout_keep_alive=idle,
-            )
+        config = _Config(
+            self._run,
+            http=RequestProtocol,
+            ws=SocketProtocol,
+            ws_max_size=max_frame,
+            ws_per_message_deflate=False,
+            interface="asgi3",
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=idle,
         )
+        config.grace = grace
+        super().__init__(config)
+        self._app, self._grace = app, grace
         self._stopping = asyncio.Event()
         self._up = asyncio.Event()
 
@@ -239,9 +249,38 @@ class UvicornServer(uvicorn.Server):
         await self._stopping.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().shutdown(sockets)
+        ending = asyncio.get_running_loop().call_later(self._grace, self._end_requests)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            ending.cancel()
         for connection in list(self.server_state.connections):
             connection.transport.abort()
+
+    def _end_requests(self) -> None:
+        """Abort all connections, and cancel the requests and sockets that the application still handles."""
+        tasks = list(self.server_state.tasks)
+        if tasks:
+            log.warning(
+                "requests_aborted",
+                number=len(tasks),
+                why=f"They still ran {self._grace} seconds after the web server began to stop.",
+            )
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        # The protocols learn of the abort in the next pass of the event loop. A task that is cancelled before would end
+        # without a response, and uvicorn would log this as an error of the application.
+        for task in tasks:
+            asyncio.get_running_loop().call_soon(task.cancel)
+        self.force_exit = True
+
+    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the application. A cancellation by `_end_requests` is no error, so that uvicorn does not log it."""
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self.force_exit:
+                raise
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -8,19 +8,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from starlette.types import Receive, Scope, Send
+from structlog.testing import capture_logs
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
 from arvis.web.http.limits import Timeouts
+from arvis.web.uvicorn_server import UvicornServer
 from tests.flows.web_script import NOW, web_address
 from tests.flows.web_server import CHAT_KEY, Site, running_site
 
 JSON = {"Content-Type": "application/json"}
+UPGRADE = (
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
 
 
 @pytest.fixture
@@ -106,3 +114,36 @@ async def test_a_page_of_long_messages_is_short(site: Site) -> None:
     page = (await site.call("GET", "/api/conversations/c1/messages")).json()
     assert [item["id"] for item in page["items"]] == ["m0", "m1"]
     assert page["nextCursor"] == "m1"
+
+
+@pytest.mark.parametrize("kind", ["no response", "half a response", "socket"])
+async def test_a_request_that_outlasts_the_stop_is_one_line_in_the_log(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun = asyncio.Event()
+
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.accept"})
+        elif kind == "half a response":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"half", "more_body": True})
+        begun.set()
+        await asyncio.Event().wait()
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = UvicornServer(endless, max_frame=1024, grace=0, idle=60)
+    serving = await server.begin(listener)
+    reader, writer = await asyncio.open_connection(*listener.getsockname())
+    writer.write(UPGRADE if kind == "socket" else b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await begun.wait()
+    with capture_logs() as lines:
+        server.stop()
+        async with asyncio.timeout(10):
+            await serving
+            with contextlib.suppress(ConnectionError):
+                await reader.read()
+    assert not server.server_state.tasks
+    writer.close()
+    assert [(line["event"], line["number"]) for line in lines] == [("requests_aborted", 1)]
+    assert caplog.records == []
