@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import structlog
@@ -40,10 +40,12 @@ REST_SECONDS = 0.02
 #: The pause after work was cancelled, and between two attempts to empty the log of the database.
 _SETTLE_SECONDS = 0.2
 #: The maximum numbers of rows that one transaction deletes.
-_MESSAGES, _EXECUTIONS, _FACTS, _OVERHEARD, _FILES = 50, 20, 200, 500, 50
+_MESSAGES, _EXECUTIONS, _FACTS, _OVERHEARD = 50, 20, 200, 500
 _FACTS_AT_ONCE = 5_000
 _STOPPED_AT_ONCE = 1_000
 _MENTIONS = 100
+#: The maximum number of conversations or files that are read at once.
+_PAGE = 200
 #: On a database that several processes share, a message may be committed after messages with higher ids. So the step
 #: `stop` looks again at the messages of this time (ms).
 _OVERLAP_MS = 60_000
@@ -171,23 +173,30 @@ class Eraser:
     async def _remove_folders(self, erasure: Erasure) -> None:
         """Remove the folders of conversations that are deleted, the person's files from the folders of others, and the
         browser profiles of the agents of all these conversations."""
-        found = await self._store.read(_items, erasure.id, ItemKind.CONVERSATION)
-        for conversation_id in found:
+        agents: set[str] = set()
+        async for conversation_id in self._items(erasure, ItemKind.CONVERSATION):
+            agents |= await self._store.read(_agents_of, conversation_id)
             await asyncio.to_thread(remove_folder, self._sessions / conversation_id)
-        shared = await self._store.read(_items, erasure.id, ItemKind.SHARED)
-        hashes = frozenset(await self._unused_files(erasure))
-        for conversation_id in set(shared) - set(found):
-            await asyncio.to_thread(_remove_copies, self._sessions / conversation_id, hashes)
-        await self._remove_profiles(await self._store.read(_agents_of, {*found, *shared}))
+        async for conversation_id in self._items(erasure, ItemKind.SHARED):
+            agents |= await self._store.read(_agents_of, conversation_id)
+            held = await asyncio.to_thread(_hashes, self._sessions / conversation_id)
+            erased = await self._store.read(_erased_files, erasure.id, set(held.values()))
+            for file in [file for file, sha256 in held.items() if sha256 in erased]:
+                await asyncio.to_thread(file.unlink, missing_ok=True)
+        await self._remove_profiles(frozenset(agents))
 
     async def _remove_files(self, erasure: Erasure) -> None:
         """Remove the files of deleted messages that no other message has."""
-        for sha256 in await self._unused_files(erasure):
-            await self._store.delete_blob(sha256)
+        async for sha256 in self._items(erasure, ItemKind.FILE):
+            if await self._store.read(_erased_files, erasure.id, {sha256}):
+                await self._store.delete_blob(sha256)
 
-    async def _unused_files(self, erasure: Erasure) -> Sequence[str]:
-        found = await self._store.read(_items, erasure.id, ItemKind.FILE)
-        return [sha256 for sha256 in found if not await self._store.read(_is_used, sha256)]
+    async def _items(self, erasure: Erasure, kind: ItemKind) -> AsyncIterator[str]:
+        after = ""
+        while page := await self._store.read(_page, erasure.id, kind, after):
+            for item in page:
+                yield item
+            after = page[-1]
 
     async def _clean_indexes(self, holding: Holding) -> None:
         """Remove the words of deleted messages and facts from the search indexes."""
@@ -198,14 +207,14 @@ class Eraser:
             await self._clock.sleep(REST_SECONDS)
 
 
-def _remove_copies(folder: Path, hashes: Collection[str]) -> None:
-    """Remove the files of a folder whose content has one of these hashes. Links are not followed."""
+def _hashes(folder: Path) -> dict[Path, str]:
+    """Return the SHA-256 of each file in a folder. Links are not followed."""
+    found = {}
     for file in folder.rglob("*"):
         if file.is_file() and not file.is_symlink():
             with file.open("rb") as content:
-                found = hashlib.file_digest(content, "sha256").hexdigest()
-            if found in hashes:
-                file.unlink(missing_ok=True)
+                found[file] = hashlib.file_digest(content, "sha256").hexdigest()
+    return found
 
 
 # -- scripts -------------------------------------------------------------------------------------------------------------
@@ -215,17 +224,22 @@ def _next_open(tx: Transaction) -> Erasure | None:
     return tx.erasures.next_open()
 
 
-def _items(tx: Transaction, erasure_id: str, kind: ItemKind) -> Sequence[str]:
-    return tx.erasures.items(erasure_id, kind, limit=1_000_000)
+def _page(tx: Transaction, erasure_id: str, kind: ItemKind, after: str) -> Sequence[str]:
+    return tx.erasures.items(erasure_id, kind, after=after, limit=_PAGE)
 
 
-def _agents_of(tx: Transaction, conversation_ids: Collection[str]) -> frozenset[str]:
-    found = [tx.erasures.conversation(each) for each in conversation_ids]
-    return frozenset(conversation.agent_id for conversation in found if conversation is not None)
+def _agents_of(tx: Transaction, conversation_id: str) -> set[str]:
+    conversation = tx.erasures.conversation(conversation_id)
+    return set() if conversation is None else {conversation.agent_id}
 
 
-def _is_used(tx: Transaction, sha256: str) -> bool:
-    return tx.erasures.file_is_used(sha256)
+def _erased_files(tx: Transaction, erasure_id: str, files: Collection[str]) -> set[str]:
+    """Return those of these files (SHA-256) that the erasure deletes: a deleted message has them, and no other one."""
+    return {
+        sha256
+        for sha256 in files
+        if tx.erasures.has_item(erasure_id, ItemKind.FILE, sha256) and not tx.erasures.file_is_used(sha256)
+    }
 
 
 def _purge_facts(tx: Transaction, holding: Holding, *, begin: bool) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from arvis.bus import EventBus
 from arvis.domain.conversations import Conversation
-from arvis.domain.erasures import Channel, Erasure, Phase
+from arvis.domain.erasures import Channel, Erasure, ItemKind, Phase
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.domain.executions import Cursor, Effect, EffectState, ExecutionStatus
 from arvis.domain.jobs import NewJob
@@ -334,6 +334,15 @@ async def test_an_erasure_continues_after_every_slice(scene: Scene, slices: int)
         await scene.eraser().erase(erasure, scene.holding)
     assert await scene.store.read(left_of, scene) == EXPECTED
     assert await scene.store.read(lambda tx: tx.erasures.next_open()) is None
+
+
+async def test_files_and_folders_beyond_the_first_page_are_erased(scene: Scene) -> None:
+    erasure = await scene.begin()
+    names = [f"{number:064x}" for number in range(250)]
+    await scene.store.write(lambda tx: tx.erasures.remember(erasure.id, ItemKind.FILE, names))
+    await scene.store.write(lambda tx: tx.erasures.remember(erasure.id, ItemKind.SHARED, names))
+    await scene.eraser().erase(erasure, scene.holding)
+    assert await files_left(scene) == (None, b"theirs", [f"{scene.hall}/workspace/theirs"])
 
 
 async def test_the_report_counts_rows_and_names_facts_of_others(scene: Scene) -> None:

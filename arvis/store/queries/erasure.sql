@@ -30,6 +30,9 @@ ON CONFLICT (erasure_id, kind, item) DO NOTHING;
 SELECT item FROM erasure_items WHERE erasure_id = :erasure_id AND kind = :kind AND item > :after
 ORDER BY item LIMIT :limit;
 
+-- name: has_erasure_item
+SELECT 1 AS found FROM erasure_items WHERE erasure_id = :erasure_id AND kind = :kind AND item = :item;
+
 -- name: newest_erasure_items
 SELECT item FROM erasure_items WHERE erasure_id = :erasure_id AND kind = :kind AND item < :before
 ORDER BY item DESC LIMIT :limit;

@@ -97,6 +97,9 @@ class SqlErasures:
         rows = self._session.rows("erasure_items", erasure_id=erasure_id, kind=kind, after=after, limit=limit)
         return [row["item"] for row in rows]
 
+    def has_item(self, erasure_id: str, kind: ItemKind, item: str) -> bool:
+        return self._session.one("has_erasure_item", erasure_id=erasure_id, kind=kind, item=item) is not None
+
     def newest_messages(self, erasure_id: str, before: str, limit: int) -> Sequence[str]:
         rows = self._session.rows(
             "newest_erasure_items", erasure_id=erasure_id, kind=ItemKind.MESSAGE, before=before or LAST, limit=limit
