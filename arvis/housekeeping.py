@@ -5,7 +5,7 @@ No other work waits for the housekeeping. If the database is unavailable, the ne
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Concatenate, ParamSpec
 
 import structlog
@@ -15,6 +15,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
+from arvis.domain.tools import ACCEPTED_TOOLS
 from arvis.domain.webhooks import KNOWN_CALLS_MS
 from arvis.memory.decay import decay
 from arvis.ports.api_requests import KEYS_KEPT_MS
@@ -60,7 +61,8 @@ class KeepTimes:
 
 class Housekeeping:
     """The task that does the housekeeping in rounds. `back_up` makes a backup if one is due, and returns the seconds
-    until the next backup is due (None: this process makes no backups). `clean` removes files that no agent uses."""
+    until the next backup is due (None: this process makes no backups). `clean` removes files that no agent uses.
+    `tool_servers` are the names of the configured tool servers."""
 
     def __init__(
         self,
@@ -68,12 +70,14 @@ class Housekeeping:
         store: Store,
         clock: Clock,
         keep: KeepTimes,
+        tool_servers: Collection[str],
         back_up: Callable[[], Awaitable[float]] | None,
         clean: Callable[[], Awaitable[None]],
     ) -> None:
         self._store = store
         self._clock = clock
         self._keep = keep
+        self._tool_servers = tool_servers
         self._back_up = back_up
         self._clean = clean
 
@@ -87,6 +91,7 @@ class Housekeeping:
             await self._do(erase, holding, now - keep.compacted)
             await self._do(fade, holding, now)
             await self._remove_files()
+            await self._do(forget_tools, holding, self._tool_servers)
             await self._clock.sleep(min(ROUND_SECONDS, await self._save()))
 
     async def _do(self, duty: Callable[Concatenate[Transaction, P], bool], *args: P.args, **kwargs: P.kwargs) -> None:
@@ -163,6 +168,13 @@ def fade(tx: Transaction, holding: Holding, now: int) -> bool:
     """Lower the confidence of one slice of the unused facts. Return True if more such facts may be left."""
     holding.check(tx)
     return decay(tx, now, SLICE // 5) == SLICE // 5
+
+
+def forget_tools(tx: Transaction, holding: Holding, servers: Collection[str]) -> bool:
+    """Delete the accepted descriptions of tools of all other servers, and return False."""
+    holding.check(tx)
+    tx.kv.delete_others(ACCEPTED_TOOLS, servers)
+    return False
 
 
 def erase(tx: Transaction, holding: Holding, before: int) -> bool:

@@ -290,6 +290,7 @@ async def _run_scheduler(base: Base, tools: Tools, embedder: OnDemand[Any], up: 
             audit=retention.audit_days * DAY_MS,
             facts=retention.facts_days * DAY_MS,
         ),
+        tool_servers=[server.name for server in base.config.mcp.servers],
         back_up=None if base.store.shared else base.backups.run_due,
         clean=tools.remove_unused_profiles,
     )

@@ -21,6 +21,9 @@ WITH_CREDENTIAL = "with the credential"
 #: The tool that reads the instructions and files of skills. Agents with skills have it without naming it.
 READ_SKILL = "read_skill"
 
+#: The beginning of the `kv` keys of the accepted descriptions of tools; the name of the server follows.
+ACCEPTED_TOOLS = "mcp tools "
+
 
 class Risk(StrEnum):
     """The risks of tools, lowest first. A tool with several risks counts as having only the highest of them."""

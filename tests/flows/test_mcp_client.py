@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -23,9 +24,12 @@ from arvis.config.servers import McpServer
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ToolError
 from arvis.domain.tools import Risk
+from arvis.ports.store import Store
 from arvis.ports.tool import Caller, Tool
 from arvis.process.clock import SystemClock
+from arvis.store.open import Database
 from arvis.tools.mcp.servers import McpServers, open_servers
+from tests.conformance.databases import opened
 from tests.fixtures.mcp_server import make_server
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -63,8 +67,15 @@ class Bench:
 
 @asynccontextmanager
 async def bench(*settings: McpServer) -> AsyncIterator[Bench]:
-    async with open_servers(settings, clock=SystemClock()) as servers:
+    async with temporary_store() as store, open_servers(settings, clock=SystemClock(), store=store) as servers:
         yield Bench(servers)
+
+
+@asynccontextmanager
+async def temporary_store() -> AsyncIterator[Store]:
+    with TemporaryDirectory() as folder:
+        async with opened(Database(Path(folder) / "arvis.db", None, Path(folder))) as store:
+            yield store
 
 
 @asynccontextmanager
@@ -331,10 +342,8 @@ async def test_a_changed_list_is_read_again_over_http() -> None:
 async def test_a_server_over_http_that_dies_comes_back() -> None:
     async with over_http() as url:
         port = int(url.split(":")[2].partition("/")[0])
-        settings = McpServer(name="net", url=url, timeout_seconds=5)
-        opened = open_servers([settings], clock=SystemClock())
-        servers = await opened.__aenter__()
-        net = Bench(servers)
+        open_bench = bench(McpServer(name="net", url=url, timeout_seconds=5))
+        net = await open_bench.__aenter__()
         assert await net.call("net.add", a=2, b=3) == "5"
     try:
         add = None
@@ -352,7 +361,7 @@ async def test_a_server_over_http_that_dies_comes_back() -> None:
             await until(lambda: net.servers.find(["net.add"]))
             assert await net.call("net.add", a=4, b=4) == "8"
     finally:
-        await opened.__aexit__(None, None, None)
+        await open_bench.__aexit__(None, None, None)
 
 
 async def test_a_refusing_address_is_told_with_its_status() -> None:

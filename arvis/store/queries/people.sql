@@ -103,6 +103,11 @@ SELECT value FROM kv WHERE key = :key;
 -- name: delete_key_value
 DELETE FROM kv WHERE key = :key;
 
+-- name: delete_other_key_values
+DELETE FROM kv
+WHERE substr(key, 1, length(CAST(:prefix AS TEXT))) = CAST(:prefix AS TEXT)
+    AND key NOT IN (SELECT listed.value FROM json_each(:keys) AS listed);
+
 -- name: put_key_value
 INSERT INTO kv (key, value, updated_at) VALUES (:key, :value, :now)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at;

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
+
 from arvis.ports.repositories import RoleLease
 from arvis.store.sql.session import Row, Session, first
 
@@ -73,3 +76,7 @@ class SqlKeyValues:
 
     def put(self, key: str, value: str, now: int) -> None:
         self._session.execute("put_key_value", key=key, value=value, now=now)
+
+    def delete_others(self, prefix: str, names: Collection[str]) -> None:
+        keys = json.dumps([f"{prefix}{name}" for name in names])
+        self._session.execute("delete_other_key_values", prefix=prefix, keys=keys)

@@ -5,7 +5,8 @@ descriptions. After a change, each call needs an approval that shows the change;
 dashboard or on the command line, accepts it.
 
 If a server no longer offers a tool, only the digest of its description stays. Without the digest, a server could change
-a description unnoticed: it would remove the tool and offer it again.
+a description unnoticed: it would remove the tool and offer it again. The housekeeping deletes everything about a server
+that is no longer in the configuration.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Self
 from arvis.domain.dataclass import dataclass
 from arvis.domain.effects import Access, AccessKind, access_entry
 from arvis.domain.text import storable, storable_json
+from arvis.domain.tools import ACCEPTED_TOOLS
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.tools.mcp.remote import Offer
@@ -27,7 +29,6 @@ from arvis.tools.mcp.remote import Offer
 MOST_NAMES = 1_000
 #: The maximum number of characters of a change that a question shows.
 _LONGEST_CHANGE = 3_000
-_KEY = "mcp tools {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,36 +71,25 @@ _Kept = dict[str, Pin]
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """The accepted descriptions of servers' tools, by server and tool. Without a store, they are kept until the process
-    ends."""
+    """The accepted descriptions of servers' tools, by server and tool."""
 
-    store: Store | None
+    store: Store
     clock: Clock
-    _kept: dict[str, _Kept]
 
     async def read(self, server: str) -> _Kept:
-        if self.store is None:
-            return dict(self._kept.get(server, {}))
         return await self.store.read(_read, server)
 
     async def settle(self, server: str, offers: Mapping[str, Offer], present: Collection[str]) -> _Kept:
         """Accept the offers of tools that were never seen before, and forget the descriptions of tools that are not
         `present`. Return the accepted descriptions. Tools beyond `MOST_NAMES` are not stored."""
         kept = await self.read(server)
-        settled = _settled(kept, offers, present)
-        if list(settled.items()) == list(kept.items()):
+        if list(_settled(kept, offers, present).items()) == list(kept.items()):
             return kept
-        if self.store is None:
-            self._kept[server] = settled
-            return settled
         return await self.store.write(_settle, server, offers, present, self.clock.now())
 
     async def accept(self, server: str, offer: Offer, by: str) -> None:
         """Store this offer as accepted by a person, with an entry in the audit log. `by` is the id of the person."""
-        if self.store is None:
-            self._kept.setdefault(server, {})[offer.name] = Pin.of(offer)
-        else:
-            await self.store.write(_accept, server, offer, by, self.clock.now())
+        await self.store.write(_accept, server, offer, by, self.clock.now())
 
 
 def _settled(kept: Mapping[str, Pin], offers: Mapping[str, Offer], present: Collection[str]) -> _Kept:
@@ -124,13 +114,13 @@ def _forget_removed(kept: _Kept, present: Collection[str]) -> bool:
 
 
 def _read(tx: Transaction, server: str) -> _Kept:
-    found = json.loads(tx.kv.get(_KEY.format(server)) or "{}")
+    found = json.loads(tx.kv.get(f"{ACCEPTED_TOOLS}{server}") or "{}")
     return {name: Pin(**fields) for name, fields in found.items()}
 
 
 def _write(tx: Transaction, server: str, kept: _Kept, now: int) -> None:
     text = json.dumps({name: pin.to_json() for name, pin in kept.items()}, ensure_ascii=False)
-    tx.kv.put(_KEY.format(server), text, now)
+    tx.kv.put(f"{ACCEPTED_TOOLS}{server}", text, now)
 
 
 def _settle(

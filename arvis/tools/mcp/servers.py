@@ -121,12 +121,10 @@ _ALL = "*"
 
 
 @asynccontextmanager
-async def open_servers(
-    settings: Sequence[McpServer], *, clock: Clock, store: Store | None = None
-) -> AsyncIterator[McpServers]:
+async def open_servers(settings: Sequence[McpServer], *, clock: Clock, store: Store) -> AsyncIterator[McpServers]:
     """Provide the servers during the context. A server is connected when one of its tools is first needed. At the end
     all connections are closed and all programs ended. `store` holds the accepted descriptions of tools."""
-    offers = _Offers(pins=Pins(store, clock, {}))
+    offers = _Offers(pins=Pins(store, clock))
     servers = [RemoteServer(settings=each, clock=clock, make=offers.tools) for each in settings]
     try:
         yield McpServers(servers)
