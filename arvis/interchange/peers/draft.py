@@ -60,6 +60,16 @@ class Draft:
         self._records[kind].append(record)
         return True
 
+    def add_bot(self, platform: str) -> bool:
+        """Note that the platform needs a bot, and return True. Make a remark if Arvis has no connector for it."""
+        if platform in SUPPORTED:
+            self.bots.add(platform)
+            return True
+        if self.once("channels", platform):
+            why = "Arvis has no connector for it; its conversations are kept for reading"
+            self.home.leave("channels", platform, why)
+        return False
+
     def once(self, kind: str, key: str) -> bool:
         """Return True at the first call with this key."""
         new = (kind, key) not in self._seen

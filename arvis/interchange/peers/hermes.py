@@ -109,12 +109,8 @@ def _accesses(draft: Draft, at: str, config: Row, variables: Row) -> Iterator[Ac
     named = {name.removesuffix(end).lower() for name in variables for end in ends if name.endswith(end)}
     groups = {name for name in named if name.endswith("_group")}
     for platform in sorted({*approved, *configured, *named} - groups - {"gateway"}):
-        if platform not in SUPPORTED:
-            if draft.once("channels", platform):
-                why = "Arvis has no connector for it; its conversations are kept for reading"
-                draft.home.leave("channels", platform, why)
+        if not draft.add_bot(platform):
             continue
-        draft.bots.add(platform)
         settings = {**as_map(configured.get(platform)), **as_map(config.get(platform))}
         entries = [*approved.get(platform, ()), *_entries(settings.get("allow_from"))]
         for prefix in (platform.upper(), "GATEWAY"):

@@ -87,12 +87,8 @@ def _accesses(draft: Draft, channels: Row) -> Iterator[Access]:
         settings = as_map(channels.get(platform))
         if not settings.get("enabled") and not approved.get(platform):
             continue
-        if platform not in SUPPORTED:
-            draft.home.leave(
-                "channels", platform, "Arvis has no connector for it; its conversations are kept for reading"
-            )
+        if not draft.add_bot(platform):
             continue
-        draft.bots.add(platform)
         entries = [*as_list(settings.get("allow_from")), *as_list(approved.get(platform))]
         direct = as_map(settings.get("dm"))
         if platform == "slack":

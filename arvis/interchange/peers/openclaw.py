@@ -143,12 +143,8 @@ def _accesses(draft: Draft, config: Row) -> Iterator[tuple[tuple[str, str], Acce
     for platform, settings in as_map(config.get("channels")).items():
         if platform in _NO_PLATFORMS or as_map(settings).get("enabled") is False:
             continue
-        if platform not in SUPPORTED:
-            draft.home.leave(
-                "channels", platform, "Arvis has no connector for it; its conversations are kept for reading"
-            )
+        if not draft.add_bot(platform):
             continue
-        draft.bots.add(platform)
         accounts = as_map(as_map(settings).get("accounts")) or {"default": {}}
         for account, own in accounts.items():
             merged = {**as_map(settings), **as_map(own)}
