@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { differences, type Line, lineDiff } from "../src/pages/agents/diff";
+import { differences, lineDiff } from "../src/pages/agents/diff";
 import { type Agent, differing, draftOf, FRESH, slugFor, written } from "../src/pages/agents/draft";
+import type { ChangedLine } from "../src/parts/show";
 
 const AGENT = {
   ...{ name: "Helper", role: "custom", description: "", prompt: "Be brief.", model: "demo", fallbacks: ["a", "b"] },
@@ -74,7 +75,8 @@ test("the lines of a diff are those of both texts, whatever was changed", () => 
     const [before, after] = [text(draw), text(draw)];
     const lines = lineDiff(before, after);
     if (lines.some(({ sign }) => sign === "skipped")) continue;
-    const side = (signs: Line["sign"][]) => lines.filter(({ sign }) => signs.includes(sign)).map((line) => line.text);
+    const side = (signs: ChangedLine["sign"][]) =>
+      lines.filter(({ sign }) => signs.includes(sign)).map((line) => line.text);
     expect(side([" ", "-"])).toEqual(before);
     expect(side([" ", "+"])).toEqual(after);
   }

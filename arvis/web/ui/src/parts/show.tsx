@@ -93,6 +93,29 @@ async function copyText(text: string): Promise<void> {
   area.remove();
 }
 
+/** A line of a change. A line with a space has not changed; `skipped` stands for several of them. */
+export type ChangedLine = { sign: "+" | "-" | " " | "skipped"; text: string };
+
+/** The lines of a change. The texts may be written by other people. */
+export function ChangedLines({ lines, label }: { lines: readonly ChangedLine[]; label: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <div className={styles.lines} role="region" aria-label={label} tabIndex={0}>
+      {lines.map(({ sign, text }, index) => {
+        const key = `${index} ${sign}`;
+        if (sign === "-") return <del key={key}>{`− ${reveal(text)}`}</del>;
+        if (sign === "+") return <ins key={key}>{`+ ${reveal(text)}`}</ins>;
+        if (sign === " ") return <span key={key}>{`  ${reveal(text)}`}</span>;
+        return (
+          <span key={key} className="muted">
+            {text}
+          </span>
+        );
+      })}
+    </div>
+  );
+}
+
 export type Fact = [name: string, value: ReactNode];
 
 /** Names and values as a list. Empty values are left out; a string may be written by other people. */

@@ -3,10 +3,10 @@ import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
-import { Time, UntrustedText } from "../../parts/show";
+import { ChangedLines, Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
-import { count, reveal } from "../../words/format";
+import { count } from "../../words/format";
 import { Person } from "../memory/people";
 import styles from "./agents.module.css";
 import { type Difference, differences } from "./diff";
@@ -110,21 +110,5 @@ function ChangesOne({ difference }: { difference: Difference }) {
         ))}
       </ul>
     );
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <div className={styles.lines} tabIndex={0}>
-      {difference.lines.map((line, index) => {
-        const words =
-          line.sign === "skipped" ? line.text : `${line.sign === "-" ? "−" : line.sign} ${reveal(line.text)}`;
-        const key = `${index} ${line.sign}`;
-        if (line.sign === "-") return <del key={key}>{words}</del>;
-        if (line.sign === "+") return <ins key={key}>{words}</ins>;
-        return (
-          <span key={key} className={line.sign === "skipped" ? "muted" : undefined}>
-            {words}
-          </span>
-        );
-      })}
-    </div>
-  );
+  return <ChangedLines lines={difference.lines} label={texts.fields[difference.field]} />;
 }

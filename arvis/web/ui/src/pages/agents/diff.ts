@@ -1,5 +1,6 @@
 /** The differences between two versions of an agent, field by field and line by line. */
 
+import type { ChangedLine } from "../../parts/show";
 import { count } from "../../words/format";
 import type { Agent, Binding } from "./draft";
 import { texts } from "./texts";
@@ -9,11 +10,8 @@ type Field = keyof typeof texts.fields;
 export type Difference = { field: Field } & (
   | { kind: "value"; before: string; after: string }
   | { kind: "list"; gone: string[]; come: string[]; moved: boolean }
-  | { kind: "text"; lines: Line[] }
+  | { kind: "text"; lines: ChangedLine[] }
 );
-
-/** `skipped`: the number of unchanged lines. */
-export type Line = { sign: "+" | "-" | " "; text: string } | { sign: "skipped"; text: string };
 
 const FIELDS = Object.keys(texts.fields) as Field[];
 const LONG: readonly Field[] = ["prompt", "description"];
@@ -74,7 +72,7 @@ const AROUND = 2;
  * Compute a short diff: the common beginning and end are kept, the lines between are compared by the longest common
  * subsequence.
  */
-export function lineDiff(before: readonly string[], after: readonly string[]): Line[] {
+export function lineDiff(before: readonly string[], after: readonly string[]): ChangedLine[] {
   let head = 0;
   while (head < before.length && head < after.length && before[head] === after[head]) head += 1;
   let tail = 0;
@@ -84,14 +82,14 @@ export function lineDiff(before: readonly string[], after: readonly string[]): L
     before[before.length - 1 - tail] === after[after.length - 1 - tail]
   )
     tail += 1;
-  const same = (text: string): Line => ({ sign: " ", text });
+  const same = (text: string): ChangedLine => ({ sign: " ", text });
   const middle = changed(before.slice(head, before.length - tail), after.slice(head, after.length - tail));
   return folded([...before.slice(0, head).map(same), ...middle, ...before.slice(before.length - tail).map(same)]);
 }
 
-function changed(before: readonly string[], after: readonly string[]): Line[] {
-  const out = (text: string): Line => ({ sign: "-", text });
-  const into = (text: string): Line => ({ sign: "+", text });
+function changed(before: readonly string[], after: readonly string[]): ChangedLine[] {
+  const out = (text: string): ChangedLine => ({ sign: "-", text });
+  const into = (text: string): ChangedLine => ({ sign: "+", text });
   if (before.length * after.length > MOST_CELLS) return [...before.map(out), ...after.map(into)];
   const width = after.length + 1;
   const common = new Uint32Array((before.length + 1) * width);
@@ -102,7 +100,7 @@ function changed(before: readonly string[], after: readonly string[]): Line[] {
         before[row] === after[column]
           ? at(row + 1, column + 1) + 1
           : Math.max(at(row + 1, column), at(row, column + 1));
-  const lines: Line[] = [];
+  const lines: ChangedLine[] = [];
   let [row, column] = [0, 0];
   while (row < before.length || column < after.length) {
     const [old, now] = [before[row], after[column]];
@@ -122,11 +120,11 @@ function changed(before: readonly string[], after: readonly string[]): Line[] {
 }
 
 /** Unchanged lines are shown only next to changed ones. */
-function folded(lines: readonly Line[]): Line[] {
+function folded(lines: readonly ChangedLine[]): ChangedLine[] {
   const near = lines.map((_, index) =>
     lines.slice(Math.max(0, index - AROUND), index + AROUND + 1).some((line) => line.sign !== " "),
   );
-  const kept: Line[] = [];
+  const kept: ChangedLine[] = [];
   let skipped = 0;
   const flush = () => {
     if (skipped > 0) kept.push({ sign: "skipped", text: texts.sameLines(count(skipped)) });

@@ -4,7 +4,7 @@ import type { Answer, Item } from "../../api/types";
 import { AskButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { ResourcePage, ResourceSheet } from "../../parts/resource";
-import { Status, type Tone, UntrustedText } from "../../parts/show";
+import { type ChangedLine, ChangedLines, Status, type Tone, UntrustedText } from "../../parts/show";
 import { asPages, type Column } from "../../parts/table";
 import { count, reveal } from "../../words/format";
 import styles from "./servers.module.css";
@@ -109,7 +109,7 @@ function OneTool({ server, tool }: { server: string; tool: Tool }) {
       <UntrustedText text={tool.description} className="muted" />
       {tool.state === "changed" && <p>{texts.changedWhy}</p>}
       {tool.state === "new" && <p>{texts.newWhy}</p>}
-      {tool.change !== null && <Change name={tool.name} text={tool.change} />}
+      {tool.change !== null && <ChangedLines lines={linesOf(tool.change)} label={texts.change(reveal(tool.name))} />}
       {owns && tool.state !== "accepted" && (
         <div>
           <Button
@@ -123,16 +123,6 @@ function OneTool({ server, tool }: { server: string; tool: Tool }) {
   );
 }
 
-/** The whole change, line by line. Each line begins with a plus or a minus. */
-function Change({ name, text }: { name: string; text: string }) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <div className={styles.lines} role="region" aria-label={texts.change(reveal(name))} tabIndex={0}>
-      {text.split("\n").map((line, index) => {
-        const key = `${index} ${line}`;
-        const words = `${line.startsWith("-") ? "−" : line.slice(0, 1)} ${reveal(line.slice(1))}`;
-        return line.startsWith("-") ? <del key={key}>{words}</del> : <ins key={key}>{words}</ins>;
-      })}
-    </div>
-  );
-}
+/** The lines of the whole change. Each of them begins with a plus or a minus. */
+const linesOf = (change: string): ChangedLine[] =>
+  change.split("\n").map((line) => ({ sign: line.startsWith("-") ? "-" : "+", text: line.slice(1) }));
