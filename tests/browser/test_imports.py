@@ -1,4 +1,5 @@
-"""The section Import of the page of people: an owner sees what an import would do, confirms or cancels it."""
+"""The section Export and import of the page of people: an owner downloads all records, sees what an import would do, and
+confirms or cancels it."""
 
 from __future__ import annotations
 
@@ -69,6 +70,23 @@ async def test_an_import_is_shown_cancelled_and_confirmed(dashboard: Page, daemo
     await expect(dashboard.get_by_role("button", name="Import these records")).to_be_disabled()
 
 
+async def test_all_records_are_exported_and_the_file_can_be_imported(
+    dashboard: Page, daemon: Daemon, tmp_path: Path
+) -> None:
+    await hire(daemon, "gardener")
+    await dashboard.goto(PAGE)
+    async with dashboard.expect_download() as download:
+        await dashboard.get_by_role("link", name="Export all records").click()
+    file = tmp_path / "all.zip"
+    await (await download.value).save_as(file)
+    with zipfile.ZipFile(file) as archive:
+        assert b'"slug":"gardener"' in archive.read("agents.jsonl")
+    newest = (await daemon.api("GET", "/api/audit?kind=export"))["items"][0]
+    assert (newest["subject"], newest["fields"]["counts"]["agents"] >= 1) == ("all", True)
+    await choose(dashboard, file)
+    await expect(planned(dashboard)).to_contain_text("There is nothing to import")
+
+
 async def test_an_agent_that_differs_is_replaced_only_on_request(phone: Page, daemon: Daemon, tmp_path: Path) -> None:
     await hire(daemon, "cook", prompt="You cook.")
     await phone.goto(PAGE)
@@ -125,3 +143,4 @@ async def test_only_owners_see_the_section(browser: Browser, daemon: Daemon) -> 
         await page.goto(PAGE)
         await expect(page.get_by_role("heading", name="People and pairing")).to_be_visible()
         await expect(page.get_by_role("button", name="Choose a file to import")).to_have_count(0)
+        await expect(page.get_by_role("link", name="Export all records")).to_have_count(0)

@@ -140,7 +140,7 @@ async def test_a_person_is_exported_and_erased_once_that_was_confirmed(dashboard
     await dashboard.goto("/settings/people?platform=chat")
     await dashboard.get_by_role("row", name="Eve").click()
     async with dashboard.expect_download() as download:
-        await dashboard.get_by_role("link", name="Export").click()
+        await dashboard.get_by_role("link", name="Export", exact=True).click()
     with zipfile.ZipFile(await (await download.value).path()) as archive:
         assert b'"userId":"eve"' in archive.read("people.jsonl")
     await dashboard.get_by_role("button", name="Erase").click()

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
-import { ApiError, base64 } from "../../api/client";
+import { ApiError, addressOf, base64 } from "../../api/client";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer } from "../../api/types";
@@ -31,7 +31,7 @@ const TOO_LARGE = 413;
 const UNUSABLE = 422;
 const SHOWN = 100;
 
-/** The import of a file of an export, for owners. */
+/** The export of the installation and the import of such a file, for owners. */
 export function Import() {
   return useMay("owner") ? <ImportSection /> : null;
 }
@@ -77,6 +77,12 @@ function ImportSection() {
 
   return (
     <Section title={says.title}>
+      <p className="muted">{says.exportAbout}</p>
+      <div className={styles.data}>
+        <a className={styles.save} href={addressOf("GET /api/export", {})} download>
+          {says.exportAll}
+        </a>
+      </div>
       <p className="muted">{says.about}</p>
       <div className={styles.data}>
         <FileButton label={says.choose} accept=".zip" busy={busy} onChoose={(file) => void choose(file)} />

@@ -74,9 +74,12 @@ export const texts = words({
     mentioned: (number: string) => `${number} facts of other people mention the person`,
 
     imports: {
-      title: "Import",
+      title: "Export and import",
+      exportAbout:
+        "An export is a zip file with people, skills, workflows, agents, schedules, memory and conversations. It contains no secrets, and everyone who gets it can read it. The download begins when Arvis has written the file.",
+      exportAll: "Export all records",
       about:
-        "Adds the records of a file that `arvis export` wrote: people, skills, workflows, agents, schedules, memory and conversations. Arvis first shows what the import would do. You can import the same file again: records that exist stay as they are.",
+        "An import adds the records of such a file. Arvis first shows what the import would do. You can import the same file again: records that exist stay as they are.",
       choose: "Choose a file to import",
       replace: "Replace agents, skills and workflows that differ",
       replaceHint: "Otherwise they stay as they are and are skipped.",
