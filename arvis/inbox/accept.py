@@ -43,7 +43,6 @@ from arvis.services.people import PAIRABLE, offer_pairing
 from arvis.turns import questions, turns
 from arvis.turns.cancellation import CancelledTurn
 
-
 # -- turns of bots -----------------------------------------------------------------------------------------------------
 
 # Two bots that answer each other would never stop. After a limited number of turns, their messages are rejected until a

@@ -12,7 +12,15 @@ from psycopg import sql
 from arvis.store.open import Database
 
 #: Tables that describe a database, its processes or its search index.
-OWN = {"migrations", "role_leases", "commit_marks", "message_index", "message_index_state", "message_vocabulary", "embeddings"}
+OWN = {
+    "migrations",
+    "role_leases",
+    "commit_marks",
+    "message_index",
+    "message_index_state",
+    "message_vocabulary",
+    "embeddings",
+}
 Rows = list[tuple[object, ...]]
 
 

@@ -94,8 +94,10 @@ class ToolNode:
         verdicts = self._verdicts(context.answer, state, planned)
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
         subagents.keep_output(context, state, calls)
+        person = await self._store.read(_person, context.execution.principal_id)
+        caller = self._caller(context, state, turn, person)
         for index in _to_ask(planned, context):
-            planned[index] = await tool_calls.explained(planned[index], self._caller(context, state, turn))
+            planned[index] = await tool_calls.explained(planned[index], caller)
             if planned[index].tool is None:
                 continue
             if (text := await self._question(planned[index], turn)) is not None:
@@ -105,8 +107,7 @@ class ToolNode:
         if (begun := subagents.begin(context, planned, state.rounds.count, asked)) is not None:
             return begun
 
-        person = await self._store.read(_person, context.execution.principal_id)
-        runner = self._runner(context, self._caller(context, state, turn, person), guard)
+        runner = self._runner(context, caller, guard)
         outputs = await runner.run(planned)
         context.keep_outcomes()
         lines = _timeline(planned, outputs, runner.took, verdicts)
