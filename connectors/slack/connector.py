@@ -31,7 +31,7 @@ from connectors.slack.api import ApiFailed, SlackApi
 from connectors.slack.catching_up import CatchingUp, Reading
 from connectors.slack.files import Files
 from connectors.slack.formatting import parts_of
-from connectors.slack.handling import Answering, Handler, Names, Parents, Progress
+from connectors.slack.handling import Answering, Handler, Names, Parents, Progress, Rooms
 from connectors.slack.history import History
 from connectors.slack.incoming import BotIdentity, Reader
 from connectors.slack.messages import Drafts, Messages
@@ -79,6 +79,7 @@ class SlackConnector:
         self._answering = Answering(api=self._api)
         self._names = Names(api=self._api)
         self._parents = Parents(api=self._api)
+        self._rooms = Rooms(api=self._api)
         self._me: BotIdentity | None = None
         #: The progress of the catch-up. Handlers of HTTP requests and of socket envelopes share it, although they use
         #: different inboxes.
@@ -167,6 +168,7 @@ class SlackConnector:
                 inbox=inbox,
                 names=self._names,
                 parents=self._parents,
+                rooms=self._rooms,
                 answering=self._answering,
                 progress=self._progress,
             )

@@ -20,7 +20,7 @@ from connectors.slack.api import COSMETIC_SECONDS, ApiFailed, SlackApi
 from connectors.slack.files import is_slacks
 from connectors.slack.formatting import silent
 from connectors.slack.history import messages_of
-from connectors.slack.incoming import Event, Reader, microseconds, people_of, thread_of
+from connectors.slack.incoming import Event, Reader, is_direct, microseconds, people_of, thread_of
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +70,33 @@ class Names:
             self._known[user] = name
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
+
+
+class Rooms:
+    """The names of channels. Slack's events contain only their ids."""
+
+    def __init__(self, *, api: SlackApi) -> None:
+        self._api = api
+        self._known: OrderedDict[str, str] = OrderedDict()
+
+    async def of(self, channel: str) -> str:
+        """Return the name of a channel; empty for a direct chat, or if Slack does not send the name in time."""
+        if is_direct(channel):
+            return ""
+        if channel not in self._known:
+            try:
+                answer = await self._api.ask(
+                    "conversations.info", lambda web: web.conversations_info(channel=channel), within=_WAIT_SECONDS
+                )
+            except ApiFailed as error:
+                if error.is_transient:
+                    return ""
+                self._known[channel] = ""  # the bot lacks a scope, so it asks only once
+            else:
+                self._known[channel] = answers.text(answer.data, "channel", "name")
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return self._known[channel]
 
 
 #: Maximum first messages of threads that are kept.
@@ -182,6 +209,7 @@ class Handler:
         inbox: Inbox,
         names: Names,
         parents: Parents,
+        rooms: Rooms,
         answering: Answering,
         progress: Progress,
     ) -> None:
@@ -189,6 +217,7 @@ class Handler:
         self._inbox = inbox
         self._names = names
         self._parents = parents
+        self._rooms = rooms
         self._answering = answering
         self._progress = progress
 
@@ -229,7 +258,8 @@ class Handler:
             return
         parent = await self._parent(event)
         names = await self._names.of([*people_of(event), *(people_of(parent) if parent is not None else ())])
-        message = self._reader.message(event, names, await self._position(event), parent)
+        room, position = await self._rooms.of(str(event["channel"])), await self._position(event)
+        message = self._reader.message(event, names, position, parent=parent, room=room)
         received = await self._inbox.receive(message)
         edited = (event.get("edited") or {}).get("ts")
         if received.duplicate and edited:

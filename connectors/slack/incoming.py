@@ -94,9 +94,15 @@ class Reader:
         return any(match[1] == self.me.user for match in _MENTION.finditer(str(event.get("text") or "")))
 
     def message(
-        self, event: Event, names: Mapping[str, str], position: FeedPosition | None, parent: Event | None = None
+        self,
+        event: Event,
+        names: Mapping[str, str],
+        position: FeedPosition | None,
+        *,
+        parent: Event | None = None,
+        room: str = "",
     ) -> IncomingMessage:
-        """Return the message. `parent` is the first message of its thread, if it was read."""
+        """Return the message. `parent` is the first message of its thread, if it was read; `room` is the channel's name."""
         address = self.address(event)
         direct = is_direct(address.channel)
         return IncomingMessage(
@@ -111,6 +117,7 @@ class Reader:
             respond=self.config.respond,
             observe=self.config.observe,
             platform_ref=str(event["ts"]),
+            room=room,
             sent_at=microseconds(str(event["ts"])) // 1_000,
             position=position,
             in_reply_to=thread_of(event) or None,

@@ -60,7 +60,9 @@ class WebApi:
     def do_conversations_info(self, values: Json) -> Json:
         channel = self._known(values)
         self.world.need({"channel": "channels:read", "group": "groups:read"}.get(channel.kind, f"{channel.kind}:read"))
-        return {"channel": {"id": channel.id, "is_archived": channel.archived, "is_member": channel.member}}
+        name = channel.id.removeprefix("C0").lower()
+        state = {"is_archived": channel.archived, "is_member": channel.member}
+        return {"channel": {"id": channel.id, "name": name, **state}}
 
     def do_chat_postMessage(self, values: Json) -> Json:  # noqa: N802  (named after Slack's methods)
         self.world.need("chat:write")

@@ -383,6 +383,8 @@ async def test_a_mention_in_a_thread_brings_its_first_message() -> None:
                 stage.write(room, {"user": ann, "text": text, "thread_ts": root})
             await inbox.message("and now?")
         quotation = Quotation(QuotationKind.THREAD, Writer.OTHER, "the server is down", "Bob", bob, root)
+        assert {message.room for message in inbox.messages} == {"room"}
+        assert [each.method for each in stage.server.asked].count("conversations.info") == 1
         found = {message.content: message.quotations for message in inbox.messages}
         assert found == {
             "the server is down": (), "why?": (quotation,), "I see": (), "and now?": (quotation,),

@@ -19,7 +19,16 @@ const past = (id: string, fields: Partial<talk.UserEntry> = {}): talk.UserEntry 
 });
 const pastAnswer = (id: string, replyTo: string | null): talk.AgentEntry => ({
   ...{ key: `past ${id}`, kind: "agent", messageId: id, replyTo, text: `old ${id}`, length: 0, files: [], at: 0 },
-  ...{ agent: "helper", final: true, streaming: false, aside: false, notice: false, question: null, buttons: [], ratings: [] },
+  ...{
+    agent: "helper",
+    final: true,
+    streaming: false,
+    aside: false,
+    notice: false,
+    question: null,
+    buttons: [],
+    ratings: [],
+  },
   past: true,
 });
 

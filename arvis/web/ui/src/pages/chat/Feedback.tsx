@@ -26,7 +26,7 @@ export function Feedback({ reply, ratings }: { reply: string; ratings: Ratings }
   };
 
   return (
-    <span className={styles.feedback} role="group" aria-label={texts.feedback}>
+    <span className={styles.feedback} role="group" aria-label={texts.rating}>
       <IconButton
         label={texts.good}
         icon={ThumbsUp}

@@ -23,7 +23,7 @@ export const texts = words({
     newest: (count: number) => (count === 0 ? "Jump to newest" : `${count} new`),
     you: "You",
     why: "Why this answer?",
-    feedback: "Rate this answer",
+    rating: "Rate this answer",
     good: "Good answer",
     bad: "Bad answer",
     whyNot: "Why no answer?",
