@@ -34,8 +34,8 @@ class _Machine:
     """The numbers of a processor architecture: its identifier in the kernel (`mark`), the number of the system call
     socket(2), and the numbers of the refused system calls. The refused calls are ptrace, syslog, keyctl, add_key,
     request_key, perf_event_open, bpf, userfaultfd, open_by_handle_at; the three calls of io_uring, which can make every
-    other call without passing the filter; and memfd_create, memfd_secret and shmget, whose memory is not counted for
-    any process."""
+    other call without passing the filter; and memfd_create, memfd_secret, shmget and msgget, whose memory is not counted
+    for any process."""
 
     mark: int
     socket: int
@@ -43,8 +43,10 @@ class _Machine:
 
 
 _MACHINES: Mapping[str, _Machine] = {
-    "x86_64": _Machine(0xC000003E, 41, (101, 103, 250, 248, 249, 298, 321, 323, 304, 425, 426, 427, 319, 447, 29)),
-    "aarch64": _Machine(0xC00000B7, 198, (117, 116, 219, 217, 218, 241, 280, 282, 265, 425, 426, 427, 279, 447, 194)),
+    "x86_64": _Machine(0xC000003E, 41, (101, 103, 250, 248, 249, 298, 321, 323, 304, 425, 426, 427, 319, 447, 29, 68)),
+    "aarch64": _Machine(
+        0xC00000B7, 198, (117, 116, 219, 217, 218, 241, 280, 282, 265, 425, 426, 427, 279, 447, 194, 186)
+    ),
 }
 
 #: The allowed families of sockets: local, IPv4, IPv6, and netlink, which lists the network devices.
@@ -174,6 +176,19 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": 
 #: The maximum size in bytes of one file.
 _LARGEST_FILE = 268_435_456
 
+#: The maximum number of threads of a program, and of a program that keeps running, such as a browser. The guard counts
+#: processes and threads, and ends a program with too many. The kernel's limit `nproc`, for processes and threads
+#: together, stops a program that is faster than the guard. It is twice as high, because the guard names the reason. The
+#: kernel applies it to every user except root.
+_MAX_THREADS = 2 * MAX_PROCESSES
+_MAX_LASTING_THREADS = 8 * MAX_PROCESSES
+
+#: The limits of a program that keeps running. Browsers reserve far more addresses than they use.
+_LASTING = {"nproc": 2 * _MAX_LASTING_THREADS, "fsize": _LARGEST_FILE, "core": 0}
+
+#: The nice value of a program: the daemon gets nine times the processor time of one process of a program.
+_PRIORITY = 10
+
 #: The limit that is used for "no limit": a number that no folder reaches. It is not 0, because the guard cleans up only
 #: folders that have a limit.
 _UNBOUNDED = 1 << 62
@@ -263,7 +278,7 @@ class Bubblewrap:
                     argv,
                     lifeline,
                     environment=environment,
-                    bounds=Bounds(task.memory, MAX_PROCESSES, self._disk, self._files),
+                    bounds=Bounds(task.memory, MAX_PROCESSES, _MAX_LASTING_THREADS, self._disk, self._files),
                     folder=task.folder,
                     descriptors=(*descriptors, *inherited),
                     umask=PRIVATE_UMASK,
@@ -276,7 +291,12 @@ class Bubblewrap:
         with self._prepared(task, _limits(task)) as (argv, environment, descriptors):
             inside = replace(task, environment=environment)
             finished = await run_guarded(
-                argv, inside, descriptors=(*descriptors, *inherited), disk=self._disk, files=self._files
+                argv,
+                inside,
+                descriptors=(*descriptors, *inherited),
+                threads=_MAX_THREADS,
+                disk=self._disk,
+                files=self._files,
             )
         code = finished.exit_code
         return replace(finished, exit_code=128 - code) if code in _SIGNALS else finished
@@ -308,8 +328,7 @@ class Bubblewrap:
             # The options are passed in a file, because arguments are visible to every user of the machine, and to the
             # program.
             arguments = _in_memory(stack, os.fsencode("".join(f"{option}\0" for option in options)))
-            prlimit = ["/usr/bin/prlimit", *(f"--{name}={figure}" for name, figure in limits.items()), "--"]
-            argv = [self._program, "--args", str(arguments), "--", *prlimit, *task.argv]
+            argv = [self._program, "--args", str(arguments), "--", *_limited(limits), *task.argv]
             environment = {"PATH": os.environ.get("PATH", os.defpath)}
             yield argv, environment, (passwd, group, arguments, seccomp)
 
@@ -330,7 +349,7 @@ class Bubblewrap:
 
 def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[Path]) -> Iterator[str]:
     """Yield the options for the readable paths. A hidden folder is covered by an empty one, and readable paths inside
-    it are mounted again."""
+    it are mounted again. The empty folder is in memory, so it is read-only in the end."""
     asked = {path.resolve() for path in readable}
     if any(path.is_relative_to(place) for place in asked for path in _OWN):
         raise ToolError("A folder for the program has a path that the sandbox needs for itself.")
@@ -346,6 +365,8 @@ def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[P
         if path.is_symlink() and path not in shown:
             target = path.readlink() if path in system else path.resolve()
             yield from ("--symlink", str(target), str(path))
+    for path in covered:
+        yield from ("--remount-ro", str(path))
 
 
 def _environment(asked: Mapping[str, str]) -> Iterator[str]:
@@ -356,15 +377,23 @@ def _environment(asked: Mapping[str, str]) -> Iterator[str]:
         yield from ("--setenv", name, value)
 
 
-#: The limits of a program that keeps running. Programs such as browsers reserve far more addresses than they use, and
-#: have many threads, which the limit `nproc` counts; the guard counts processes.
-_LASTING = {"nproc": 16 * MAX_PROCESSES, "fsize": _LARGEST_FILE, "core": 0}
-
-
 def _limits(task: Task) -> Mapping[str, int]:
-    """Return the limits that are set inside the sandbox; outside, the limit of processes would count all processes of the
-    daemon's user."""
-    return {"as": task.memory, "cpu": int(task.timeout) + 1, **_LASTING, "nproc": MAX_PROCESSES}
+    return {
+        "as": task.memory,
+        "cpu": int(task.timeout) + 1,
+        "nproc": 2 * _MAX_THREADS,
+        "fsize": _LARGEST_FILE,
+        "core": 0,
+    }
+
+
+def _limited(limits: Mapping[str, int]) -> list[str]:
+    """Return the command that sets the limits. It runs inside the sandbox; outside, the limit of processes would count
+    all processes of the daemon's user. The program has a low priority, and the processes of bubblewrap do not: so the
+    guard and the first process of the sandbox get processor time whenever they need it, however many processes the
+    program starts."""
+    prlimit = ["/usr/bin/prlimit", *(f"--{name}={figure}" for name, figure in limits.items()), "--"]
+    return ["/usr/bin/nice", "-n", str(_PRIORITY), *prlimit]
 
 
 def _in_memory(stack: ExitStack, data: bytes) -> int:

@@ -1,12 +1,13 @@
 """The guard: a process between the daemon and a program. The guard ends every process that the program starts.
 
-Run as a script: `subprocess_guard.py LIFELINE MEMORY PROCESSES DISK FILES PROGRAM ARGUMENTS…`. LIFELINE is the file
-descriptor of a pipe. When the daemon closes the other end or dies, the guard ends all processes; when the daemon writes
-a byte, the guard sends SIGTERM to the program. MEMORY (bytes) and PROCESSES limit all processes together. DISK (bytes)
-and FILES limit the folder in which the program is started; 0 means no limit. At the end, a limited folder is cleaned of
-setuid bits, pipes, sockets and devices. A process whose parent has ended becomes a child of the guard, because the
-guard is a subreaper (prctl(2)); so no process can escape by forking. The exit status is the program's. This script uses
-only the standard library and no other module of Arvis, because it is started for every program.
+Run as a script: `subprocess_guard.py LIFELINE MEMORY PROCESSES THREADS DISK FILES PROGRAM ARGUMENTS…`. LIFELINE is the
+file descriptor of a pipe. When the daemon closes the other end or dies, the guard ends all processes; when the daemon
+writes a byte, the guard sends SIGTERM to the program. MEMORY (bytes), PROCESSES and THREADS limit all processes
+together. DISK (bytes) and FILES limit the folder in which the program is started; 0 means no limit. At the end, a
+limited folder is cleaned of setuid bits, pipes, sockets and devices. A process whose parent has ended becomes a child
+of the guard, because the guard is a subreaper (prctl(2)); so no process can escape by forking. The exit status is the
+program's. This script uses only the standard library and no other module of Arvis, because it is started for every
+program.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, suppress
 from typing import NamedTuple, NoReturn
 
@@ -30,6 +31,9 @@ _NOT_STARTED = 127
 #: Seconds between two checks of the limits, and between two rounds of killing at the end.
 _LOOK = 0.2
 _SWEEP = 0.005
+
+#: The change of the guard's nice value, so that it counts the processes of a program that uses all processors.
+_PRIORITY = -10
 
 #: After a scan of the folder, the pause before the next scan is this many times as long as the scan took.
 _SPARED = 10
@@ -49,11 +53,12 @@ _SMALL = 1_048_576
 
 
 class Bounds(NamedTuple):
-    """The limits of all processes together (bytes of memory, number of processes) and of the folder (bytes, number of
-    files). 0 means no limit."""
+    """The limits of all processes together (bytes of memory, numbers of processes and threads) and of the folder
+    (bytes, number of files). 0 means no limit."""
 
     memory: int
     processes: int
+    threads: int
     disk: int
     files: int
 
@@ -68,7 +73,9 @@ def main(lifeline: int, bounds: Bounds, argv: list[str]) -> int:
     folder = Folder(bounds.disk, bounds.files)
     child = os.fork()
     if child == 0:
-        _become(argv)
+        _become(argv, expendable=any(bounds))
+    with suppress(OSError):  # only root may raise a priority
+        os.nice(_PRIORITY)
     # The daemon detects the program's end by the end of its streams, so the guard must not keep them open.
     for stream in (0, 1):
         os.close(stream)
@@ -79,8 +86,13 @@ def main(lifeline: int, bounds: Bounds, argv: list[str]) -> int:
         folder.tidy()
 
 
-def _become(argv: list[str]) -> NoReturn:
+def _become(argv: list[str], *, expendable: bool) -> NoReturn:
+    """Replace this process by the program. If the machine runs out of memory, the kernel ends an `expendable` program
+    before other programs such as the daemon."""
     try:
+        if expendable:
+            with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123 (as below)
+                file.write("1000")
         os.setsid()  # Signals that the program sends to its process group do not reach the guard.
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         # Python ignores SIGPIPE and SIGXFSZ, and a started program would inherit that.
@@ -137,7 +149,10 @@ def _excess(child: int, bounds: Bounds) -> str | None:
     below = list(_descendants())
     if 0 < bounds.processes < len(below):
         return f"it had more than {bounds.processes} processes"
-    if 0 < bounds.memory < sum(_held(pid) for pid in below):
+    known = {pid: _fields(f"/proc/{pid}/status") for pid in below}
+    if 0 < bounds.threads < sum(fields.get("Threads", 0) for fields in known.values()):
+        return f"its processes had more than {bounds.threads} threads"
+    if 0 < bounds.memory < sum(_held(pid, fields) for pid, fields in known.items()):
         return f"its processes held more than {bounds.memory // 1_048_576} MiB of memory"
     return None
 
@@ -302,11 +317,11 @@ def _in_scratch() -> int:
     return most
 
 
-def _held(pid: int) -> int:
-    """Return the bytes of memory that a process uses, including swapped-out memory but no mapped files. The result is
-    the sum of its private memory and its share of the memory that several processes have in common. If the kernel does
-    not report the share, all of the common memory is counted. Return 0 for a process that has ended."""
-    known = _fields(f"/proc/{pid}/status")
+def _held(pid: int, known: Mapping[str, int]) -> int:
+    """Return the bytes of memory that a process uses, including swapped-out memory but no mapped files. `known` are the
+    fields of its status. The result is the sum of its private memory and its share of the memory that several processes
+    have in common. If the kernel does not report the share, all of the common memory is counted. Return 0 for a process
+    that has ended."""
     own = known.get("RssAnon", 0) + known.get("VmSwap", 0)
     shared = known.get("RssShmem", 0)
     if shared > _SMALL:
@@ -316,15 +331,15 @@ def _held(pid: int) -> int:
 
 
 def _fields(path: str) -> dict[str, int]:
-    """Read a file of the kernel such as `/proc/PID/status`. Return its sizes in bytes, by their names."""
+    """Read a file of the kernel such as `/proc/PID/status`. Return its numbers and its sizes in bytes, by their names."""
     found = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 (pathlib takes longer to import)
             for line in file:
                 name, _, rest = line.partition(":")
                 size, _, unit = rest.strip().partition(" ")
-                if unit == "kB" and size.isdecimal():
-                    found[name] = int(size) * 1024
+                if size.isdecimal():
+                    found[name] = int(size) * (1024 if unit == "kB" else 1)
     except OSError:
         return {}
     return found
@@ -391,4 +406,4 @@ def _end_like(status: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _end_like(main(int(sys.argv[1]), Bounds(*map(int, sys.argv[2:6])), sys.argv[6:]))
+    _end_like(main(int(sys.argv[1]), Bounds(*map(int, sys.argv[2:7])), sys.argv[7:]))

@@ -48,11 +48,12 @@ class Lifeline:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of a program and all processes that it starts (bytes of memory, number of processes), and the limits
-    of its folder (bytes on disk, number of files). 0 means no limit and no check."""
+    """The limits of a program and all processes that it starts (bytes of memory, numbers of processes and threads), and
+    the limits of its folder (bytes on disk, number of files). 0 means no limit and no check."""
 
     memory: int = 0
     processes: int = 0
+    threads: int = 0
     disk: int = 0
     files: int = 0
 
@@ -72,7 +73,7 @@ async def start_guarded(
     `descriptors`. `limit` is the maximum length in bytes of a line that is read from the program; a negative `umask`
     means the umask of this process. Raises `OSError`, and `ValueError` for a NUL in an argument. If the program does
     not exist, no error is raised: the exit code shows it."""
-    figures = (lifeline.end, bounds.memory, bounds.processes, bounds.disk, bounds.files)
+    figures = (lifeline.end, bounds.memory, bounds.processes, bounds.threads, bounds.disk, bounds.files)
     guard = [str(_GUARD), *map(str, figures)]
     return await asyncio.create_subprocess_exec(
         sys.executable,
@@ -118,15 +119,16 @@ async def run_guarded(
     *,
     descriptors: Sequence[int] = (),
     on_stdout: Callable[[bytes], None] | None = None,
+    threads: int = 0,
     disk: int = 0,
     files: int = 0,
 ) -> Finished:
-    """Run `argv` with the settings of the task; the program inherits `descriptors`. `disk` (bytes) and `files` limit
-    its folder; 0 means no limit. A limited folder afterwards contains no setuid bits, pipes, sockets and devices.
+    """Run `argv` with the settings of the task; the program inherits `descriptors`. `threads` limits the threads of all
+    processes together, and `disk` (bytes) and `files` limit its folder; 0 means no limit. A limited folder afterwards contains no setuid bits, pipes, sockets and devices.
     Raises `ToolError` if the program cannot be started, and every error that `on_stdout` raises."""
     out, err = _Kept(task.max_output, on_stdout), _Kept(task.max_output)
     with closing(Lifeline()) as lifeline:
-        bounds = Bounds(task.memory, MAX_PROCESSES, disk, files)
+        bounds = Bounds(task.memory, MAX_PROCESSES, threads, disk, files)
         process = await _start(argv, task, lifeline, descriptors, bounds)
         talk = _talk(process, task.stdin, out, err)
         try:

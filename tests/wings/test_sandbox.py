@@ -7,6 +7,8 @@ import os
 import resource
 import socket
 import stat
+import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -20,8 +22,9 @@ from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import WORKSPACE, Finished, Task
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.process import subprocess_guard
-from arvis.process.sandbox import Bubblewrap
+from arvis.process.sandbox import Bubblewrap, _limited, _limits
 from arvis.tools import run_shell
+from tests.flows.web_server import running_site
 from tests.parts import find, refused, require
 from tests.wings.sandbox_escapes import ESCAPES, PREAMBLE, SURVIVORS
 
@@ -133,6 +136,71 @@ def test_processes_of_the_machine_are_not_counted() -> None:
     assert not subprocess_guard._crowded(os.getpid(), 1)
 
 
+async def test_a_program_with_many_threads_is_ended(place: Place) -> None:
+    code = "import threading as t; t.stack_size(65536); [t.Thread(target=t.Event().wait).start() for _ in range(700)]"
+    finished = await place.run(_PYTHON, "-c", code, timeout=20.0)
+    assert not finished.timed_out
+    assert b"more than 512 threads" in finished.stderr
+
+
+async def test_the_kernel_limits_the_processes_of_every_user_except_root(tmp_path: Path) -> None:
+    require("bwrap", _INSTALL)
+    code = """
+import os, signal
+forked = []
+try:
+    while len(forked) < 2000:
+        pid = os.fork()
+        if not pid:
+            signal.pause()
+        forked.append(pid)
+except BlockingIOError:
+    print(len(forked))
+"""
+    task = Task([_PYTHON, "-c", code], tmp_path)
+    walls = ["--unshare-all", "--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "--proc", "/proc"]
+    user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
+    argv = [*user, "bwrap", *walls, *_limited(_limits(task)), *task.argv]
+    finished = await asyncio.to_thread(subprocess.run, argv, cwd="/", capture_output=True, timeout=120)
+    assert 900 < int(finished.stdout or 0) <= 1024, finished.stderr
+
+
+async def test_a_program_yields_to_the_daemon(place: Place) -> None:
+    finished = await place.shell("nice; cat /proc/self/oom_score_adj /proc/1/oom_score_adj")
+    assert finished.stdout.split() == [str(min(os.nice(0) + 10, 19)).encode(), b"1000", b"1000"]
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (":(){ :|:& };:; sleep 60", "more than 256 processes"),
+        (
+            "for n in 1 2 3 4 5 6; do python3 -c \"x = b'x' * (300 << 20); import time; time.sleep(60)\" & done; wait",
+            "of memory",
+        ),
+        ("python3 -c \"for n in range(10 ** 6): open(str(n), 'w').close()\"; sleep 60", "more than 20000 files"),
+        ("truncate -s 1T hole", "File"),
+    ],
+)
+async def test_the_daemon_answers_while_a_program_uses_up_a_limit(
+    command: str, words: str, place: Place, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async with running_site(tmp_path_factory.mktemp("site")) as site:
+        bomb = asyncio.create_task(place.run("/bin/bash", "-c", command, timeout=60.0))
+        waits = []
+        while not bomb.done():
+            begun = time.monotonic()
+            assert (await site.call("GET", "/health", key=None)).status == 200
+            waits.append(time.monotonic() - begun)
+            await asyncio.wait({bomb}, timeout=0.02)
+    finished = await bomb
+    assert not finished.timed_out
+    assert finished.exit_code != 0
+    assert words in finished.stderr.decode()
+    assert sorted(waits)[len(waits) * 9 // 10] < 1.0
+
+
 @pytest.mark.alone
 async def test_many_processes_share_one_bound_of_memory(place: Place) -> None:
     hold = "held = b'x' * 60_000_000; import time; time.sleep(30)"
@@ -206,6 +274,8 @@ async def test_what_only_harms_does_not_stay_in_the_folder(place: Place) -> None
 async def test_memory_of_no_process_cannot_be_had(place: Place) -> None:
     finished = await place.shell(f"{_PYTHON} -c 'import os; os.memfd_create(\"x\")'")
     assert b"PermissionError" in finished.stderr
+    code = "import ctypes; c = ctypes.CDLL(None, use_errno=True); print(c.msgget(0, 0o1600), ctypes.get_errno())"
+    assert (await place.run(_PYTHON, "-c", code)).stdout == b"-1 1\n"
 
 
 @pytest.mark.parametrize("stream", ["1", "2"])
@@ -244,8 +314,9 @@ async def test_the_sandboxs_own_folders_are_not_the_machines(path: str, place: P
 
 
 async def test_a_hidden_folder_inside_a_readable_one_is_not_seen(place: Place) -> None:
-    finished = await place.shell(f"ls -A {place.data}", readable=[place.data.parent])
+    finished = await place.shell(f"ls -A {place.data}; touch {place.data}/new", readable=[place.data.parent])
     assert finished.stdout == b""
+    assert b"Read-only" in finished.stderr, "it is in memory without a limit"
 
 
 @pytest.mark.parametrize("name", ["A=B", "A\0--bind\0/\0/x", ""])
