@@ -158,7 +158,17 @@ except BlockingIOError:
     print(len(forked))
 """
     task = Task([_PYTHON, "-c", code], tmp_path)
-    walls = ["--unshare-all", "--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "--proc", "/proc"]
+    walls = [
+        "--unshare-all",
+        "--unshare-user",
+        "--disable-userns",
+        "--die-with-parent",
+        "--ro-bind",
+        "/",
+        "/",
+        "--proc",
+        "/proc",
+    ]
     user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
     argv = [*user, "bwrap", *walls, *_limited(_limits(task)), *task.argv]
     finished = await asyncio.to_thread(subprocess.run, argv, cwd="/", capture_output=True, timeout=120)
