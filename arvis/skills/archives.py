@@ -12,7 +12,6 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO
 
 from arvis.skills.bundle import (
     LARGEST_FILE,
@@ -32,7 +31,7 @@ LARGEST_ARCHIVE = 6_291_456
 #: A tar archive has blocks of headers and padding beside the contents.
 _TAR_OVERHEAD = 2_097_152
 #: The readers of compressed files by the first bytes of a file.
-_COMPRESSIONS: Mapping[bytes, Callable[[io.BytesIO], IO[bytes]]] = {
+_COMPRESSIONS: Mapping[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
