@@ -52,13 +52,6 @@ def build_web(
     threading.Thread(target=read_declarations, name="arvis-declarations", daemon=True).start()
     tools = toolbox.now()
     config = base.config
-    importer = Importer(
-        sources=Sources(fetcher=tools.fetcher, checker=tools.checker, sandbox=build_sandbox(base)),
-        files=skill_files(base),
-        store=base.store,
-        registry=base.skills,
-        clock=base.clock,
-    )
     deps = WebDependencies(
         config=config.web,
         limits=config.limits,
@@ -90,7 +83,7 @@ def build_web(
         bot_health=bot_supervisor.health,
         stalls=stalls,
         room=lambda: not base.disk.low,
-        skills=importer,
+        skills=_importer(base, tools),
         admin=_admin(base, tools),
         tool_servers=tools.servers,
         speech=_speech_rules(config),
@@ -98,6 +91,16 @@ def build_web(
         meaning=meaning_of(base, embedder),
     )
     return Assembly(deps, observers, login_link)
+
+
+def _importer(base: Base, tools: Toolbox) -> Importer:
+    return Importer(
+        sources=Sources(fetcher=tools.fetcher, checker=tools.checker, sandbox=build_sandbox(base)),
+        files=skill_files(base),
+        store=base.store,
+        registry=base.skills,
+        clock=base.clock,
+    )
 
 
 def _admin(base: Base, tools: Toolbox) -> AdminServices:
