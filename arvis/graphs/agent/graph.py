@@ -201,8 +201,10 @@ class _Nodes:
         most_rounds = (state.run.rounds if state.run is not None else None) or self._tools.rounds
         tools_off = state.looping or state.rounds.tool_rounds >= most_rounds
         request = await self._request(context, state, call, off=tools_off)
+        streamed = call.newest is not None
+        links = await self._links(context, state, call) if streamed else None
         try:
-            answer = await context.once("model", partial(self._call, context, state, call, request))
+            answer = await context.once("model", partial(self._call, context, state.address, call, request, links))
         except RunFailed as failed:
             if failed.error.kind is ProviderErrorKind.TOO_LONG and not state.shrunk:
                 return Goto(PREPARE, **changes(AgentState, shrunk=True))
@@ -218,7 +220,8 @@ class _Nodes:
             return Next(None, **changes(AgentState, read=read), **asked)
         if (restarted := await restart(self._store, context, call.agent.on_new_message)) is not None:
             return restarted
-        links = await self._links(context, state, call)
+        if not streamed:
+            links = await self._links(context, state, call)
         safe = result if links is None else replace(result, content=links.safe(result.content))
         return await self._complete(
             context, call, marked(safe), read, asked_for_tools=bool(result.calls or answered.calls)
@@ -324,10 +327,9 @@ class _Nodes:
         return await self._store.read(load_rounds, context.execution, rounds, self._tools.secrets.open, as_written)
 
     async def _call(
-        self, context: NodeContext, state: AgentState, call: PreparedCall, request: RunRequest
+        self, context: NodeContext, address: Address, call: PreparedCall, request: RunRequest, links: SafeLinks | None
     ) -> dict[str, Any]:
-        address, audience = state.address, call.newest
-        links = await self._links(context, state, call) if audience is not None else None
+        audience = call.newest
 
         def send(offset: int, text: str) -> None:
             context.publish_now(Delta(address, audience or "", offset, text))
