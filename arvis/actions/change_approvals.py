@@ -53,8 +53,9 @@ _MORE_OF_AGENT = (
     "skills",
     "credentials",
     "context_tokens",
+    "effort",
 )
-_MORE_OF_SCHEDULE = ("graph", "max_cycles", "grace")
+_MORE_OF_SCHEDULE = ("graph", "max_cycles", "grace", "model", "effort")
 _SCHEDULE = ("name", "schedule", "timezone", "prompt", "platform", "channel", "script", "missed", "enabled")
 
 _Lines = Callable[[Transaction, Proposal, ActionContext], list[str]]

@@ -33,7 +33,7 @@ _EVERY_MINUTE = "every 60s"
 #: The maximum number of schedules that are searched by name, and the maximum number that a reply lists.
 _MOST, _LISTED = 1_000, 50
 
-_TEXTS = ("name", "schedule", "prompt", "timezone", "graph")
+_TEXTS = ("name", "schedule", "prompt", "timezone", "graph", "model", "effort")
 _NUMBERS = ("max_cycles", "grace")
 _PLACE = frozenset({"channel", "platform"})
 

@@ -40,6 +40,7 @@ from arvis.services.schedule_runs import run_ended
 from arvis.services.workflow_runs import is_workflow
 from arvis.tags import Reply, read
 from arvis.tasks.access import acting
+from arvis.tasks.past_rounds import AGENT_GRAPHS
 from arvis.tasks.state import AgentState, WorkOutcome, WorkState, WorkStatus
 from arvis.tasks.task import is_run, source_of
 from arvis.turns import turns, workflow_results
@@ -113,6 +114,8 @@ _AT_AN_END = frozenset({WorkStatus.DONE, WorkStatus.CONTINUE, WorkStatus.OPEN})
 POSTED = frozenset({"schedule", "webhook", "chat"})
 #: The reason code of a turn whose workflow has failed.
 WORKFLOW_FAILED = "workflow_failed"
+#: The reason of a turn whose reply does not have the format that the client of the API requested.
+WRONG_FORMAT = "wrong_format"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +197,10 @@ class TurnEnd:
                 run_ended(tx, execution, "failed", error, now)
                 alert_failed_run(tx, execution, source, error, now)
         elif is_turn(execution):
-            text = notices.workflow_failed(error)
-            ending = Ending(MessageStatus.FAILED, Role.NOTICE, text, WORKFLOW_FAILED)
+            # An agent's own graph ends with a failure only because of the format of its reply.
+            own = execution.graph in AGENT_GRAPHS
+            text, reason = (error, WRONG_FORMAT) if own else (notices.workflow_failed(error), WORKFLOW_FAILED)
+            ending = Ending(MessageStatus.FAILED, Role.NOTICE, text, reason)
             ended = turns.end_turn(tx, execution, ending, now)
             if ended:
                 on_turn_end(tx, execution, text, taint_in(execution.state), now, limits=self._limits)
@@ -284,6 +289,9 @@ def _wait(tx: Transaction, execution: Execution, now: int) -> TurnResult:
     if open_ & PERSONAL_WAITS:
         messages.ask_questions(tx, execution, now)
         return TurnResult(tx.messages.of_turn(lifecycle.root_of(tx, execution).id))
+    if WaitKind.CLIENT in open_:
+        tx.messages.mark_turn(execution.id, MessageStatus.WAITING)
+        return TurnResult(tx.messages.of_turn(execution.id))
     at_work = WaitKind.CHILD in open_
     tx.messages.mark_turn(execution.id, MessageStatus.RUNNING if at_work else MessageStatus.WAITING)
     return TurnResult()

@@ -53,6 +53,7 @@ class GraphParts:
     files: FileRules
     summarizer: str | None = None
     reply_bytes: int = 262_144
+    continuations: int = 0
     speaker: Speaker | None = None
     loops: int = 40
     bench: Workbench | None = None
@@ -73,6 +74,7 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
         files=parts.files,
         extending=Extending(store=parts.store, plugins=parts.plugins, sessions=rules.sessions, zone=rules.timezone),
         reply_bytes=parts.reply_bytes,
+        continuations=parts.continuations,
         speaker=parts.speaker,
         loops=parts.loops,
         meaning=parts.meaning,

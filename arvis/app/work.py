@@ -127,6 +127,7 @@ def build_flow(
         files=_file_rules(base, tools.rules, fleet, speech),
         summarizer=config.model.summarizer,
         reply_bytes=config.limits.reply_bytes,
+        continuations=config.limits.continuations,
         speaker=speech.speaker,
         loops=config.limits.max_iterations,
         bench=build_workbench(base),

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 import click
 
 from arvis.cli.output import Output
+from arvis.domain.effort import EFFORTS
 from arvis.domain.workflows import PREFIX
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -95,6 +96,16 @@ CLEARED = object()
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given, as fields of the API."""
     return {name: None if value is CLEARED else value for name, value in options.items() if value not in (None, ())}
+
+
+def effort_option(default: str) -> Callable[[_Function], _Function]:
+    """Return the option for a reasoning effort. `default` is the effort that applies without it."""
+    return click.option(
+        "--effort",
+        type=click.Choice([*EFFORTS, "default"]),
+        callback=lambda _context, _option, effort: CLEARED if effort == "default" else effort,
+        help=f"The reasoning effort of model calls; default: {default}.",
+    )
 
 
 def changes(options: Mapping[str, Any], example: str) -> dict[str, Any]:

@@ -71,6 +71,8 @@ def _gaps(entry: AccountEntry) -> Iterator[tuple[str, str, str]]:
     if entry.provider == "custom" and entry.base_url is None:
         fix = "Write the address of the server, such as `base_url: http://127.0.0.1:8080/v1`."
         yield "base_url", "is missing, and a custom provider needs one", fix
+    if entry.api is not None and entry.provider not in {"openai", "custom"}:
+        yield "api", f"is only for the providers openai and custom, and this is {entry.provider}", "Remove it."
     if entry.model is None and entry.provider not in DEFAULT_MODELS:
         yield "model", "is missing", "Write the name of the model to ask."
 
@@ -84,6 +86,7 @@ def account(entry: AccountEntry) -> Account:
         base_url=entry.base_url,
         priority=entry.priority,
         models=entry.models,
+        api=entry.api,
     )
 
 

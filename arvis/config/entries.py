@@ -46,6 +46,9 @@ class AgentEntry(Section):
     prompt: str = setting("", "the agent's instructions")
     model: str | None = setting(None, "`provider/model`; null: the model of the account")
     fallbacks: TextList = setting((), "models to try if the first model does not answer")
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = setting(
+        None, "how much the model thinks: none, minimal, low, medium, high or xhigh; null: the default of the model"
+    )
     tools: TextList = setting((), "names such as get_time, web_search, run_shell, or server.* of an MCP server")
     graph: str = setting("agent", "the working mode: agent, planning, code or handover (docs/how-to), or workflow:SLUG")
     ends: str = setting(
@@ -101,4 +104,8 @@ class AccountEntry(Section):
     models: TextList = setting((), "the models that the account serves; empty: all models of its vendor")
     api_key: SecretText | None = setting(None, "env:NAME or file:PATH")
     base_url: Url | None = setting(None, "the address of the server; null: the vendor's own")
+    api: Literal["chat", "responses"] | None = setting(
+        None,
+        "for openai and custom: the API that calls use, chat (completions) or responses; null: the one that the model needs",
+    )
     priority: Whole = setting(100, "the account with the lowest number is used first", ge=0, le=10_000)

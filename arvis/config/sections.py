@@ -157,7 +157,11 @@ class Limits(Section):
 
     message_bytes: Whole = setting(262_144, "the largest message, in bytes", ge=1, le=16_777_216)
     reply_tokens: ReplyTokens = setting(
-        4_096, "the longest reply of a model, in tokens; a longer reply is cut, with a note"
+        4_096,
+        "the longest reply of one model call, in tokens; a longer reply is continued, and at last cut, with a note",
+    )
+    continuations: Whole = setting(
+        2, "the largest number of times that a reply which reached its limit of tokens is continued", ge=0, le=20
     )
     reply_bytes: Whole = setting(262_144, "the largest reply, in bytes", ge=1, le=16_777_216)
     attachment_bytes: Whole = setting(20_971_520, "the largest attachment, in bytes", ge=0, le=1_073_741_824)

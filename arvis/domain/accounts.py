@@ -28,6 +28,8 @@ class StoredAccount:
     base_url: str | None = None
     priority: int = 100
     status: AccountStatus = AccountStatus.ACTIVE
+    #: `chat` or `responses`, for providers of OpenAI's format. None: the API that the model needs.
+    api: str | None = None
     created_at: int = 0
     updated_at: int = 0
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.effort import EFFORTS
 from arvis.domain.messages import Respond
 from arvis.domain.regex import regex
 from arvis.domain.workflows import PREFIX
@@ -59,6 +60,8 @@ class Agent:
     skills: tuple[str, ...] = ()
     #: The names of the credentials that the daemon inserts into the agent's requests.
     credentials: tuple[str, ...] = ()
+    #: The reasoning effort of the agent's model calls, one of `EFFORTS`. None means the model's default.
+    effort: str | None = None
 
     @property
     def active(self) -> bool:
@@ -193,6 +196,11 @@ def _flaws_of_names(agent: Agent) -> Iterator[Flaw]:
         yield Flaw("role", text, "Take another role, such as custom.")
 
 
+def is_model(name: str) -> bool:
+    """Return whether this is the form of a model's name: `provider/model`, or the bare name."""
+    return _MODEL.fullmatch(name) is not None
+
+
 def _flaws_of_texts(agent: Agent) -> Iterator[Flaw]:
     if len(agent.description) > LONGEST_DESCRIPTION:
         yield Flaw("description", f"must have at most {LONGEST_DESCRIPTION} characters", "Shorten it.")
@@ -225,7 +233,7 @@ def _flaws_of_lists(agent: Agent) -> Iterator[Flaw]:
 
 
 def _flaws_of_work(agent: Agent) -> Iterator[Flaw]:
-    if agent.model is not None and not _MODEL.fullmatch(agent.model):
+    if agent.model is not None and not is_model(agent.model):
         yield Flaw("model", "must be a model as provider/model, or its bare name", "Write openai/gpt-4o-mini.")
     if agent.graph not in GRAPHS and not is_workflow_graph(agent.graph):
         text = f"names {agent.graph[:LONGEST_NAME]}, which is not available in this version"
@@ -234,6 +242,8 @@ def _flaws_of_work(agent: Agent) -> Iterator[Flaw]:
         yield Flaw("completion", f"must be one of {', '.join(COMPLETIONS)}", "Use one of them.")
     if agent.on_new_message is not None and agent.on_new_message not in ON_NEW_MESSAGE:
         yield Flaw("on_new_message", f"must be one of {', '.join(ON_NEW_MESSAGE)}, or null", "Use one of them.")
+    if agent.effort is not None and agent.effort not in EFFORTS:
+        yield Flaw("effort", f"must be one of {', '.join(EFFORTS)}, or null", "Use one of them.")
     if agent.context_tokens is not None and not LEAST_CONTEXT <= agent.context_tokens <= MOST_CONTEXT:
         text = f"must be from {LEAST_CONTEXT} to {MOST_CONTEXT}, or null for the model's whole window"
         yield Flaw("context_tokens", text, "Write for example 96000.")

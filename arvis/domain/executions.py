@@ -106,9 +106,11 @@ class WaitKind(StrEnum):
     USER = "user"
     TIMER = "timer"
     CHILD = "child"
+    #: The program that sent the message runs tools.
+    CLIENT = "client"
 
 
-#: Kinds of waits that people can list and answer. The engine itself answers the other two kinds.
+#: Kinds of waits that people can list and answer. The engine or a program answers the other kinds.
 PERSONAL_WAITS = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW, WaitKind.USER})
 
 

@@ -52,6 +52,7 @@ _FAILED: Mapping[str, str] = {
     "refused": "the model, or the content filter of its vendor, declined to answer",
     "empty": "the model gave an empty answer each time",
     CUT: "the answer reached the output limit and was cut",
+    "wrong_format": "the answer does not have the format that the request demands",
     "bad_request": "the vendor rejected the request as invalid",
     "too_late": "it could not be answered in time (delivery.answer_within)",
     "no_model": "no account offers the model of the agent",

@@ -214,7 +214,8 @@ class IncomingMessage:
     taint: Taint = CLEAN
     #: The platform's id of the message to which this one replies.
     in_reply_to: str | None = None
-    #: The parameters for the model: `max_tokens`, and `sampling`, which contains all others under OpenAI's names.
+    #: The parameters for the model: `max_tokens`, `effort`, and `sampling`, which contains all others under OpenAI's
+    #: names.
     wishes: Mapping[str, Any] = field(default_factory=dict)
 
     @property

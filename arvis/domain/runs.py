@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any, TypeAlias
 
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.reply_format import ReplyFormat
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 
 
@@ -132,6 +133,10 @@ class RunRequest:
     allow_empty: bool = False
     #: Model parameters under OpenAI's names. Parameters that a vendor does not support are ignored.
     sampling: Mapping[str, Any] = field(default_factory=dict)
+    #: The reasoning effort, one of `EFFORTS`; None means the model's default.
+    effort: str | None = None
+    #: The format that the reply must have; None means any text. The system text describes it as well.
+    format: ReplyFormat | None = None
 
     @property
     def texts(self) -> list[str]:
@@ -171,7 +176,8 @@ class RunResult:
     window: int | None = None
     #: The model's reasoning before `calls`. The next request sends it back (`Turn.thoughts`).
     thoughts: Mapping[str, Any] | None = None
-    #: The parts of the request that were not sent to the model: `pictures`, `tools`.
+    #: The parts of the request that were not sent to the model: `pictures`, `tools`, `effort`, or the names of
+    #: parameters.
     left_out: tuple[str, ...] = ()
 
     @property
@@ -221,6 +227,10 @@ class ModelCall:
     priced: bool = False
 
 
+#: The values of `Account.api`.
+CHAT, RESPONSES = APIS = ("chat", "responses")
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """Credentials at a model vendor."""
@@ -236,6 +246,8 @@ class Account:
     priority: int = 100
     #: The models for which the account may be used. If empty, it may be used for all models of the vendor.
     models: tuple[str, ...] = ()
+    #: The API of OpenAI's format that calls use: `chat` or `responses`. None: the one that the model needs.
+    api: str | None = None
 
 
 #: The kind of a `Cooldown` after several failures in a row. Any other kind of a `Cooldown` is a `ProviderErrorKind`.

@@ -79,6 +79,9 @@ class Schedule:
     memo: Mapping[str, Any] = field(default_factory=dict)
     #: The principal who wrote the prompt or script. If None, it is `principal_id`.
     author_id: str | None = None
+    #: The model and the reasoning effort of the agent's work. None means those of the agent.
+    model: str | None = None
+    effort: str | None = None
 
     @property
     def author(self) -> str | None:

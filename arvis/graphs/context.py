@@ -119,8 +119,8 @@ def load_turn_messages(
 
 
 def _as_given(agent: Agent, execution: Execution) -> Agent:
-    """Return the agent as the task of the run changes it: with the model and the completion of the task, and only with
-    the tools that the task allows."""
+    """Return the agent as the task of the run changes it: with the model, the effort and the completion of the task, and
+    only with the tools that the task allows."""
     task = WorkState.from_json(execution.state).run or RunTask("")
     allowed, model = task.tools, task.model
     return replace(
@@ -128,6 +128,7 @@ def _as_given(agent: Agent, execution: Execution) -> Agent:
         tools=agent.tools if allowed is None else narrowed(agent.tools, allowed),
         completion=task.completion or agent.completion,
         model=model or agent.model,
+        effort=task.effort or agent.effort,
         # If the task names a model, no fallback may silently replace this model.
         fallbacks=() if model else agent.fallbacks,
     )

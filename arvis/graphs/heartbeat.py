@@ -314,6 +314,8 @@ class _Nodes:
             completion=EXPLICIT,
             tools=state.run.tools if state.run is not None else None,
             taint=cycle.reads | work.taint,
+            model=state.run.model if state.run is not None else None,
+            effort=state.run.effort if state.run is not None else None,
         )
         return Call(
             "agent",

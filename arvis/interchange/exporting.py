@@ -169,6 +169,8 @@ def _schedule(tx: Transaction, schedule: Schedule) -> Record | None:
         script=script,
         graph=_graph(tx, schedule.graph),
         max_cycles=schedule.max_cycles,
+        model=schedule.model,
+        effort=schedule.effort,
         enabled=schedule.enabled,
         person=_ref(tx, schedule.principal_id),
     )

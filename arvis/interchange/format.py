@@ -96,6 +96,7 @@ class Agent(Record):
     plugins: list[str] = []
     helpers: list[str] = []
     skills: list[str] = []
+    effort: str | None = None
     bindings: list[Binding] = []
 
 
@@ -129,6 +130,9 @@ class Schedule(Record):
     script: dict[str, Any] | None = None
     graph: str | None = None
     max_cycles: Annotated[int, Field(ge=1)] = 1
+    #: The model and the reasoning effort of the work; null: those of the agent.
+    model: str | None = None
+    effort: str | None = None
     enabled: bool = True
     person: PersonRef | None = None
 

@@ -252,6 +252,7 @@ def _import_schedule(tx: Transaction, record: records.Schedule, rules: Rules, no
         thread=place.thread, script=record.script, missed=record.missed, enabled=False,
         principal_id=_person(tx, record.person) or rules.by, author_id=rules.by, last_run=None, next_run=None,
         created_at=now, updated_at=now, graph=record.graph, max_cycles=record.max_cycles,
+        model=record.model, effort=record.effort,
     )  # fmt: skip
     schedules.add_schedule(tx, wanted, rules.schedules, now)
     return _NEW

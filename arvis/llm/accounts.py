@@ -88,6 +88,7 @@ class AccountRegistry:
             base_url=stored.base_url,
             priority=stored.priority,
             models=stored.models,
+            api=stored.api,
         )
 
     def trouble_of(self, stored: StoredAccount) -> ArvisError | None:
@@ -369,6 +370,7 @@ def _fields_of(stored: StoredAccount) -> dict[str, Any]:
         "base_url": stored.base_url,
         "priority": stored.priority,
         "status": stored.status,
+        "api": stored.api,
     }
 
 
@@ -430,6 +432,7 @@ def _with(
         sealed_key=sealed_key,
         base_url=entry.base_url,
         priority=entry.priority,
+        api=entry.api,
         status=status,
         updated_at=now,
     )

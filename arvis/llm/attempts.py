@@ -166,6 +166,15 @@ _ESTIMATED = " (tokens and cost are estimates)"
 UNCOUNTED = "the server did not say how many tokens it used: tokens and cost are estimates"
 
 
+def left_out_text(names: Sequence[str]) -> str | None:
+    """Return the `detail` in the receipt of an answer whose model did not get these parts of the request; None if it
+    got all of them."""
+    if not names:
+        return None
+    words = ", ".join("the reasoning effort" if name == "effort" else name for name in names)
+    return f"not sent, because the model or its server does not support it: {words}"
+
+
 class Receipts:
     """The maker of receipts for attempts, successful or not."""
 
@@ -187,15 +196,17 @@ class Receipts:
         """Return the receipt of an answer. Missing token counts are estimated, because otherwise the answer would be
         free and no budget would limit it."""
         free = tried.choice.account.provider == DEMO.provider
+        detail = left_out_text(result.left_out)
         if free or (result.input_tokens and (result.output_tokens or not (result.content or result.calls))):
-            return self._receipt(tried, result)
+            receipt = self._receipt(tried, result)
+            return receipt if detail is None else replace(receipt, detail=detail)
         guess = tried.estimated(result)
         used = replace(
             result,
             input_tokens=result.input_tokens or guess.input_tokens,
             output_tokens=result.output_tokens or guess.output_tokens,
         )
-        return replace(self._receipt(tried, used), detail=UNCOUNTED)
+        return replace(self._receipt(tried, used), detail="; ".join(filter(None, [UNCOUNTED, detail])))
 
     def _receipt(self, tried: Try, used: RunResult | None) -> ModelCall:
         account, asked = tried.choice.account, tried.choice.model

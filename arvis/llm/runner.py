@@ -301,7 +301,8 @@ class Runner:
         asked = any(not image.past for turn in whole.turns for image in turn.images)
         pictures = asked and not any(turn.images for turn in request.turns)
         tools = bool(whole.tools) and not whole.tools_off and choice.account.provider in TOOLLESS
-        return replace(result, left_out=(*(["pictures"] if pictures else []), *(["tools"] if tools else [])))
+        left_out = [*(["pictures"] if pictures else []), *(["tools"] if tools else [])]
+        return replace(result, left_out=(*left_out, *result.left_out)) if left_out else result
 
     def _note_answer(self, tried: Try, result: RunResult, attempt: Attempt) -> None:
         """Record what an answer shows: its receipt, the end of a cooldown, the token counts and the window of the

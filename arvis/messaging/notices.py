@@ -95,9 +95,12 @@ def exhausted(reason: str) -> str:
     return _STOPPED_FOR.format(reason=reason.strip().rstrip(".")) if reason.strip() else EXHAUSTED
 
 
+#: The values of `RunResult.left_out` with a notice. The receipt of the call names the other values.
+LEFT_OUT = frozenset({"pictures", "tools"})
+
+
 def left_out(what: str, *, model: str, account: str) -> str:
-    """Return the notice that precedes an answer if a part of the request was left out. `what` has a value of
-    `RunResult.left_out`."""
+    """Return the notice that precedes an answer if a part of the request was left out. `what` is one of `LEFT_OUT`."""
     if what == "pictures":
         return f"I cannot see the picture: the model {model} does not accept pictures. Please describe it in words."
     return (

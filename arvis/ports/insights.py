@@ -143,6 +143,8 @@ class MessageTimeline:
     cost_micros: int
     input_tokens: int
     output_tokens: int
+    #: The part of the input that was read from the caches of vendors.
+    cached_tokens: int = 0
     #: The id of the workflow run that answered, if any.
     run: str | None = None
     #: The ratings of the reply.

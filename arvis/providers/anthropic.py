@@ -17,14 +17,15 @@ from urllib.parse import urlsplit
 
 import anthropic
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ProviderError
 from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpError
 from arvis.ports.provider import ProviderServices
 from arvis.providers import failures
-from arvis.providers.anthropic_messages import BASE_URL, AnthropicResponse, document_of, failure
+from arvis.providers.anthropic_messages import BASE_URL, TUNED, AnthropicResponse, document_of, failure
+from arvis.providers.anthropic_thinking import Thinking, first_thinking, merged
 from arvis.providers.exchange import MAX_DOCUMENT, Answered, Beginning, FailureReader, parse, read_stream, sendable_key
 from arvis.providers.prompts import origin_of
 from arvis.providers.reply import ReplyText
@@ -42,6 +43,8 @@ class AnthropicProvider:
     def __init__(self, *, name: str, exchange: SdkExchange) -> None:
         self.name = name
         self._exchange = exchange
+        #: The accepted forms of thinking by address and model.
+        self._thinking: dict[tuple[str, str], Thinking] = {}
 
     async def aclose(self) -> None:
         await self._exchange.aclose()
@@ -53,8 +56,34 @@ class AnthropicProvider:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
+        """Make one call, and repeat it for each form of thinking that the model refuses."""
+        key = (_base(account), model := request.model or account.model)
+        thinking = self._thinking.get(key) or first_thinking(model)
+        tried = {thinking}
+        while True:
+            fields = thinking.fields(request, origin_of(request, account))
+            formatted = thinking.format_fields(request)
+            asked = thinking.without_refused(request, fields)
+            try:
+                sent = merged(fields, formatted)
+                result = await self._once(asked, account, reply, sent, stream=stream)
+            except ProviderError as error:
+                other = thinking.after(error, fields, asked, formatted=bool(formatted))
+                if other is None or other in tried:
+                    raise
+                thinking = other
+                tried.add(other)
+            else:
+                self._thinking[key] = thinking
+                lost = ["effort"] if request.effort is not None and not fields else []
+                lost += sorted(request.sampling.keys() - (asked.sampling.keys() & set(TUNED)))
+                return replace(result, left_out=tuple(lost)) if lost else result
+
+    async def _once(
+        self, request: RunRequest, account: Account, reply: ReplyText, thinking: Mapping[str, Any], *, stream: bool
+    ) -> RunResult:
         answer = AnthropicResponse(reply=reply, account=account, max_bytes=request.max_bytes)
-        document = document_of(request, request.model or account.model, origin_of(request, account))
+        document = document_of(request, request.model or account.model, origin_of(request, account), thinking)
         async with self._exchange.post(
             account, document, stream=stream, max_bytes=request.max_bytes, begin_within=request.begin_within
         ) as answered:
@@ -140,7 +169,13 @@ class SdkExchange:
                 with _Faults(base):
                     async with self._client(account, base) as client:
                         create = client.messages.with_streaming_response.create
-                        async with create(**document, stream=stream, timeout=anthropic.Timeout(silence)) as response:
+                        async with create(
+                            **{name: value for name, value in document.items() if name not in TUNED},
+                            # The vendor's API has these parameters, but its library no longer names them.
+                            extra_body={name: document[name] for name in TUNED if name in document} or None,
+                            stream=stream,
+                            timeout=anthropic.Timeout(silence),
+                        ) as response:
                             body = SdkResponse(response, base=base, most=most, until=scope.when())
                             scope.reschedule(None)
                             yield Answered(body, account, begun)

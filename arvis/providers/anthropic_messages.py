@@ -43,18 +43,22 @@ _NOT_PLAIN = regex(r"[^A-Za-z0-9_-]")
 
 
 #: The parameters that have the same names for this vendor as for OpenAI.
-_TUNED = ("temperature", "top_p")
+TUNED = ("temperature", "top_p")
 
 
-def document_of(request: RunRequest, model: str, origin: str = "") -> dict[str, Any]:
+def document_of(
+    request: RunRequest, model: str, origin: str = "", thinking: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the body of the request. `origin` names the server and the model that receive the request. Thoughts of
-    another origin are left out, because this server would not accept their signatures."""
+    another origin are left out, because this server would not accept their signatures. `thinking` are the fields for
+    the reasoning effort."""
     document: dict[str, Any] = {
         "max_tokens": request.max_tokens,
         "messages": _messages(request.turns, request.now, origin),
         "model": model,
     }
-    document |= {name: request.sampling[name] for name in _TUNED if name in request.sampling}
+    document |= thinking or {}
+    document |= {name: request.sampling[name] for name in TUNED if name in request.sampling}
     if system := list(_system(request)):
         document["system"] = system
     if request.tools:

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.effort import NONE, nearest
 from arvis.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from arvis.domain.regex import regex
 from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
@@ -35,6 +36,8 @@ from arvis.providers import failures, prompts
 from arvis.providers.exchange import MAX_DOCUMENT, parse
 from arvis.providers.reply import ReplyText, printable, token_count
 
+#: The efforts that the program knows.
+_EFFORTS = ("low", "medium", "high", "xhigh")
 _PROGRAM = "claude"
 _PRIVATE_FOLDER = 0o700
 
@@ -94,7 +97,8 @@ class ClaudeCliProvider:
         if finished.timed_out:
             text = f"the program of the account {account.name} did not answer in time and was stopped"
             raise ProviderError(ProviderErrorKind.TIMEOUT, text)
-        return answer.result(request, finished)
+        result = answer.result(request, finished)
+        return replace(result, left_out=tuple(sorted(request.sampling))) if request.sampling else result
 
 
 class ClaudeRunner:
@@ -147,6 +151,11 @@ class ClaudeRunner:
             "CLAUDE_CODE_MAX_RETRIES": "0",
             "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(request.max_tokens),
         }
+        if request.effort == NONE:
+            given["MAX_THINKING_TOKENS"] = "0"
+        elif request.effort is not None:
+            # Versions of the program without efforts ignore this variable, but refuse unknown options.
+            given["CLAUDE_CODE_EFFORT_LEVEL"] = nearest(request.effort, _EFFORTS) or _EFFORTS[0]
         if account.base_url:
             given["ANTHROPIC_BASE_URL"] = account.base_url
         if account.api_key:

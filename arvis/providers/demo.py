@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.markup import unescape
 from arvis.domain.regex import regex
@@ -84,9 +84,11 @@ class DemoProvider:
             _send(reply, parts[0].text)
         input_tokens = sum(len(turn.content.split()) for turn in request.turns)
         output_tokens = sum(part.tokens for part in parts)
-        return reply.result(
+        result = reply.result(
             request, account, input_tokens=input_tokens, output_tokens=output_tokens, calls=calls.result()
         )
+        left_out = (*(() if request.effort is None else ("effort",)), *sorted(request.sampling))
+        return replace(result, left_out=left_out) if left_out else result
 
     async def _obey(self, directive: Directive, request: RunRequest, calls: CallDrafts) -> DemoReply | None:
         """Return the part of the reply for this directive; None if the directive only sleeps or calls a tool. Raise the

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from arvis.domain.dataclass import replace
+from arvis.domain.effort import nearest, thinking_tokens
 from arvis.domain.embeddings import EmbeddingRequest, EmbeddingResult, Purpose
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.regex import regex
@@ -40,6 +42,8 @@ class GoogleProvider:
     def __init__(self, *, name: str, exchange: Exchange) -> None:
         self.name = name
         self._exchange = exchange
+        #: The words for efforts that models refused, by address and model.
+        self._refused: dict[tuple[str, str], frozenset[str]] = {}
 
     async def complete(self, request: RunRequest, account: Account) -> RunResult:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes), stream=False)
@@ -59,6 +63,33 @@ class GoogleProvider:
             return embeddings.in_embeddings(await answered.document(), request, account)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
+        """Make one call, and repeat it for each form of thinking that the model refuses."""
+        if request.effort is None and request.format is None:
+            return await self._once(request, account, reply, {}, stream=stream)
+        key = (account.base_url or BASE_URL, model := request.model or account.model)
+        while True:
+            refused = self._refused.get(key, frozenset())
+            thinking = {} if request.effort is None else thinking_of(model, request.effort, refused)
+            wanted = {} if _FORMAT in refused and request.tools else format_of(request)
+            more = {**({"thinkingConfig": thinking} if thinking else {}), **wanted}
+            try:
+                result = await self._once(request, account, reply, more, stream=stream)
+            except ProviderError as error:
+                if error.kind is not ProviderErrorKind.BAD_REQUEST:
+                    raise
+                if thinking and _ABOUT_THINKING.search(error.what):
+                    self._refused[key] = refused | {str(value) for value in thinking.values()}
+                elif wanted and request.tools and _ABOUT_FORMAT.search(error.what):
+                    self._refused[key] = refused | {_FORMAT}
+                else:
+                    raise
+            else:
+                lost = request.effort is not None and not thinking
+                return replace(result, left_out=("effort",)) if lost else result
+
+    async def _once(
+        self, request: RunRequest, account: Account, reply: ReplyText, more: Mapping[str, Any], *, stream: bool
+    ) -> RunResult:
         answer = GoogleResponse(reply=reply, account=account, max_bytes=request.max_bytes)
         async with self._exchange.post(
             account,
@@ -68,7 +99,7 @@ class GoogleProvider:
                 "streamGenerateContent?alt=sse" if stream else "generateContent",
             ),
             headers={"x-goog-api-key": sendable_key(account)},
-            document=_document(request),
+            document=_document(request, more),
             stream=stream,
             max_bytes=request.max_bytes,
             begin_within=request.begin_within,
@@ -107,11 +138,45 @@ _TUNED = {
 }
 
 
-def _document(request: RunRequest) -> dict[str, Any]:
+#: Gemini 2.5 has a budget of tokens for thinking, later models have levels, and earlier ones cannot think.
+_BUDGET_MODELS = regex(r"gemini-2\.5", re.IGNORECASE)
+_LEVEL_MODELS = regex(r"gemini-(?:[3-9]|\d\d|flash|pro)", re.IGNORECASE)
+_LEVELS = ("minimal", "low", "medium", "high")
+#: The largest budget of all models, and the least budget of models that cannot disable thinking.
+_MOST_BUDGET, _LEAST_PRO_BUDGET = 24_576, 128
+_ABOUT_THINKING = regex(r"thinking", re.IGNORECASE)
+
+
+def thinking_of(model: str, effort: str, refused: Collection[str] = ()) -> dict[str, Any]:
+    """Return Google's `thinkingConfig` for the effort; empty if the model accepts none. `refused` are the levels and
+    budgets that the model has refused."""
+    plain = model.rpartition("/")[2]
+    if _BUDGET_MODELS.match(plain):
+        budget = min(thinking_tokens(effort), _MOST_BUDGET)
+        budget = max(budget, _LEAST_PRO_BUDGET) if "pro" in plain else budget
+        return {} if str(budget) in refused else {"thinkingBudget": budget}
+    level = nearest(effort, [level for level in _LEVELS if level not in refused])
+    return {"thinkingLevel": level} if level is not None and _LEVEL_MODELS.match(plain) else {}
+
+
+#: The mark of a model that refuses tools together with JSON as the format of the reply.
+_FORMAT = "format"
+_ABOUT_FORMAT = regex(r"mime ?type|response_?schema|json", re.IGNORECASE)
+
+
+def format_of(request: RunRequest) -> dict[str, Any]:
+    """Return the fields of `generationConfig` for the format of the reply."""
+    if request.format is None:
+        return {}
+    schema = {} if request.format.schema is None else {"responseJsonSchema": request.format.schema}
+    return {"responseMimeType": "application/json", **schema}
+
+
+def _document(request: RunRequest, more: Mapping[str, Any]) -> dict[str, Any]:
     tuned = {_TUNED[name]: value for name, value in request.sampling.items() if name in _TUNED}
     document: dict[str, Any] = {
         "contents": contents_of(turns_of(request)),
-        "generationConfig": {"maxOutputTokens": request.max_tokens, **tuned},
+        "generationConfig": {"maxOutputTokens": request.max_tokens, **tuned, **more},
     }
     if system := system_of(request):
         document["systemInstruction"] = {"parts": [{"text": system}]}

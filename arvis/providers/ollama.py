@@ -3,9 +3,9 @@ context.
 
 By default, Ollama uses a small context and silently drops the beginning of a longer prompt, so every call sets the
 context size that it needs. The provider makes one request for each reply. Before the first reply of a model, it makes
-another request, to read the model's maximum context. An answer is one JSON document, or a stream with one JSON document
-on each line. No value in a document is trusted to have the documented type: a value of a wrong type makes the answer
-unreadable, but never crashes the daemon.
+another request, to read the model's maximum context and the ways in which it can think. An answer is one JSON
+document, or a stream with one JSON document on each line. No value in a document is trusted to have the documented
+type: a value of a wrong type makes the answer unreadable, but never crashes the daemon.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from arvis.domain.dataclass import replace
+from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.effort import NONE, nearest
 from arvis.domain.embeddings import EmbeddingRequest, EmbeddingResult
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.regex import regex
@@ -25,8 +26,8 @@ from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
 from arvis.providers import embeddings, failures
 from arvis.providers.exchange import Answered, Exchange, read_stream, sendable_key
-from arvis.providers.prompts import system_of, turns_of
-from arvis.providers.reply import Answer, ReplyText, printable, token_count
+from arvis.providers.prompts import origin_of, system_of, turns_of
+from arvis.providers.reply import Answer, Reasoning, ReplyText, printable, token_count
 
 BASE_URL = "http://127.0.0.1:11434"
 
@@ -41,13 +42,13 @@ def create(name: str, services: ProviderServices) -> OllamaProvider:
 
 
 class OllamaProvider:
-    """A `StreamingProvider`. The maximum context of a model is requested once and remembered. If the server does not
+    """A `StreamingProvider`. The description of a model is requested once and remembered. If the server does not
     report it, the provider sets as much context as the prompt needs, up to `ASSUMED_CONTEXT`."""
 
     def __init__(self, *, name: str, exchange: Exchange) -> None:
         self.name = name
         self._exchange = exchange
-        self._contexts: dict[tuple[str, str], int | None] = {}
+        self._models: dict[tuple[str, str], OllamaModel] = {}
 
     async def complete(self, request: RunRequest, account: Account) -> RunResult:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes), stream=False)
@@ -64,39 +65,42 @@ class OllamaProvider:
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
         model = request.model or account.model
-        most = await self._most(request, account, model)
+        known = await self._model(request, account, model)
+        most, think = known.context, known.think(model, request.effort)
         context = min(context_for(prompt_tokens(request) + request.max_tokens), most or ASSUMED_CONTEXT)
-        document = _document(request, model, context, stream=stream)
+        document = _document(request, account, context, think, stream=stream)
         answer = OllamaResponse(reply=reply, account=account, max_bytes=request.max_bytes)
         async with self._post(account, "chat", document, request if stream else None) as answered:
             if stream:
                 await read_stream(answered.lines(), answer.take, answer, reply)
             else:
                 answer.take(await answered.document())
-        return replace(answer.result(request), window=most)
+        left_out = ("effort",) if request.effort is not None and think is None else ()
+        return replace(answer.result(request), window=most, left_out=left_out)
 
-    async def _most(self, request: RunRequest, account: Account, model: str) -> int | None:
-        """Return the model's maximum context in tokens; None if the server does not report it. Raise `ProviderError` of
-        kind `too_long` if the prompt is certainly longer than that."""
+    async def _model(self, request: RunRequest, account: Account, model: str) -> OllamaModel:
+        """Return what the server reports about the model. Raise `ProviderError` of kind `too_long` if the prompt is
+        certainly longer than the model's context."""
         key = (_base(account), model)
-        if key not in self._contexts:
-            self._contexts[key] = await self._shown(account, model)
-        most, tokens = self._contexts[key], prompt_tokens(request, bytes_a_token=MOST_BYTES_A_TOKEN)
+        if key not in self._models:
+            self._models[key] = await self._shown(account, model)
+        most, tokens = self._models[key].context, prompt_tokens(request, bytes_a_token=MOST_BYTES_A_TOKEN)
         if most is not None and tokens > most:
             text = f"the prompt needs about {tokens} tokens, but the context window of {model} has {most}"
             raise ProviderError(ProviderErrorKind.TOO_LONG, text)
-        return most
+        return self._models[key]
 
-    async def _shown(self, account: Account, model: str) -> int | None:
-        """Request the maximum context of a model. Return None if the server does not have the endpoint for this,
-        because some servers implement only Ollama's chat. Also return None for an unknown model; the later request to
-        the chat reports it."""
+    async def _shown(self, account: Account, model: str) -> OllamaModel:
+        """Request the description of a model. Return an empty description if the server does not have the endpoint for this,
+        because some servers implement only Ollama's chat, and for an unknown model; the later request to the chat
+        reports it."""
         try:
             async with self._post(account, "show", {"model": model}) as answered:
-                return context_length(await answered.document())
+                document = await answered.document()
+                return OllamaModel(context_length(document), thinking_values(document))
         except ProviderError as error:
             if error.kind in _CANNOT_SAY:
-                return None
+                return OllamaModel()
             raise
 
     def _post(
@@ -124,13 +128,15 @@ def _base(account: Account) -> str:
 _TUNED = frozenset({"temperature", "top_p", "seed", "frequency_penalty", "presence_penalty"})
 
 
-def _document(request: RunRequest, model: str, context: int, *, stream: bool) -> dict[str, Any]:
-    turns = turns_of(request)
-    messages = [message for turn in turns for message in messages_of(turn, turns)]
+def _document(
+    request: RunRequest, account: Account, context: int, think: bool | str | None, *, stream: bool
+) -> dict[str, Any]:
+    turns, origin = turns_of(request), origin_of(request, account)
+    messages = [message for turn in turns for message in messages_of(turn, turns, origin)]
     if system := system_of(request):
         messages.insert(0, {"role": "system", "content": system})
     document: dict[str, Any] = {
-        "model": model,
+        "model": request.model or account.model,
         "messages": messages,
         "stream": stream,
         "options": {
@@ -139,6 +145,11 @@ def _document(request: RunRequest, model: str, context: int, *, stream: bool) ->
             **{name: value for name, value in request.sampling.items() if name in _TUNED},
         },
     }
+    if think is not None:
+        document["think"] = think
+    # With a format, a model could not call tools.
+    if request.format is not None and (request.tools_off or not request.tools):
+        document["format"] = request.format.schema or "json"
     # Tools that must not be called are left out, because Ollama's format cannot forbid their calls.
     if request.tools and not request.tools_off:
         document["tools"] = [
@@ -203,8 +214,53 @@ def context_length(document: object) -> int:
     return _UNKNOWN_CONTEXT
 
 
-def messages_of(turn: Turn, turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
-    """Return the messages of a turn. Tool outputs are separate messages that name the tool."""
+# -- thinking ----------------------------------------------------------------------------------------------------------
+
+
+#: The levels of models that have levels but whose server does not list them.
+_LEVELS = ("low", "medium", "high")
+_WITH_LEVELS = regex(r"gpt-oss", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class OllamaModel:
+    """The description of a model that the server gives."""
+
+    #: The maximum context in tokens; None if the server does not report it.
+    context: int | None = None
+    #: The values of `think` that the model accepts; None if it can think and the server does not list them.
+    values: tuple[bool | str, ...] | None = ()
+
+    def think(self, model: str, effort: str | None) -> bool | str | None:
+        """Return the value of `think` for an effort; None if the model accepts none."""
+        if effort is None:
+            return None
+        values: tuple[bool | str, ...] = (True, False)
+        if self.values is not None:
+            values = self.values
+        elif _WITH_LEVELS.search(model):
+            values = _LEVELS
+        if effort == NONE and False in values:
+            return False
+        if (level := nearest(effort, [value for value in values if isinstance(value, str)])) is not None:
+            return level
+        return True if effort != NONE and True in values else None
+
+
+def thinking_values(document: object) -> tuple[bool | str, ...] | None:
+    """Return the values of `think` from the answer of `/api/show`: those in `thinking.values`, None if only its
+    capabilities name thinking, and an empty tuple if the model cannot think."""
+    match document:
+        case {"thinking": {"values": list(values)}}:
+            return tuple(value for value in values[:20] if isinstance(value, bool | str))
+        case {"capabilities": list(capabilities)} if "thinking" in capabilities:
+            return None
+    return ()
+
+
+def messages_of(turn: Turn, turns: Sequence[Turn], origin: str = "") -> Iterator[dict[str, Any]]:
+    """Return the messages of a turn. Tool outputs are separate messages that name the tool. Thoughts are sent back to
+    their `origin`."""
     names = {call.id: call.name for each in turns for call in each.calls} if turn.outputs else {}
     for output in turn.outputs:
         yield {"role": "tool", "tool_name": names.get(output.call_id, "unknown"), "content": output.content}
@@ -216,12 +272,22 @@ def messages_of(turn: Turn, turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
     if turn.calls:
         calls = [{"function": {"name": call.name, "arguments": call.arguments or {}}} for call in turn.calls]
         message["tool_calls"] = calls
+    match turn.thoughts:
+        case {"origin": str(from_), "field": "thinking", "text": str(text)} if from_ == origin:
+            message["thinking"] = text
     yield message
 
 
 class OllamaResponse(Answer):
     """One streamed answer, built from JSON documents as they arrive. `finished` is True after a document with `"done":
     true`."""
+
+    def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
+        super().__init__(reply=reply, account=account, max_bytes=max_bytes)
+        self._reasoning = Reasoning(max_bytes, fields=("thinking",))
+
+    def _thoughts_of(self, request: RunRequest) -> Mapping[str, Any] | None:
+        return self._reasoning.result(origin_of(request, self.account))
 
     def take(self, document: object) -> bool:
         """Read the next document. Return False if the reply has reached its maximum size. Raise `ProviderError` if the
@@ -236,6 +302,8 @@ class OllamaResponse(Answer):
         return more
 
     def _take_message(self, message: object) -> bool:
+        if isinstance(message, Mapping):
+            self._reasoning.add(message)
         match message:
             case None:
                 return True

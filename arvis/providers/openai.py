@@ -2,7 +2,8 @@
 
 The runner waits, retries and chooses other accounts; this module does not. Servers of this format treat some fields
 differently. If a server refuses a request because of such a field, the provider sends the request again with another
-form of the field or without it, and uses the accepted form for later requests. No value in an answer is trusted to have
+form of the field or without it, and uses the accepted form for later requests. Models that are only available through
+OpenAI's Responses API are called there (`openai_responses`). No value in an answer is trusted to have
 the documented type: a value of a wrong type makes the answer unreadable, but never crashes the daemon. After an
 unreadable answer, the runner may retry the call. Fields that are missing in the answer (usage, model) are left out of
 the result.
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
@@ -21,86 +21,15 @@ from typing import Any
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.embeddings import EmbeddingRequest, EmbeddingResult
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.regex import regex
 from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolCall
-from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
-from arvis.providers import embeddings, failures
-from arvis.providers.exchange import Exchange, read_stream, sendable_key
+from arvis.providers import embeddings, failures, openai_responses
+from arvis.providers.exchange import Answered, Exchange, read_stream, sendable_key
+from arvis.providers.openai_forms import NEW_LIMIT, OLD_LIMIT, Accepted, FieldRefused, failure, first_try
+from arvis.providers.openai_responses import ResponsesResponse
 from arvis.providers.prompts import origin_of, system_of, turns_of
 from arvis.providers.reply import Answer, Reasoning, ReplyText, printable, token_count
-
-# -- fields that servers treat differently -----------------------------------------------------------------------------
-
-
-OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
-_REFUSING = frozenset({400, 422})
-_NAMES = regex(r"\b(?:max_tokens|max_completion_tokens|reasoning_content|reasoning|stream_options)\b")
-_REQUIRED = regex(r"must be passed back|\bis missing\b|\bmissing\b.{0,40}reasoning_content", re.IGNORECASE)
-#: The maximum number of characters of a refusal that are examined.
-_LOOKED_AT = 8_192
-
-#: OpenAI's models that refuse `max_tokens`, on any server.
-_NEW_MODELS = regex(r"(?:o\d|gpt-[5-9]|codex|chatgpt-[5-9])\b", re.IGNORECASE)
-
-
-class FieldRefused(ProviderError):
-    """A refusal that names fields of the request. `required` is True if the server expected reasoning that was not
-    sent."""
-
-    def __init__(self, error: ProviderError, named: frozenset[str], *, required: bool) -> None:
-        super().__init__(error.kind, error.what, retry_after=error.retry_after, elsewhere=error.elsewhere)
-        self.named = named
-        self.required = required
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The form of requests that one model of one server accepts."""
-
-    #: The name of the field that limits the reply.
-    limit: str
-    #: True if messages may contain the reasoning before their tool calls.
-    reasoning: bool = True
-    #: True if messages with tool calls must contain reasoning.
-    reasoning_required: bool = False
-    #: True if the request may contain `stream_options`.
-    stream_options: bool = True
-
-    def after(self, refused: FieldRefused, document: Mapping[str, Any]) -> Accepted | None:
-        """Return the form to try after the server refused this document; None if the refusal names no field that can
-        be changed or left out."""
-        if refused.required:
-            return None if self.reasoning_required else replace(self, reasoning=True, reasoning_required=True)
-        sent = {name for message in document["messages"] for name in message} | document.keys()
-        named = refused.named & sent
-        if named & {"reasoning", "reasoning_content"}:
-            return replace(self, reasoning=False, reasoning_required=False)
-        if "stream_options" in named:
-            return replace(self, stream_options=False)
-        if self.limit in named:
-            return replace(self, limit=NEW_LIMIT if self.limit == OLD_LIMIT else OLD_LIMIT)
-        return None
-
-
-def first_try(account: Account, model: str, *, field: str) -> Accepted:
-    """Return the form of the first request. `field` is the name that the vendor uses for the limit of the reply. If the
-    account names its own address, the old name `max_tokens` is used, except for models that refuse it."""
-    newer = _NEW_MODELS.match(model.rpartition("/")[2]) is not None
-    own = account.base_url is not None and not newer
-    return Accepted(OLD_LIMIT if own else NEW_LIMIT if newer and account.provider != "openrouter" else field)
-
-
-def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
-    """Return the error of an answer: a `FieldRefused` if the answer names fields of the request."""
-    error = failures.from_answer(account, status, headers, document, clock)
-    if status not in _REFUSING or error.kind is not ProviderErrorKind.BAD_REQUEST:
-        return error
-    text = json.dumps(document, ensure_ascii=False)[:_LOOKED_AT]
-    named = frozenset(_NAMES.findall(text))
-    required = "reasoning_content" in named and _REQUIRED.search(text) is not None
-    return FieldRefused(error, named, required=required) if named else error
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +66,8 @@ class ChatCompletionsProvider:
         self.name = name
         self._vendor = vendor
         self._exchange = exchange
-        self._accepted: dict[tuple[str, str], Accepted] = {}
+        #: The accepted forms by address, model and the account's setting `api`.
+        self._accepted: dict[tuple[str, str, str | None], Accepted] = {}
 
     async def complete(self, request: RunRequest, account: Account) -> RunResult:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes), stream=False)
@@ -151,7 +81,7 @@ class ChatCompletionsProvider:
             document["dimensions"] = request.dimensions
         async with self._exchange.post(
             account,
-            self._url(account, "embeddings"),
+            f"{self._base(account)}/embeddings",
             headers=self._headers(account),
             document=document,
             stream=False,
@@ -161,53 +91,75 @@ class ChatCompletionsProvider:
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
         """Make one call, and repeat it for each field that the server refuses."""
-        key = (self._url(account), model := request.model or account.model)
+        key = (self._base(account), model := request.model or account.model, account.api)
         accepted = self._accepted.get(key) or first_try(account, model, field=self._vendor.max_tokens_field)
         tried = {accepted}
         while True:
-            document = _document(request, account, accepted, stream=stream)
+            make = openai_responses.document_of if accepted.responses else _document
+            document = make(request, account, accepted, stream=stream)
             try:
-                result = await self._once(request, account, document, reply, stream=stream)
+                result = await self._once(request, account, accepted, document, reply, stream=stream)
             except FieldRefused as refused:
-                other = accepted.after(refused, document)
+                other = accepted.after(refused, document, request)
                 if other is None or other in tried:
                     raise
                 accepted = other
                 tried.add(other)
             else:
                 self._accepted[key] = accepted
-                return result
+                left_out = accepted.left_out(request)
+                return replace(result, left_out=left_out) if left_out else result
 
     async def _once(
-        self, request: RunRequest, account: Account, document: Mapping[str, Any], reply: ReplyText, *, stream: bool
+        self,
+        request: RunRequest,
+        account: Account,
+        accepted: Accepted,
+        document: Mapping[str, Any],
+        reply: ReplyText,
+        *,
+        stream: bool,
     ) -> RunResult:
-        answer = CompletionsResponse(reply=reply, account=account, max_bytes=request.max_bytes)
+        path = "responses" if accepted.responses else "chat/completions"
         async with self._exchange.post(
             account,
-            self._url(account),
+            f"{self._base(account)}/{path}",
             headers=self._headers(account),
             document=document,
             stream=stream,
             max_bytes=request.max_bytes,
             begin_within=request.begin_within,
         ) as answered:
-            if _is_stream(answered.content_type, requested=stream):
-                await read_stream(answered.events(), partial(answer.take, part="delta"), answer, reply)
-            else:
-                answer.take(await answered.document(), part="message")
-        return answer.result(request)
+            streamed = _is_stream(answered.content_type, requested=stream)
+            if accepted.responses:
+                response = ResponsesResponse(reply=reply, account=account, max_bytes=request.max_bytes)
+                await _read(answered, response, response.take, reply, streamed=streamed)
+                return response.result(request)
+            completion = CompletionsResponse(reply=reply, account=account, max_bytes=request.max_bytes)
+            take = partial(completion.take, part="delta" if streamed else "message")
+            await _read(answered, completion, take, reply, streamed=streamed)
+            return completion.result(request)
 
-    def _url(self, account: Account, method: str = "chat/completions") -> str:
+    def _base(self, account: Account) -> str:
         base = account.base_url or self._vendor.base_url
         if base is None:
             raise ProviderError(ProviderErrorKind.BAD_REQUEST, f"the account {account.name} needs a base_url")
-        return f"{base.rstrip('/')}/{method}"
+        return base.rstrip("/")
 
     def _headers(self, account: Account) -> dict[str, str]:
         headers = dict(self._vendor.headers)
         if account.api_key:
             headers["Authorization"] = f"Bearer {sendable_key(account)}"
         return headers
+
+
+async def _read(
+    answered: Answered, answer: Answer, take: Callable[[object], bool], reply: ReplyText, *, streamed: bool
+) -> None:
+    if streamed:
+        await read_stream(answered.events(), take, answer, reply)
+    else:
+        take(await answered.document())
 
 
 def _document(request: RunRequest, account: Account, accepted: Accepted, *, stream: bool) -> dict[str, Any]:
@@ -221,7 +173,13 @@ def _document(request: RunRequest, account: Account, accepted: Accepted, *, stre
         messages.insert(0, {"role": "system", "content": system})
     document: dict[str, Any] = {"model": request.model or account.model, "messages": messages}
     document[accepted.limit] = request.max_tokens
-    document |= request.sampling
+    document |= accepted.sampling(request)
+    if (effort := accepted.effort_of(request)) is not None:
+        document |= (
+            {"reasoning": {"effort": effort}} if account.provider == "openrouter" else {"reasoning_effort": effort}
+        )
+    if (wanted := accepted.format_of(request)) is not None:
+        document["response_format"] = _response_format(wanted)
     if request.tools:
         tools = [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
@@ -234,6 +192,12 @@ def _document(request: RunRequest, account: Account, accepted: Accepted, *, stre
         usage = {"stream_options": {"include_usage": True}} if accepted.stream_options else {}
         document |= {"stream": True, **usage}
     return document
+
+
+def _response_format(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return the format of the reply. In chat completions, a schema and its properties are in an object of their own."""
+    kind = wanted.pop("type")
+    return {"type": kind, kind: wanted} if wanted else {"type": kind}
 
 
 def _is_stream(content_type: str, *, requested: bool) -> bool:

@@ -8,7 +8,7 @@ a JSON object are kept as the model wrote them, and the model gets an error.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
@@ -270,16 +270,17 @@ class ThinkingBlocks:
 
 
 class Reasoning:
-    """The reasoning of one answer in the chat-completions format, and the name of the field that contained it."""
+    """The reasoning of one answer, and the name of the field that contained it, one of `fields`."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, fields: Sequence[str] = ("reasoning_content", "reasoning")) -> None:
         self._left = max_bytes
+        self._fields = fields
         self._field: str | None = None
         self._pieces: list[str] = []
 
     def add(self, part: Mapping[str, object]) -> None:
         """Add the reasoning in a message, or in a piece of a message."""
-        for name in ("reasoning_content", "reasoning"):
+        for name in self._fields:
             piece = part.get(name)
             if isinstance(piece, str) and self._field in (None, name):
                 self._field = name

@@ -205,7 +205,13 @@ def _run(
     graph = graph_named(schedule.graph or otherwise)
     return NewRun(
         agent=agent,
-        task=replace(task, instructions=INSTRUCTIONS, taint=task.taint | _taint_of(tx, schedule)),
+        task=replace(
+            task,
+            instructions=INSTRUCTIONS,
+            taint=task.taint | _taint_of(tx, schedule),
+            model=schedule.model,
+            effort=schedule.effort,
+        ),
         address=place,
         principal_id=schedule.principal_id,
         source=schedule.source,

@@ -14,8 +14,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from arvis.calendar import Every, next_times, parse, pinned, shortest_gap_seconds, zone_of
-from arvis.domain.agents import GRAPHS, Agent, graph_named
+from arvis.domain.agents import GRAPHS, Agent, graph_named, is_model
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.effort import EFFORTS
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.regex import regex
 from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
@@ -150,7 +151,7 @@ REACH, PAIRED = "reach", "paired"
 CHANGEABLE = frozenset(
     {
         "name", "schedule", "timezone", "prompt", "platform", "connector", "channel", "thread", "script", "missed",
-        "grace", "graph", "max_cycles", "enabled",
+        "grace", "graph", "max_cycles", "enabled", "model", "effort",
     }
 )  # fmt: skip
 
@@ -467,7 +468,7 @@ def _check_person(tx: Transaction, wanted: Schedule) -> None:
 
 
 def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
-    """Check the graph, the number of cycles and the grace period. Return the schedule with the stored name of its
+    """Check the graph, the model, the number of cycles and the grace period. Return the schedule with the stored name of its
     graph."""
     graph = None if wanted.graph is None else graph_named(wanted.graph)
     if graph is not None and graph.startswith(PREFIX):
@@ -477,13 +478,31 @@ def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
             f"`graph` names {wanted.graph!r:.60}, which is not available.",
             fix=f"Use {', '.join(sorted(_GRAPHS))} or {PREFIX}SLUG, or leave `graph` out.",
         )
+    _check_model(wanted, graph)
     if not 1 <= wanted.max_cycles <= _MOST_CYCLES:
         raise Unprocessable(f"`maxIterations` must be from 1 to {_MOST_CYCLES}.", fix="Omit it for the default, 1.")
     if wanted.grace is not None and wanted.grace < 0:
         raise Unprocessable(
             "The grace period must be 0 or more milliseconds.", fix="Omit it to run missed times of any age."
         )
-    return replace(wanted, graph=graph)
+    return replace(wanted, graph=graph, model=wanted.model or None, effort=wanted.effort or None)
+
+
+def _check_model(wanted: Schedule, graph: str | None) -> None:
+    if wanted.model and not is_model(wanted.model):
+        raise Unprocessable(
+            "`model` must be a model as provider/model, or its bare name.",
+            fix="Write for example openai/gpt-4o-mini, or null for the model of the agent.",
+        )
+    if wanted.effort and wanted.effort not in EFFORTS:
+        fix = "Use one of them, or null for the effort of the agent."
+        raise Unprocessable(f"`effort` must be one of {', '.join(EFFORTS)}.", fix=fix)
+    if (wanted.model or wanted.effort) and graph is not None and graph.startswith(PREFIX):
+        raise Unprocessable(
+            "A schedule of a workflow has no `model` and no `effort`.",
+            why="Each node of a workflow has its own model and effort.",
+            fix="Set them in the nodes, or choose another `graph`.",
+        )
 
 
 def _timing(schedule: Schedule) -> tuple[str, str | None, bool, bool]:

@@ -140,6 +140,7 @@ _AGENT = {
     "plugins": _Type.NAMES,
     "helpers": _Type.NAMES,
     "skills": _Type.NAMES,
+    "effort": _Type.TEXT,
     "context_tokens": _Type.NUMBER,
 }
 _SCHEDULE = {
@@ -156,6 +157,8 @@ _SCHEDULE = {
     "graph": _Type.TEXT,
     "max_cycles": _Type.NUMBER,
     "grace": _Type.NUMBER,
+    "model": _Type.TEXT,
+    "effort": _Type.TEXT,
 }
 _CLIENT = {"name": _Type.TEXT, "slug": _Type.TEXT, "plan": _Type.TEXT}
 

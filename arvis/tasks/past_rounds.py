@@ -19,7 +19,7 @@ from arvis.tasks.rounds import StoredRound, effect_name, load_rounds
 from arvis.tasks.state import AgentState
 
 #: The graphs whose states contain rounds.
-_GRAPHS = frozenset({"agent", "code"})
+AGENT_GRAPHS = frozenset({"agent", "code"})
 #: The maximum number of calls that are kept of a turn. The newest calls are kept.
 MOST_CALLS = 40
 #: The maximum number of characters of all kept outputs together. One output of the maximum length is kept whole.
@@ -33,7 +33,7 @@ _LONGEST_ARGUMENT = 1_500
 def past_rounds(tx: Transaction, execution: Execution) -> tuple[PastRound, ...]:
     """Return the finished rounds with tool calls of this execution. Rounds without calls are left out, because their
     texts were posted as messages."""
-    if execution.graph not in _GRAPHS:
+    if execution.graph not in AGENT_GRAPHS:
         return ()
     rounds = AgentState.from_json(execution.state).rounds
     if not any(each.calls for each in rounds.current):

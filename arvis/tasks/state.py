@@ -55,6 +55,10 @@ class TaskSpec:
     pictures: Sequence[Sequence[str]] = ()
     #: The model to call (None: the agent's model).
     model: str | None = None
+    #: The reasoning effort of the model calls (None: that of the agent).
+    effort: str | None = None
+    #: The format that the reply must have (`ReplyFormat` as JSON; None: any text).
+    format: Mapping[str, Any] | None = None
     #: The maximum number of rounds with tool calls (None: the setting for all agents).
     rounds: int | None = None
     #: Subagents that the model may call as tools (`Subagent` as JSON).
@@ -71,6 +75,8 @@ class TaskSpec:
         """Return the task as JSON, without `taint`. Fields that few tasks use are left out if they are empty."""
         more = {
             "model": self.model,
+            "effort": self.effort,
+            "format": self.format,
             "rounds": self.rounds,
             "subagents": [dict(each) for each in self.subagents],
             "within": self.within,
@@ -321,6 +327,8 @@ class AgentState(WorkState):
     asking: Mapping[str, Any] | None = None
     #: The tool call whose subagent is running: its index in the round and its log event.
     calling: Mapping[str, Any] | None = None
+    #: The indexes of the calls of the last round that the client of the API makes.
+    client_calls: Sequence[int] = ()
     #: The pictures of earlier turns that the agent has read again: name, media type and hash of each.
     again: Sequence[Sequence[str]] = ()
     #: The number of the present cycle (from 1).
@@ -328,6 +336,11 @@ class AgentState(WorkState):
     #: The reply without a status, after which the model was reminded to add the status.
     reply_before_reminder: str = stored("", key="kept")
     reminded: bool = stored(default=False, key="nudged")
+    #: The parts of the reply before it was continued, because they reached the limit of tokens, and their number.
+    reply_so_far: str = ""
+    continued: int = 0
+    #: True after the model was asked to correct a reply that does not have the requested format.
+    corrected: bool = False
     #: The findings of the input check, for the timeline.
     input: Mapping[str, Any] | None = None
     #: The number and the tokens of the conversation's messages before this turn (`Size`), if it is known.

@@ -142,6 +142,70 @@ class CallsTools:
 
 
 @dataclass(frozen=True, slots=True)
+class Response:
+    """A successful answer of the Responses API: a text, reasoning, and tool calls (the tool's name and the arguments as
+    text)."""
+
+    text: str = "Hello from the loopback model."
+    calls: tuple[tuple[str, str], ...] = ()
+    #: The encrypted reasoning; empty: none.
+    reasoning: str = ""
+    #: The reason why the answer is incomplete; None: it is complete.
+    incomplete: str | None = None
+    usage: Mapping[str, Any] = field(
+        default_factory=lambda: {
+            "input_tokens": 7,
+            "output_tokens": 5,
+            "input_tokens_details": {"cached_tokens": 3},
+        }
+    )
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        if received.wants_stream:
+            return await _send(received.http, self._events(received), headers=SSE_HEADERS)
+        document = json.dumps(self._response(received)).encode()
+        return await _send(received.http, [document], headers={"Content-Type": "application/json"})
+
+    @property
+    def _output(self) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        if self.reasoning:
+            items.append({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": self.reasoning})
+        if self.text:
+            part = {"type": "output_text", "text": self.text, "annotations": []}
+            items.append({"type": "message", "id": "msg_1", "role": "assistant", "content": [part]})
+        for number, (name, arguments) in enumerate(self.calls):
+            call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
+            items.append({**call, "name": name, "arguments": arguments})
+        return items
+
+    def _response(self, received: ReceivedRequest) -> dict[str, Any]:
+        return {
+            "id": "resp_1",
+            "object": "response",
+            "model": received.document.get("model"),
+            "status": "completed" if self.incomplete is None else "incomplete",
+            "incomplete_details": None if self.incomplete is None else {"reason": self.incomplete},
+            "error": None,
+            "output": self._output,
+            "usage": self.usage,
+        }
+
+    def _events(self, received: ReceivedRequest) -> Iterable[bytes]:
+        response = self._response(received)
+        yield sse_event({"type": "response.created", "response": {**response, "status": "in_progress", "output": []}})
+        for index, item in enumerate(self._output):
+            place = {"output_index": index}
+            yield sse_event({"type": "response.output_item.added", **place, "item": {**item, "content": []}})
+            if item["type"] == "message":
+                for start in range(0, len(self.text), 7):
+                    piece = self.text[start : start + 7]
+                    yield sse_event({"type": "response.output_text.delta", **place, "delta": piece})
+            yield sse_event({"type": "response.output_item.done", **place, "item": item})
+        yield sse_event({"type": f"response.{response['status']}", "response": response})
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """An error answer with the format's error object."""
 
@@ -224,8 +288,10 @@ class OpenAIServer:
 async def openai_server(
     *, script: Iterable[Behaviour] = (), default: Behaviour | None = None
 ) -> AsyncIterator[OpenAIServer]:
-    """Run a server on a free port of 127.0.0.1, and close it at the end."""
-    async with model_server("/v1/chat/completions", base="/v1", script=script, default=default) as server:
+    """Run a server on a free port of 127.0.0.1, and close it at the end. It receives requests of both APIs."""
+    async with model_server(
+        "/v1/{api:chat/completions|responses}", base="/v1", script=script, default=default
+    ) as server:
         yield server
 
 

@@ -95,8 +95,8 @@ def announce_cancelled(bus: EventBus, turn: CancelledTurn) -> None:
 
 #: The maximum number of active runs that `_stop_runs` examines.
 _MOST_RUNS = 1_000
-#: The kinds of waits in which a turn can be cancelled: waits for people, for children and for timers.
-_STOPPABLE = (*sorted(PERSONAL_WAITS), WaitKind.CHILD, WaitKind.TIMER)
+#: The kinds of waits in which a turn can be cancelled: waits for people, for children, for timers and for clients.
+_STOPPABLE = (*sorted(PERSONAL_WAITS), WaitKind.CHILD, WaitKind.TIMER, WaitKind.CLIENT)
 
 
 def stop_turns(

@@ -54,10 +54,11 @@ def test_an_agent_from_its_making_to_its_end(daemon: Daemon) -> None:
     changed = told(
         daemon,
         *("agents", "update", "news", "--description", "reads", "--tools", "", "--context-tokens", "0"),
-        *("--on-new-message", "restart"),
+        *("--on-new-message", "restart", "--effort", "high"),
     )
     assert (changed["name"], changed["tools"], changed["contextTokens"]) == ("News", [], None)
-    assert changed["onNewMessage"] == "restart"
+    assert (changed["onNewMessage"], changed["effort"]) == ("restart", "high")
+    assert told(daemon, "agents", "update", "news", "--effort", "default")["effort"] is None
     assert "is paused" in out(daemon, "agents", "pause", "news")
     assert told(daemon, "chat", "--channel", "news-room", "hi")["agent"] == "conductor"
     assert "answers again" in out(daemon, "agents", "resume", "news")

@@ -66,11 +66,11 @@ _LOGIN = "an owner deletes the login or key; its person stays until then"
 #: Table -> why its rows stay, and its text columns. A new column needs a decision here.
 KEPT = {
     "account_cooldowns": ("accounts of the installation", "account model kind"),
-    "accounts": ("accounts of the installation", "id name provider model models sealed_key base_url status"),
+    "accounts": ("accounts of the installation", "id name provider model models sealed_key base_url status api"),
     "agent_versions": (_SHARED, "agent_id data by_id"),
     "agents": (
         _SHARED,
-        "id slug name role description prompt model fallbacks tools graph completion timezone allow_users status on_new_message plugins helpers skills credentials",
+        "id slug name role description prompt model fallbacks tools graph completion timezone allow_users status on_new_message plugins helpers skills credentials effort",
     ),
     "api_keys": (_LOGIN, "id name role agents key_hash created_by"),
     "bindings": (_SHARED, "platform channel agent_id permission respond"),

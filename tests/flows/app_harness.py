@@ -98,8 +98,10 @@ class AppHarness:
         connector: RecordingConnector | None,
         senses: Senses,
         plugins: Plugins | None = None,
+        continuations: int = 0,
     ) -> None:
         self.senses = senses
+        self._continuations = continuations
         self.plugins = plugins or NoPlugins()
         self.store = store
         self._limits, self._prices = limits, prices
@@ -174,6 +176,7 @@ class AppHarness:
             files=file_rules(self.senses, self.connectors),
             speaker=self.senses.speaker,
             plugins=self.plugins,
+            continuations=self._continuations,
         )
         engine = Engine(
             store=self._patient,
@@ -375,6 +378,7 @@ async def open_app(
     transcriber: Transcriber | None = None,
     speaker: Speaker | None = None,
     plugins: Plugins | None = None,
+    continuations: int = 0,
 ) -> AsyncIterator[AppHarness]:
     await asyncio.to_thread(migrated, database, (clock := SystemClock()).now())
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
@@ -392,6 +396,7 @@ async def open_app(
             connector=connector,
             senses=Senses(database.folder / "sessions", transcriber, speaker),
             plugins=plugins,
+            continuations=continuations,
         )
         await store.write(add_agents, list(agents), clock.now())
         if started:

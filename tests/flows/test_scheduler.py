@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arvis.domain.agents import AgentStatus
-from arvis.domain.errors import Conflict
+from arvis.domain.errors import Conflict, Unprocessable
 from arvis.domain.jobs import JobKind
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.platforms import BotState
@@ -96,6 +96,17 @@ async def test_a_heartbeat_goes_on_by_itself(desk: Desk, graph: str | None, walk
     assert execution is not None
     assert (job.kind, execution.graph) == (JobKind.HEARTBEAT, walked)
     assert execution.state.get("max_cycles") == (4 if walked == "heartbeat" else None)
+
+
+async def test_a_schedule_has_its_own_model_and_effort(desk: Desk) -> None:
+    cron = await desk.add("every 1h", model="openai/gpt-5", effort="high")
+    await desk.look()
+    _, execution = await desk.store.read(begun, cron)
+    assert execution is not None
+    assert (execution.state["run"]["model"], execution.state["run"]["effort"]) == ("openai/gpt-5", "high")
+    for wrong in ({"effort": "huge"}, {"model": "two words"}):
+        with pytest.raises(Unprocessable):
+            await desk.add("every 1h", name="b", **wrong)
 
 
 async def test_a_script_is_a_job_without_an_execution(desk: Desk) -> None:

@@ -107,6 +107,7 @@ async def test_defaults_are_those_of_the_configuration(site: Site) -> None:
         ({"apiKey": " "}, "api"), ({"apiKey": 7}, "apiKey"), ({"baseUrl": "ftp://x"}, "baseUrl"),
         ({"priority": -1}, "priority"), ({"priority": 10_001}, "priority"), ({"models": "m"}, "models"),
         ({"models": [1]}, "models"), ({"model": "m" * 101}, "model"), ({"status": "asleep"}, "status"),
+        ({"api": "soap"}, "api"), ({"provider": "ollama", "api": "chat"}, "api"),
         ({"provider": "custom"}, "baseUrl"), ({"provider": "google", "apiKey": None}, "apiKey"),
     ],
 )  # fmt: skip
@@ -128,6 +129,9 @@ async def test_an_account_is_changed_field_by_field(site: Site) -> None:
     changed = (await site.call("PATCH", "/api/accounts/paid", json={"model": "n", "priority": 0})).json()
     assert (changed["model"], changed["priority"], changed["hasKey"]) == ("n", 0, True)
     assert [one.api_key for one in site.book.current() if one.name == "paid"] == [CANARY]
+    for api in ("responses", None):
+        changed = (await site.call("PATCH", "/api/accounts/paid", json={"api": api})).json()
+        assert (changed["api"], [one.api for one in site.book.current() if one.name == "paid"]) == (api, [api])
     await site.call("PATCH", "/api/accounts/paid", json={"apiKey": f" {OTHER}\n"})
     assert [one.api_key for one in site.book.current() if one.name == "paid"] == [OTHER]
     await site.call("PATCH", "/api/accounts/paid", json={"status": "disabled"})

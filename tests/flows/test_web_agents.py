@@ -81,6 +81,7 @@ async def test_a_long_prompt_is_taken_and_a_longer_one_refused(site: Site) -> No
         {"slug": "a", "contextTokens": 100},
         {"slug": "a", "contextTokens": "many"},
         {"slug": "a", "timezone": "Mars"},
+        {"slug": "a", "effort": "huge"},
         {"slug": "a", "graph": "none"},
         {"slug": "a", "role": "conductor"},
         {"slug": "a", "bindings": [{}]},

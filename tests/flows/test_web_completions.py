@@ -88,7 +88,12 @@ async def test_a_request_is_a_message_and_the_reply_its_completion(site: Site) -
     assert answer.headers["x-arvis-message-id"] == "m1"
     assert found["choices"][0]["message"] == {"role": "assistant", "content": "Good day.", "refusal": None}
     assert found["choices"][0]["finish_reason"] == "stop"
-    assert found["usage"] == {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    assert found["usage"] == {
+        "prompt_tokens": 3,
+        "completion_tokens": 4,
+        "total_tokens": 7,
+        "prompt_tokens_details": {"cached_tokens": 0},
+    }
     assert (found["model"], found["object"], found["id"]) == ("helper", "chat.completion", "chatcmpl-m1")
 
 
@@ -144,10 +149,10 @@ def part(kind: str, **fields: Any) -> list[dict[str, Any]]:
         (asked(part("image_url", url="data:image/png,plain")), "messages[0].content"),
         (asked(part("image_url", url="data:image/png;base64,???")), "data"),
         (asked(part("video", url="x")), "messages[0].content"),
-        (asked(tools=[{"type": "function"}]), "tools"),
+        (asked(tools=[{"type": "function"}]), "tools[0].function.name"),
         (asked(n=2), "n"),
         (asked(stream="yes"), "stream"),
-        (asked(response_format={"type": "json_object"}), "response_format"),
+        (asked(response_format={"type": "xml"}), "response_format.type"),
         ({"model": "helper", "messages": []}, "messages"),
         ({"model": "helper", "messages": [{"role": "assistant", "content": "Hi."}]}, "messages"),
         ({"model": "helper", "messages": [{"role": "robot", "content": "Hi."}]}, "messages[0].role"),

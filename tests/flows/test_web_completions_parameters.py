@@ -15,7 +15,7 @@ from arvis.domain.events import Delta
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import MessageStatus
 from arvis.web.http.limits import Timeouts
-from arvis.web.openai.requests import certain, cut
+from arvis.web.openai.parameters import certain, cut
 from tests.flows.test_web_completions import CHAT, answered, asked, refused, spoken, streamed
 from tests.flows.web_script import a_job
 from tests.flows.web_server import KEYS, Site, eventually, running_site
@@ -36,7 +36,8 @@ async def test_what_tunes_a_model_goes_along_to_it(site: Site) -> None:
     )
     assert site.inbox.received[0].wishes == {
         "max_tokens": 50,
-        "sampling": {"temperature": 0.2, "top_p": 1, "seed": 7, "reasoning_effort": "low"},
+        "effort": "low",
+        "sampling": {"temperature": 0.2, "top_p": 1, "seed": 7},
     }
 
 
@@ -62,11 +63,11 @@ async def test_what_says_what_is_so_anyway_is_taken(site: Site, harmless: dict[s
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("tools", [{"type": "function", "function": {"name": "x"}}]),
+        ("tools", "look"),
+        ("tools", [{"type": "function", "function": {"name": "x"}}] * 2),
         ("functions", [{"name": "x"}]),
         ("tool_choice", "required"),
         ("tool_choice", {"type": "function", "function": {"name": "x"}}),
-        ("response_format", {"type": "json_schema", "json_schema": {}}),
         ("response_format", "json"),
         ("logprobs", True),
         ("logit_bias", {"1": 5}),
@@ -88,10 +89,65 @@ async def test_what_cannot_be_heeded_is_refused_by_its_name(site: Site, name: st
     assert site.inbox.received == []
 
 
-@pytest.mark.parametrize("role", ["assistant", "tool"])
-async def test_a_request_that_ends_with_no_question_says_so(site: Site, role: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "param"),
+    [
+        ("tools", [{"type": "web_search"}], "tools[0].type"),
+        ("tools", [{"type": "function", "function": {"name": "a b"}}], "tools[0].function.name"),
+        (
+            "tools",
+            [{"type": "function", "function": {"name": "a", "parameters": {"type": "odd"}}}],
+            "tools[0].function.parameters",
+        ),
+        ("response_format", {"type": "xml"}, "response_format.type"),
+        ("response_format", {"type": "json_schema", "json_schema": {}}, "response_format.json_schema.schema"),
+        (
+            "response_format",
+            {"type": "json_schema", "json_schema": {"schema": {}, "name": ""}},
+            "response_format.json_schema.name",
+        ),
+    ],
+)
+async def test_a_part_of_a_parameter_is_refused_by_its_place(site: Site, name: str, value: Any, param: str) -> None:
+    error = await refused(site, asked(**{name: value}))
+    assert (error["status"], error["param"]) == (400, param)
+
+
+async def test_formats_and_tools_go_along_to_the_model(site: Site) -> None:
+    tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}, "strict": True}}
+    await answered(site, asked(tools=[tool], parallel_tool_calls=False, response_format=form), reply="{}")
+    assert site.inbox.received[0].wishes == {
+        "format": {"schema": {"type": "object"}, "name": "x", "strict": True},
+        "tools": [{"name": "look", "description": "", "parameters": {"type": "object"}}],
+        "one_call": True,
+    }
+    await answered(site, asked("again", tools=[tool], tool_choice="none"))
+    assert site.inbox.received[1].wishes == {}
+
+
+@pytest.mark.parametrize(("role", "param"), [("assistant", "messages"), ("tool", "messages[0].tool_call_id")])
+async def test_a_request_that_ends_with_no_question_says_so(site: Site, role: str, param: str) -> None:
     error = await refused(site, {"model": "helper", "messages": [{"role": role, "content": "Once upon"}]})
-    assert (error["status"], error["param"]) == (400, "messages")
+    assert (error["status"], error["param"]) == (400, param)
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
+        ({"input": [{"role": "narrator", "content": "x"}]}, "input[0].role"),
+        ({"input": "x", "background": True}, "background"),
+        ({"input": "x", "previous_response_id": "resp_1"}, "previous_response_id"),
+        ({"input": "x", "text": {"format": {"type": "xml"}}}, "text.format.type"),
+        ({"input": "x", "reasoning": {"effort": "huge"}}, "reasoning.effort"),
+        ({"input": "x", "max_output_tokens": 0}, "max_output_tokens"),
+        ({"input": "x", "include": ["message.output_text.logprobs"]}, "include"),
+    ],
+)
+async def test_the_responses_api_names_its_own_fields(site: Site, fields: dict[str, Any], param: str) -> None:
+    answer = await site.call("POST", "/v1/responses", json={"model": "helper", **fields})
+    assert (answer.status, answer.json()["error"]["param"]) == (400, param)
 
 
 async def test_an_answer_ends_before_a_stop(site: Site) -> None:

@@ -52,6 +52,14 @@ async def test_owners_are_known(site: Site, fields: dict[str, str], role: Princi
     assert site.inbox.received[0].sender.role is role
 
 
+async def test_a_message_may_have_its_own_effort(site: Site) -> None:
+    await send(site, content="hello", effort="high")
+    assert site.inbox.received[0].wishes == {"effort": "high"}
+    refused = await site.call("POST", "/api/messages", json={"content": "hello", "effort": "huge"})
+    assert refused.status == 422
+    assert "`effort` must be one of none, minimal" in refused.json()["error"]["message"]
+
+
 async def test_the_channel_is_the_users_own_when_none_is_named(site: Site) -> None:
     await send(site, content="hello", userId="bob")
     assert site.inbox.received[0].address.channel == "web-bob"

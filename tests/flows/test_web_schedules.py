@@ -101,15 +101,16 @@ async def test_what_is_named_is_changed(site: Site) -> None:
 
 async def test_how_it_works_is_chosen_and_taken_back(site: Site) -> None:
     chosen = {"graph": "overlord", "maxIterations": 5, "misfireGraceMs": 60_000, "thread": "t1", "misfirePolicy": "all"}
+    chosen |= {"model": "openai/gpt-5", "effort": "low"}
     before = await made(site, kind="heartbeat", schedule="every 5 m", **chosen)
     assert {name: before[name] for name in chosen} == {**chosen, "graph": "heartbeat"}
     path = f"{ALL}/{before['id']}"
     for graph, kept in (("general", "agent"), ("planning", "planning"), ("code", "code"), ("handover", "handover")):
         assert (await site.call("PATCH", path, json={"graph": graph})).json()["graph"] == kept
-    after = (
-        await site.call("PATCH", path, json={"graph": None, "misfireGraceMs": None, "thread": None, "maxIterations": 1})
-    ).json()
-    assert (after["graph"], after["misfireGraceMs"], after["thread"], after["maxIterations"]) == (None, None, "", 1)
+    cleared = dict.fromkeys(("graph", "misfireGraceMs", "thread", "model", "effort"))
+    after = (await site.call("PATCH", path, json={**cleared, "maxIterations": 1})).json()
+    assert {name: after[name] for name in cleared} == {**cleared, "thread": ""}
+    assert after["maxIterations"] == 1
     row = await site.store.read(lambda tx: tx.schedules.get(before["id"]))
     assert row is not None
     assert (row.graph, row.thread, row.missed) == (None, "", "all")
@@ -178,7 +179,7 @@ UNUSABLE: list[tuple[dict[str, Any], int]] = [
     ({"agent": "nobody"}, 404), ({"kind": "wish"}, 422), ({"kind": None}, 422), ({"prompt": None}, 422),
     ({"prompt": "x" * 9_000}, 422), ({"platform": ""}, 422), ({"channelId": None}, 422), ({"misfirePolicy": "x"}, 422),
     ({"maxIterations": 0}, 422), ({"maxIterations": 11}, 422), ({"misfireGraceMs": -1}, 422), ({"thread": "a\nb"}, 422),
-    ({"graph": ""}, 422), ({"kind": "heartbeat", "script": {**SCRIPT, "headers": {"Host": "x"}}}, 422),
+    ({"effort": "huge"}, 422), ({"model": "two words"}, 422), ({"graph": ""}, 422), ({"kind": "heartbeat", "script": {**SCRIPT, "headers": {"Host": "x"}}}, 422),
     ({"script": SCRIPT}, 422), ({"kind": "heartbeat", "script": {"type": "x"}}, 422), ({"enabled": "yes"}, 422),
     ({"graph": "wish"}, 422), ({"timezone": "Mars/Olympus"}, 422), ({"name": "a\nb"}, 422), ({"script": "x"}, 422),
 ]  # fmt: skip

@@ -160,17 +160,38 @@ async def test_tools_are_used_within_the_node(store: Store) -> None:
     assert "tools" in found.execution.state["taint"]
 
 
-async def test_an_effort_that_nobody_takes_is_told_once(store: Store) -> None:
+async def test_the_effort_of_a_node_reaches_its_model(store: Store) -> None:
     document = drawing(
-        START,
-        node("a", "agent", "A", reasoningEffort="low"),
-        node("b", "agent", "B", reasoningEffort="high"),
-        ways=["start > a > b"],
+        START, node("a", "agent", "A", reasoningEffort="low"), node("b", "agent", "B"), ways=["start > a > b"]
     )
     found = await ran(store, document)
-    assert [each.content for each in found.log if each.type == "warning"] == [
-        "The reasoning effort “low” is not passed on to the model."
-    ]
+    assert [each.effort for each in found.stage.running.model.asked] == ["low", None]
+    assert [each.content for each in found.log if each.type == "warning"] == []
+
+
+SCHEMA = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+
+
+async def test_an_output_in_a_format_is_json_for_later_nodes(store: Store) -> None:
+    document = drawing(
+        START,
+        node("a", "agent", "A", userPrompt="Write.", outputSchema=SCHEMA, completionContract=True),
+        node("b", "agent", "B", userPrompt="Age {{A.age}}."),
+        ways=["start > a > b"],
+    )
+    found = await ran(
+        store, document, answers={"Write": ['{"age": "ten"}', '{"age": 10}'], "is not valid": '{"age": 10}'}
+    )
+    assert any("Age 10." in last_words(each) for each in found.stage.running.model.asked)
+    assert "HAND_BACK" not in found.stage.running.model.asked[0].system
+
+
+async def test_an_output_that_stays_in_another_format_fails_the_node(store: Store) -> None:
+    found = await ran(
+        store, single(userPrompt="Write.", outputSchema=SCHEMA), answers={"Write": "ten", "is not valid": "10"}
+    )
+    assert found.execution.status is ExecutionStatus.FAILED
+    assert "does not have the requested format" in (found.execution.error or "")
 
 
 async def test_an_agent_that_is_out_of_reach_is_not_reached_by_a_drawing(store: Store) -> None:

@@ -244,6 +244,7 @@ async def running_site(
     real_insights: bool = False,
     real_operations: bool = False,
     behind: flow.AppHarness | None = None,
+    through: bool = False,
     accounts: Sequence[Account] = (),
     providers: Mapping[str, Provider] | None = None,
     fetcher: Fetcher | None = None,
@@ -263,6 +264,9 @@ async def running_site(
         acts: Operations = StoreOperations(store=store, bus=bus, clock=clock) if real_operations else operations
         if behind is not None:  # the whole path of a message behind the server
             store, reading, acts, real_insights = behind.store, behind.insights, behind.operations, True
+        if behind is not None and through:  # messages to the server go the whole path, too
+            inbox, bus, clock = behind.inbox, behind.bus, behind.clock  # type: ignore[assignment]
+            behind.connectors["web", "web"] = connector
         box = SealedBox(file=secrets_key_file(folder), given=None, tell=redact.learn)
         book = AccountRegistry(configured=accounts, store=store, secrets=box)
         registry = SkillRegistry(store=store, clock=clock, folder=folder / "skills")

@@ -74,6 +74,7 @@ _PARTS: list[Case] = [
     ("position-odd", _with(_line(), "nodes", 1, x="left"), ("a", None, "x")),
     ("field-missing", _one("tool-call"), ("a", None, "tool")),
     ("field-form", _line(userPrompt=3), ("a", None, "userPrompt")),
+    ("field-form", _line(outputSchema={"type": "odd"}), ("a", None, "outputSchema")),
     ("field-choice", _line(reasoningEffort="huge"), ("a", None, "reasoningEffort")),
     ("field-low", _one("wait", amount=-1), ("a", None, "amount")),
     ("field-high", _one("wait", amount=100_001), ("a", None, "amount")),

@@ -43,6 +43,9 @@ class Vendor:
     model: str
     #: The end of the account's address, as in the vendor's own address.
     path: str = ""
+    #: The name of the provider, if it is not the name of the vendor here; and the account's API.
+    provider: str = ""
+    api: str | None = None
 
 
 VENDORS: Mapping[str, Vendor] = {
@@ -50,6 +53,7 @@ VENDORS: Mapping[str, Vendor] = {
     "google": Vendor(google.create, "gemini-2.0-flash", "/v1beta"),
     "ollama": Vendor(ollama.create, "llama3.2"),
     "openai": Vendor(openai.create, "gpt-4o-mini", "/v1"),
+    "responses": Vendor(openai.create, "gpt-4o-mini", "/v1", "openai", "responses"),
 }
 
 
@@ -132,8 +136,11 @@ async def open_scene(name: str, address: str) -> AsyncIterator[Scene]:
         http = await stack.enter_async_context(open_http_client())
         other = await stack.enter_async_context(model_server("/api/{method}", default=shows(8_192)))
         detour = Detour(http=http, other=other.base_url)
-        provider = vendor.create(name, provider_services(detour, SteppedClock(), timeouts=CallTimeouts(20.0, 10.0)))
+        provider = vendor.create(
+            vendor.provider or name, provider_services(detour, SteppedClock(), timeouts=CallTimeouts(20.0, 10.0))
+        )
         if isinstance(provider, anthropic.AnthropicProvider):
             stack.push_async_callback(provider.aclose)
-        account = Account("main", name, vendor.model, api_key=KEY, base_url=f"{address}{vendor.path}")
+        base = f"{address}{vendor.path}"
+        account = Account("main", provider.name, vendor.model, api_key=KEY, base_url=base, api=vendor.api)
         yield Scene(provider, account)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from arvis.domain.errors import ProviderErrorKind
+from arvis.domain.reply_format import ReplyFormat
 from arvis.domain.runs import Image, Turn
 from arvis.domain.tools import ToolOutput, ToolSpec
 from tests.wings.emulator_scene import VENDORS, Scene, open_scene, running_emulator
@@ -73,6 +74,13 @@ async def test_a_picture_is_taken(scene: Scene, stream: bool) -> None:
     # The emulator accepts and ignores pictures; each provider's own tests check their form.
     result = await scene.ask(Turn("user", "look at this", images=(Image("image/png", PNG),)), stream=stream)
     assert result.content == "A picture."
+
+
+@both_ways
+async def test_an_effort_and_a_format_are_accepted(scene: Scene, stream: bool) -> None:
+    wanted = ReplyFormat({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]})
+    result = await scene.ask(Turn("user", "say hello"), stream=stream, effort="high", format=wanted, max_tokens=20_000)
+    assert result.content == HELLO
 
 
 @both_ways

@@ -22,6 +22,7 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
 from arvis.ports.sandbox import Finished
 from arvis.providers.claude_cli import ClaudeCliResponse as ProgramAnswer
+from arvis.providers.ollama import OllamaModel, OllamaProvider
 from arvis.providers.reply import ReplyText
 from arvis.testing.clock import SteppedClock
 from arvis.testing.openai_server import SSE_HEADERS, Hang, Raw
@@ -219,8 +220,8 @@ class Asker:
     async def ask(self, answer: Raw | Hang, *, stream: bool) -> RunResult | ProviderError:
         scene = self._scene
         scene.server.script.clear()
-        if hasattr(scene.provider, "_contexts"):
-            scene.provider._contexts[scene.server.base_url, scene.request.model] = 8_192
+        if isinstance(scene.provider, OllamaProvider):
+            scene.provider._models[scene.server.base_url, scene.request.model] = OllamaModel(8_192)
         scene.server.script.append(answer)
         try:
             call = scene.provider.stream(scene.request, scene.account, lambda _: None) if stream else None

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from arvis.cli.api_client import Api, ApiCommands
-from arvis.cli.options import all_options, changes, given, given_secret, read_secret, secret_options
+from arvis.cli.options import CLEARED, all_options, changes, given, given_secret, read_secret, secret_options
 from arvis.cli.output import Output, Row, Table, error_text, moment, yes_or_no
 from arvis.domain.accounts import AccountStatus
 from arvis.domain.errors import ArvisError
+from arvis.domain.runs import APIS
 
 #: The providers that usually need no key.
 _WITHOUT_KEY = frozenset({"demo", "ollama"})
@@ -58,6 +59,12 @@ _details = all_options(
         type=click.IntRange(0, 10_000),
         help="The priority; the account with the lowest number is used first. A new account has 100.",
     ),
+    click.option(
+        "--api",
+        "wire",
+        type=click.Choice([*APIS, "default"]),
+        help="For openai and custom: the API that calls use (default: the one that the model needs).",
+    ),
     secret_options("key"),
 )
 
@@ -85,7 +92,7 @@ def create(*, api: Api, variable: str | None, file: Path | None, no_key: bool, *
     """
     asks = not (no_key or details["provider"] in _WITHOUT_KEY)
     key = read_secret("key", variable, file) if asks else given_secret("key", variable, file)
-    added = api.post("accounts", body=given({**details, "apiKey": key or None}))
+    added = api.post("accounts", body=given({**_fields(**details), "apiKey": key or None}))
     return Output(added, f"The account {added['name']} is created. Test it with `arvis accounts test {added['name']}`.")
 
 
@@ -101,7 +108,7 @@ def create(*, api: Api, variable: str | None, file: Path | None, no_key: bool, *
 )
 def update(*, api: Api, name: str, variable: str | None, file: Path | None, **details: Any) -> Output:
     """Change an account that is not in the configuration. A new key comes from --key-env or --key-file."""
-    body = changes({**details, "apiKey": given_secret("key", variable, file)}, "--model")
+    body = changes({**_fields(**details), "apiKey": given_secret("key", variable, file)}, "--model")
     return Output(api.patch("accounts", name, body=body), f"The account {name} is changed.")
 
 
@@ -122,3 +129,7 @@ def test(*, api: Api, name: str) -> Output:
 def delete(*, api: Api, name: str) -> Output:
     """Delete an account that is not in the configuration, and its key."""
     return Output(api.delete("accounts", name), f"The account {name} is deleted.")
+
+
+def _fields(*, wire: str | None, **details: Any) -> dict[str, Any]:
+    return {**details, "api": CLEARED if wire == "default" else wire}

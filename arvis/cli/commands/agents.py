@@ -14,6 +14,7 @@ from arvis.cli.options import (
     changes,
     channel_as,
     choice,
+    effort_option,
     existing_file,
     given,
     names,
@@ -58,6 +59,7 @@ _details = all_options(
         "--prompt-file", "file", type=existing_file, metavar="PATH", help="Read the instructions from this file."
     ),
     click.option("--model", metavar="PROVIDER/MODEL", help='The model; "" means the default model of the account.'),
+    effort_option("the default of the model"),
     click.option("--fallbacks", type=names, metavar="MODELS", help="Models to use if the first model does not answer."),
     click.option("--tools", type=names, metavar="NAMES", help="Tools that it may use."),
     click.option("--graph", help="The graph: agent, planning, code, handover or workflow:SLUG."),

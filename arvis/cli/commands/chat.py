@@ -6,7 +6,7 @@ import getpass
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,9 @@ import click
 
 from arvis.cli.api_client import TIMEOUT, Api
 from arvis.cli.commands.chat_stream import Posts, show_while_written
-from arvis.cli.options import JsonCommand
+from arvis.cli.options import JsonCommand, given
 from arvis.cli.output import FAILED, error_text, print_json, tell
+from arvis.domain.effort import EFFORTS
 from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.explanation import why_not
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
@@ -44,12 +45,16 @@ _AGENT_CHANNEL = "dashboard-agent-"
 @click.argument("text", required=False, help="The message (default: each line of standard input is a message).")
 @click.option("--agent", metavar="SLUG", help="Talk to this agent.")
 @click.option("--channel", metavar="ID", help="Write in this channel.")
+@click.option(
+    "--effort", type=click.Choice(EFFORTS), help="The reasoning effort for these messages (default: the agent's)."
+)
 @click.option("--follow", is_flag=True, help="After the answer, print new messages of the channel until Ctrl-C.")
 def chat(
     *,
     text: str | None,
     agent: str | None,
     channel: str | None,
+    effort: str | None,
     follow: bool,
     as_json: bool,
     config: Path | None,
@@ -58,7 +63,8 @@ def chat(
     """Send one message and print its answer, or send line by line until the end of input."""
     api = Api(config, data).connect()
     place = channel or (f"{_AGENT_CHANNEL}{agent}" if agent else f"cli-{_user()}")
-    session = ChatSession(api, place, agent if channel else None, as_json=as_json)
+    more = given({"agent": agent if channel else None, "effort": effort})
+    session = ChatSession(api, place, more, as_json=as_json)
     if text is not None:
         session.begin(listening=False)
         timeline = session.ask(text)
@@ -71,13 +77,14 @@ def chat(
 
 class ChatSession:
     """A conversation in one channel. It prints the answers to messages, and other posts of the channel. With `as_json`,
-    it prints only the timelines of the messages."""
+    it prints only the timelines of the messages. `more` are further fields of each message: its agent and its
+    effort."""
 
-    def __init__(self, api: Api, channel: str, agent: str | None, *, as_json: bool) -> None:
+    def __init__(self, api: Api, channel: str, more: Mapping[str, Any], *, as_json: bool) -> None:
         self._api = api
         self._channel = channel
         self._posts = None if as_json else Posts(api, channel, self._write)
-        self._agent = agent
+        self._more = more
         self._show = self._shower()
         self._at_prompt = False
 
@@ -152,7 +159,7 @@ class ChatSession:
             return self._show_json
         if not sys.stdout.isatty():
             return partial(self._show_whole, self._posts)
-        written = show_while_written(then=_wait, agent=self._agent, posts=self._posts)
+        written = show_while_written(then=_wait, more=self._more, posts=self._posts)
         lock = self._posts.lock
 
         def show(api: Api, channel: str, text: str, event_id: str) -> Timeline:
@@ -177,8 +184,7 @@ class ChatSession:
         return timeline
 
     def _send(self, api: Api, channel: str, text: str, event_id: str) -> str:
-        body = {"content": text, "channelId": channel, "id": event_id}
-        sent = api.post("messages", body=body if self._agent is None else {**body, "agent": self._agent})
+        sent = api.post("messages", body={"content": text, "channelId": channel, "id": event_id, **self._more})
         return str(sent["messageId"])
 
     def _write(self, text: str) -> None:

@@ -262,16 +262,16 @@ class Preview:
 
 
 def show_while_written(
-    *, then: Callable[[Api, str], Timeline], agent: str | None = None, posts: Posts | None = None
+    *, then: Callable[[Api, str], Timeline], more: Mapping[str, Any] | None = None, posts: Posts | None = None
 ) -> Callable[[Api, str, str, str], Timeline]:
-    """Return a function that sends a text to `agent` and shows the answer piece by piece. Before the answer is
+    """Return a function that sends a text with the fields `more` and shows the answer piece by piece. Before the answer is
     complete, the function also prints other posts of the channel with `posts`. `then` waits until a message is
     finished."""
 
     def show(api: Api, channel: str, text: str, event_id: str) -> Timeline:
         preview = Preview(_write)
         asked = {"type": "message", "content": text, "id": event_id}
-        message = asked if agent is None else {**asked, "agent": agent}
+        message = {**asked, **(more or {})}
         message_id = _converse(api, channel, message, preview, posts)
         timeline = then(api, message_id)
         preview.end(timeline["reply"] if timeline["status"] == MessageStatus.ANSWERED else None)

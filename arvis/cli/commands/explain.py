@@ -145,7 +145,8 @@ def _model_call(step: Json, _: int) -> str:
         return f"{head} failed after {took} ({step['error']}): {step['detail']}"
     cost = f"${step['costMicros'] / _MICROS:.6f}" if step.get("priced", True) else "price unknown"
     cached = f" ({step['cachedTokens']} from the cache)" if step.get("cachedTokens") else ""
-    return f"{head}: {step['inputTokens']} tokens in{cached}, {step['outputTokens']} out, {cost}, {took}"
+    detail = f"; {step['detail']}" if step.get("detail") else ""
+    return f"{head}: {step['inputTokens']} tokens in{cached}, {step['outputTokens']} out, {cost}, {took}{detail}"
 
 
 def _tool(step: Json, _: int) -> str:

@@ -14,6 +14,7 @@ from arvis.cli.options import (
     all_options,
     changes,
     choice,
+    effort_option,
     given,
     on_option,
     page_options,
@@ -71,6 +72,13 @@ _details = all_options(
     click.option(
         "--graph", help="The graph that runs the schedule (default: agent for crons, heartbeat for heartbeats)."
     ),
+    click.option(
+        "--model",
+        metavar="PROVIDER/MODEL",
+        callback=lambda _context, _option, model: CLEARED if model == "" else model,
+        help='The model of the work; "" means the model of the agent.',
+    ),
+    effort_option("the effort of the agent"),
     workflow_option("The slug or id of a workflow that runs instead of a graph; empty: the default graph of its kind."),
     click.option(
         "--max-cycles",

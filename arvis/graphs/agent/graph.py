@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.effort import thinking_tokens
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
@@ -23,13 +24,14 @@ from arvis.domain.runs import RunRequest, RunResult, Turn, read_in
 from arvis.domain.tools import READ_AGAIN, ToolSpec
 from arvis.engine.graph import Decision, End, Goto, Graph, Next, NodeContext
 from arvis.engine.state import changes
-from arvis.graphs.agent import subagents
+from arvis.graphs.agent import client_tools, subagents
 from arvis.graphs.agent.completion import CHECK_NEW_MESSAGES, EXPLICIT, RULES, Completion, listen
 from arvis.graphs.agent.files import FileNode, FileRules, is_voice, unsettled
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
 from arvis.graphs.agent.outgoing import Guard, day_of, words_of
 from arvis.graphs.agent.plugins import Brought, Extending
 from arvis.graphs.agent.prompt import CallingAgent, CallLimits, PreparedCall, PromptBuilder, PromptInputs
+from arvis.graphs.agent.reply_checks import ReplyChecks, format_of
 from arvis.graphs.agent.steering import (
     arrived_during_turn,
     head_of_turn,
@@ -90,6 +92,8 @@ class AgentParts:
     speaker: Speaker | None = None
     #: The maximum number of cycles in a turn.
     loops: int = 40
+    #: The maximum number of times that a reply which reached the limit of tokens is continued.
+    continuations: int = 0
     meaning: MeaningOf = no_meaning
 
 
@@ -137,6 +141,7 @@ class _Nodes:
         self._tools = parts.tools
         self._extending = parts.extending
         self._reply_bytes = parts.reply_bytes
+        self._continuations = parts.continuations
         self._spoken = SpokenReply(store=parts.store, speaker=parts.speaker)
 
     async def prepare(self, context: NodeContext) -> Decision:
@@ -201,16 +206,16 @@ class _Nodes:
         most_rounds = (state.run.rounds if state.run is not None else None) or self._tools.rounds
         tools_off = state.looping or state.rounds.tool_rounds >= most_rounds
         request = await self._request(context, state, call, off=tools_off)
-        streamed = call.newest is not None
+        streamed = _streams(call, request)
         links = await self._links(context, state, call) if streamed else None
         try:
-            answer = await context.once("model", partial(self._call, context, state.address, call, request, links))
+            answer = await context.once("model", partial(self._call, context, state, call, request, links))
         except RunFailed as failed:
             if failed.error.kind is ProviderErrorKind.TOO_LONG and not state.shrunk:
                 return Goto(PREPARE, **changes(AgentState, shrunk=True))
             raise
         answered = RunResult.from_json(answer)
-        for what in answered.left_out:
+        for what in (each for each in answered.left_out if each in notices.LEFT_OUT):
             text = notices.left_out(what, model=answered.model, account=answered.account)
             context.record(messages.post_progress, context.execution, text, context.now())
         result = self._manner.read(answered if request.tools else replace(answered, calls=()))
@@ -220,12 +225,20 @@ class _Nodes:
             return Next(None, **changes(AgentState, read=read), **asked)
         if (restarted := await restart(self._store, context, call.agent.on_new_message)) is not None:
             return restarted
+        checked = ReplyChecks(context, state, self._continuations).check(result, [*read])
+        if not isinstance(checked, RunResult):
+            return checked
+        result = checked
         if not streamed:
             links = await self._links(context, state, call)
         safe = result if links is None else replace(result, content=links.safe(result.content))
-        return await self._complete(
+        decision = await self._complete(
             context, call, marked(safe), read, asked_for_tools=bool(result.calls or answered.calls)
         )
+        if state.reply_so_far:
+            # The parts are in this reply; a later reply of the turn has only its own text.
+            decision.changes = {**changes(AgentState, reply_so_far="", continued=0), **decision.changes}
+        return decision
 
     async def _links(self, context: NodeContext, state: AgentState, call: PreparedCall) -> SafeLinks | None:
         """Return the judge of the links in the reply; None in a turn without taint."""
@@ -288,7 +301,10 @@ class _Nodes:
         )
 
     async def _specs(self, context: NodeContext, names: Sequence[str]) -> tuple[ToolSpec, ...]:
-        return (*await self._manner.specs(names), *subagents.specs_of(context.state))
+        own = client_tools.specs_of(context.state)
+        taken = {spec.name for spec in own}
+        others = (*await self._manner.specs(names), *subagents.specs_of(context.state))
+        return (*(spec for spec in others if spec.name not in taken), *own) if own else others
 
     async def _request(self, context: NodeContext, state: AgentState, call: PreparedCall, *, off: bool) -> RunRequest:
         used = await self._used(context, state.rounds, group=call.group)
@@ -300,20 +316,24 @@ class _Nodes:
             pictures = await load_pictures(self._store, call.pictures)
             newest = replace(newest, images=(*newest.images, *pictures))
         turns = behind((*earlier, newest), made)
+        effort = state.wishes.get("effort") or call.agent.effort
+        most, wanted = call.reply + thinking_tokens(effort), format_of(state)
         return RunRequest(
             system=call.system,
-            changing=call.changing,
+            changing="\n\n".join(filter(None, [call.changing, wanted.instructions if wanted else ""])),
             now=call.now,
             turns=turns,
             model=None,
             agent_name=call.agent.name,
-            max_tokens=min(call.reply, state.wishes.get("max_tokens", call.reply)),
+            max_tokens=min(most, state.wishes.get("max_tokens", most)),
             sampling=state.wishes.get("sampling", {}),
             max_bytes=self._reply_bytes,
             tools=() if off and not any(turn.calls for turn in turns) else _with_used(specs, turns),
             tools_off=off,
             conversation=state.conversation,
             allow_empty=state.rounds.end_with_tools,
+            effort=effort,
+            format=wanted,
         )
 
     async def _used(self, context: NodeContext, rounds: Rounds, *, group: bool) -> list[Round]:
@@ -327,12 +347,14 @@ class _Nodes:
         return await self._store.read(load_rounds, context.execution, rounds, self._tools.secrets.open, as_written)
 
     async def _call(
-        self, context: NodeContext, address: Address, call: PreparedCall, request: RunRequest, links: SafeLinks | None
+        self, context: NodeContext, state: AgentState, call: PreparedCall, request: RunRequest, links: SafeLinks | None
     ) -> dict[str, Any]:
-        audience = call.newest
+        address, audience = state.address, call.newest if _streams(call, request) else None
+
+        begun = len(state.reply_so_far)
 
         def send(offset: int, text: str) -> None:
-            context.publish_now(Delta(address, audience or "", offset, text))
+            context.publish_now(Delta(address, audience or "", begun + offset, text))
 
         stream = LinkStream(links=links, send=send) if links is not None else None
         showing = Showing(send=send if stream is None else stream.add)
@@ -351,6 +373,12 @@ class _Nodes:
             showing.close()
             if stream is not None:
                 stream.close()
+
+
+def _streams(call: PreparedCall, request: RunRequest) -> bool:
+    """Return True if the reply is shown while the model writes it. A reply in a format is not, because it is checked
+    first and may be replaced."""
+    return call.newest is not None and request.format is None
 
 
 def _prepared(

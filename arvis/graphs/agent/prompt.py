@@ -46,6 +46,7 @@ class CallingAgent:
     model: str | None
     fallbacks: Sequence[str]
     tools: Sequence[str]
+    effort: str | None = None
 
     @classmethod
     def of(cls, agent: Agent) -> Self:
@@ -56,6 +57,7 @@ class CallingAgent:
             model=agent.model,
             fallbacks=list(agent.fallbacks),
             tools=list(agent.tools),
+            effort=agent.effort,
         )
 
 

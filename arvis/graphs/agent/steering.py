@@ -74,6 +74,7 @@ def _restarted(state: AgentState) -> dict[str, Any]:
     """Return the changes of the state by which the turn discards its work so far."""
     dropped: dict[str, Any] = {"files": []} if state.files else {}
     fresh = changes(AgentState, first_messages=None, looping=False, reminded=False, reply_before_reminder="")
+    fresh |= changes(AgentState, reply_so_far="", continued=0, corrected=False)
     return {**state.rounds.restart(), **fresh, **dropped}
 
 

@@ -18,7 +18,7 @@ from arvis.domain.runs import RunResult
 from arvis.domain.tools import READ_AGAIN, READ_SKILL, Permit, ToolCall, ToolOutput
 from arvis.engine.graph import Decision, End, Next, NodeContext, Pause
 from arvis.engine.state import changes
-from arvis.graphs.agent import subagents, tool_calls
+from arvis.graphs.agent import client_tools, subagents, tool_calls
 from arvis.graphs.agent.outgoing import Guard, OutgoingRules, day_of, earlier_words, words_of
 from arvis.graphs.agent.plugins import Extending
 from arvis.graphs.agent.tool_calls import CallRunner, Planned
@@ -87,13 +87,16 @@ class ToolNode:
         calls = state.rounds.last.tool_calls()
         earlier = [call for before in state.rounds.current[:-1] for call in before.tool_calls()]
         names = names_for(turn.agent, context.execution)
-        offer = subagents.joined(await self._manner.offer(names), context.state)
+        offer = client_tools.joined(subagents.joined(await self._manner.offer(names), context.state), context.state)
         guard = await self._guard(context, state, turn, offer)
         planned = guard.review(self._plan(turn, calls, earlier, offer, context.state))
 
         verdicts = self._verdicts(context.answer, state, planned)
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
         subagents.keep_output(context, state, calls)
+        if context.answer is not None and context.answer.expired and state.client_calls:
+            return End(_ended(client_tools.NO_RESULTS))
+        client_tools.keep_outputs(context, state, calls)
         person = await self._store.read(_person, context.execution.principal_id)
         caller = self._caller(context, state, turn, person)
         for index in _to_ask(planned, context):
@@ -106,6 +109,8 @@ class ToolNode:
         asked = changes(AgentState, verdicts=verdicts, asking=None)
         if (begun := subagents.begin(context, planned, state.rounds.count, asked)) is not None:
             return begun
+        if (wait := client_tools.begin(context, state, planned, asked)) is not None:
+            return wait
 
         runner = self._runner(context, caller, guard)
         outputs = await runner.run(planned)
@@ -158,6 +163,7 @@ class ToolNode:
                 ),
                 again=_again(state, outputs),
             ),
+            **(changes(AgentState, client_calls=()) if state.client_calls else {}),
         }
 
     def _runner(self, context: NodeContext, caller: Caller, guard: Guard) -> CallRunner:
@@ -177,10 +183,13 @@ class ToolNode:
         offer: Offer,
         state: Mapping[str, Any],
     ) -> list[Planned]:
-        planned = tool_calls.plan(calls, earlier, offer, lambda tool: subagents.free(tool, self._rules.permit(tool)))
+        planned = tool_calls.plan(calls, earlier, offer, self._permit)
         if turn.agent.active:
             return subagents.bounded(planned, state)
         return [each.refused("This agent is paused: its tools cannot be used.") for each in planned]
+
+    def _permit(self, tool: Tool) -> Permit:
+        return client_tools.free(tool, subagents.free(tool, self._rules.permit(tool)))
 
     async def _guard(self, context: NodeContext, state: AgentState, turn: TurnMessages, offer: Offer) -> Guard:
         """Return the judge of the calls. Its texts are read only in a turn with taint."""

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.effort import thinking_tokens
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.engine.graph import NodeContext
@@ -81,16 +82,19 @@ class Adviser:
         changing: str = "",
         now: str = "",
     ) -> RunRequest:
+        state = PlanningState.from_json(context.state)
+        effort = state.wishes.get("effort") or turn.agent.effort
         return RunRequest(
             system=system,
             turns=turns,
             model=None,
             agent_name=turn.agent.name,
-            max_tokens=min(most, self._prompt_builder.limits(turn).budget.reserve),
+            max_tokens=min(most, self._prompt_builder.limits(turn).budget.reserve) + thinking_tokens(effort),
             max_bytes=self._reply_bytes,
-            conversation=PlanningState.from_json(context.state).conversation,
+            conversation=state.conversation,
             changing=changing,
             now=now,
+            effort=effort,
         )
 
     async def call(

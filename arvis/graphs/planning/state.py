@@ -367,5 +367,9 @@ async def evidence_of(store: Store, context: NodeContext) -> Evidence:
 def call_agent(context: NodeContext, part: str, task: TaskSpec, more: Mapping[str, Any]) -> Call:
     """Return the decision to call the agent for this part of the work. `more`: further changes of the caller's state.
     The text of the called agent is not streamed, because it may contain a plan or a brief."""
-    mark = {PART: {"part": part, "brief": PlanningState.from_json(context.state).brief_number}}
+    state = PlanningState.from_json(context.state)
+    mark = {PART: {"part": part, "brief": state.brief_number}}
+    # The model and the effort of this work also apply to its parts.
+    effort = state.wishes.get("effort") or (state.run.effort if state.run is not None else None)
+    task = replace(task, model=state.run.model if state.run is not None else None, effort=effort)
     return Call(GRAPH, child_state(context.state, task) | mark, **more)

@@ -21,16 +21,16 @@ SELECT * FROM accounts WHERE name = :name;
 -- name: add_account
 -- If two transactions add the same name at the same time, the key lets only one succeed.
 INSERT INTO accounts (
-    id, name, provider, model, models, sealed_key, base_url, priority, status, created_at, updated_at
+    id, name, provider, model, models, sealed_key, base_url, priority, status, api, created_at, updated_at
 ) VALUES (
-    :id, :name, :provider, :model, :models, :sealed_key, :base_url, :priority, :status, :now, :now
+    :id, :name, :provider, :model, :models, :sealed_key, :base_url, :priority, :status, :api, :now, :now
 )
 ON CONFLICT (name) DO NOTHING;
 
 -- name: update_account
 UPDATE accounts
 SET provider = :provider, model = :model, models = :models, sealed_key = :sealed_key, base_url = :base_url,
-    priority = :priority, status = :status, updated_at = :now
+    priority = :priority, status = :status, api = :api, updated_at = :now
 WHERE id = :id;
 
 -- name: remove_account

@@ -26,7 +26,8 @@ WITH RECURSIVE tree (id) AS (
 SELECT
     CAST(COALESCE(sum(usage.cost_micros), 0) AS BIGINT) AS cost_micros,
     CAST(COALESCE(sum(usage.input_tokens), 0) AS BIGINT) AS input_tokens,
-    CAST(COALESCE(sum(usage.output_tokens), 0) AS BIGINT) AS output_tokens
+    CAST(COALESCE(sum(usage.output_tokens), 0) AS BIGINT) AS output_tokens,
+    CAST(COALESCE(sum(usage.cached_tokens), 0) AS BIGINT) AS cached_tokens
 FROM tree
 CROSS JOIN usage
 WHERE usage.execution_id = tree.id;

@@ -7,11 +7,11 @@ SELECT * FROM schedules WHERE id = :id;
 INSERT INTO schedules (
     id, kind, agent_id, name, schedule, timezone, prompt, platform, connector, channel, script, missed, enabled,
     principal_id, last_run, next_run, created_at, updated_at, thread, created_by, graph, max_cycles, grace, failures,
-    cooldown_until, memo, author_id
+    cooldown_until, memo, author_id, model, effort
 ) VALUES (
     :id, :kind, :agent_id, :name, :schedule, :timezone, :prompt, :platform, :connector, :channel, :script, :missed,
     :enabled, :principal_id, :last_run, :next_run, :created_at, :updated_at, :thread, :created_by, :graph, :max_cycles,
-    :grace, :failures, :cooldown_until, :memo, :author_id
+    :grace, :failures, :cooldown_until, :memo, :author_id, :model, :effort
 );
 
 -- name: update_schedule
@@ -20,7 +20,8 @@ SET agent_id = :agent_id, name = :name, schedule = :schedule, timezone = :timezo
     platform = :platform, connector = :connector, channel = :channel, script = :script, missed = :missed,
     enabled = :enabled, principal_id = :principal_id, last_run = :last_run, next_run = :next_run,
     updated_at = :updated_at, thread = :thread, created_by = :created_by, graph = :graph, max_cycles = :max_cycles,
-    grace = :grace, failures = :failures, cooldown_until = :cooldown_until, memo = :memo, author_id = :author_id
+    grace = :grace, failures = :failures, cooldown_until = :cooldown_until, memo = :memo, author_id = :author_id,
+    model = :model, effort = :effort
 WHERE id = :id;
 
 -- name: remove_schedule

@@ -97,6 +97,7 @@ def _account(
         sealed_key=row["sealed_key"],
         base_url=row["base_url"],
         priority=row["priority"],
+        api=row["api"],
         status=status(row["status"]),
         created_at=row["created_at"],
         updated_at=row["updated_at"],
@@ -116,6 +117,7 @@ def _columns_of(account: StoredAccount) -> dict[str, object]:
         "sealed_key": account.sealed_key,
         "base_url": account.base_url,
         "priority": account.priority,
+        "api": account.api,
         "status": account.status,
     }
 

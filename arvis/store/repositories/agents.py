@@ -52,6 +52,7 @@ def sound_agent(row: Row) -> Agent:
         helpers=_texts_of(row["helpers"]),
         skills=_texts_of(row["skills"]),
         credentials=_texts_of(row["credentials"]),
+        effort=row["effort"],
     )
 
 
@@ -93,6 +94,7 @@ def _columns_of(agent: Agent) -> dict[str, object]:
         "helpers": dump(list(agent.helpers)),
         "skills": dump(list(agent.skills)),
         "credentials": dump(list(agent.credentials)),
+        "effort": agent.effort,
     }
 
 

@@ -61,6 +61,7 @@ def timeline_of(rows: MessageRows) -> MessageTimeline:
         input_tokens=rows.sums[0]["input_tokens"] if rows.sums else 0,
         output_tokens=rows.sums[0]["output_tokens"] if rows.sums else 0,
         feedback=[feedback_of(row) for row in rows.feedback],
+        cached_tokens=rows.sums[0]["cached_tokens"] if rows.sums else 0,
     )
 
 

@@ -15,13 +15,13 @@ from starlette.responses import Response
 from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import ArvisError, NotFound
 from arvis.domain.regex import regex
-from arvis.domain.runs import Account, Cooldown
+from arvis.domain.runs import APIS, Account, Cooldown
 from arvis.llm.accounts import AccountService
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.web.http.endpoints import Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import OPERATE, OWN
-from arvis.web.http.models import About, Body, OkView, Page, Says, Time, View, Whole
+from arvis.web.http.models import CLEARING, About, Body, OkView, Page, Says, Time, View, Whole
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import STRING, Schema, one_of
 from arvis.web.http.views import holds_login, without_login
@@ -30,6 +30,10 @@ from arvis.web.http.views import holds_login, without_login
 _NAME = regex(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _ANY_NAME = regex(r"[^\x00-\x1f\x7f]{1,100}")
 NAMES: Mapping[str, Schema] = {"account": {**STRING, "minLength": 1, "maxLength": 100}}
+
+
+_API = "For the providers openai and custom: the API that calls use. null: the one that the model needs."
+_Api = Annotated[str, About(**one_of(APIS))]
 
 
 class ModelHealthView(View):
@@ -47,6 +51,7 @@ class AccountView(View):
     models: list[str]
     base_url: str | None
     priority: int
+    api: Annotated[_Api | None, About(_API)]
     status: AccountStatus
     source: Literal["configuration", "product"]
     has_key: bool
@@ -90,6 +95,7 @@ class ChangedAccount(Body):
     api_key: Annotated[str | None, About("Encrypted in the database and never returned.")] = None
     base_url: str | None = None
     priority: Annotated[Whole | None, About("Accounts with lower numbers are used first.", maximum=10_000)] = None
+    api: Annotated[_Api | None, CLEARING, About(_API)] = None
     status: Annotated[str | None, About(**one_of(AccountStatus))] = None
 
     def written(self) -> dict[str, Any]:

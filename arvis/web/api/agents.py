@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 from starlette.responses import Response
 
 from arvis.domain.agents import COMPLETIONS, ON_NEW_MESSAGE, SLUG, Agent, AgentStatus, AgentVersion, Binding, Permission
+from arvis.domain.effort import EFFORTS
 from arvis.domain.errors import Unprocessable
 from arvis.domain.messages import Respond
 from arvis.domain.money import MICROS
@@ -40,8 +41,10 @@ _PLUGINS = "Plugins that extend its prompts."
 _CREDENTIALS = "Names of credentials that Arvis inserts into its requests."
 _SKILLS = "Names of skills that its prompt lists; `*`: all. Empty: triggers alone select skills."
 _HELPERS = "Slugs of the agents to which it may hand over a conversation."
+_EFFORT = "The reasoning effort of its model calls; null: the model's default."
 _Completion = Annotated[str, About(**one_of(COMPLETIONS))]
 _OnNewMessage = Annotated[str, About(**one_of(ON_NEW_MESSAGE))]
+_Effort = Annotated[str, About(**one_of(EFFORTS))]
 
 
 class BindingView(View):
@@ -87,6 +90,7 @@ class AgentDetailView(AgentView):
     helpers: Annotated[list[str], About(_HELPERS)]
     skills: Annotated[list[str], About(_SKILLS)]
     credentials: Annotated[list[str], About(_CREDENTIALS)]
+    effort: Annotated[_Effort | None, About(_EFFORT)]
     bindings: list[BindingView]
 
     @classmethod
@@ -125,6 +129,7 @@ class ChangedAgent(Body):
     helpers: Annotated[Texts | None, About(_HELPERS)] = None
     skills: Annotated[Texts | None, About(_SKILLS)] = None
     credentials: Annotated[Texts | None, About(_CREDENTIALS)] = None
+    effort: Annotated[_Effort | None, CLEARING, About(_EFFORT)] = None
 
 
 class NewAgent(ChangedAgent):

@@ -17,6 +17,7 @@ from pydantic import BeforeValidator
 
 from arvis.config.sections import Limits
 from arvis.domain.dataclass import dataclass
+from arvis.domain.effort import EFFORTS
 from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge, TooMany, Unprocessable
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
 from arvis.domain.platforms import Click
@@ -30,6 +31,7 @@ from arvis.web.http.identity import AGENT_CHANNEL
 from arvis.web.http.limits import BodyLimit, message_limit
 from arvis.web.http.models import About, Body, Label
 from arvis.web.http.requests import unusable
+from arvis.web.http.schema import one_of
 
 _MAX_FILES = 10
 #: The number of characters of base64 that are decoded at once, a multiple of four.
@@ -69,6 +71,17 @@ class NewMessage(Body):
         None
     )
     attachments: Annotated[list[NewAttachment] | None, BeforeValidator(_few)] = None
+    effort: Annotated[
+        Annotated[str, About(**one_of(EFFORTS))] | None,
+        About("The reasoning effort for this message; default: that of the agent."),
+    ] = None
+
+    @property
+    def wishes(self) -> Mapping[str, Any]:
+        """The parameters for the model."""
+        if self.effort is not None and self.effort not in EFFORTS:
+            raise unusable("effort", f"must be one of {', '.join(EFFORTS)}")
+        return {} if self.effort is None else {"effort": self.effort}
 
 
 class ClickedButton(Body):
@@ -123,7 +136,7 @@ class MessageParser:
         if not content.strip() and not uploads:
             raise Invalid("The message is empty.", fix="Send `content` or `attachments`.", code="empty")
         event_id = self._event_id(message.id)
-        return Draft(content, event_id, uploads, reply_to=message.reply_to, agent=message.agent)
+        return Draft(content, event_id, uploads, reply_to=message.reply_to, wishes=message.wishes, agent=message.agent)
 
     def answer(self, clicked: ClickedButton, address: Address, sender: Sender) -> Click | None:
         """Return the click if the button belongs to Arvis itself (a question or Stop). Return None for a button that an

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from arvis.bus import EventBus
 from arvis.domain.agents import Agent
+from arvis.domain.effort import EFFORTS
 from arvis.domain.events import SchedulesChanged
 from arvis.domain.schedules import Cause, MadeBy, Missed, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
 from arvis.ports.clock import Clock
@@ -37,6 +38,9 @@ _GRAPH = (
     "The graph: agent (also: general), heartbeat (also: overlord), planning, code, handover, or `workflow:SLUG`. Null: "
     "`agent` for crons, `heartbeat` for heartbeats."
 )
+_MODEL = "The model of the agent's work, as provider/model. Null: the model of the agent."
+_EFFORT = "The reasoning effort of the agent's work. Null: the effort of the agent."
+_Effort = Annotated[str, About(**one_of(EFFORTS))]
 _SCRIPT = "For heartbeats: fetch a value and post it, without a model."
 
 
@@ -56,6 +60,8 @@ class ScheduleView(View):
     misfire_grace_ms: Annotated[int, About(_GRACE, minimum=0)] | None
     graph: str | None
     max_iterations: Annotated[int, _Cycles]
+    model: Annotated[str | None, About(_MODEL)]
+    effort: Annotated[_Effort | None, About(_EFFORT)]
     script: AnyObject | None
     enabled: bool
     created_by: MadeBy
@@ -117,6 +123,8 @@ class ChangedSchedule(Body):
     misfire_grace_ms: Annotated[Annotated[Whole, About(_GRACE)] | None, CLEARING, About(_CLEARED)] = None
     graph: Annotated[Annotated[Label, About(_GRAPH)] | None, CLEARING, About(_CLEARED)] = None
     max_iterations: Annotated[Whole | None, _Cycles] = None
+    model: Annotated[Annotated[Label, About(_MODEL)] | None, CLEARING, About(_CLEARED)] = None
+    effort: Annotated[Annotated[_Effort, About(_EFFORT)] | None, CLEARING, About(_CLEARED)] = None
     script: Annotated[Annotated[AnyObject, About(_SCRIPT)] | None, CLEARING, About(_CLEARED)] = None
     enabled: bool | None = None
 
@@ -145,6 +153,8 @@ class NewSchedule(ChangedSchedule):
     timezone: Annotated[Label | None, CLEARING, About(_ZONE)] = None
     misfire_grace_ms: Annotated[Whole | None, CLEARING, About(_GRACE)] = None
     graph: Annotated[Label | None, CLEARING, About(_GRAPH)] = None
+    model: Annotated[Label | None, CLEARING, About(_MODEL)] = None
+    effort: Annotated[_Effort | None, CLEARING, About(_EFFORT)] = None
     script: Annotated[AnyObject | None, CLEARING, About(_SCRIPT)] = None
 
 

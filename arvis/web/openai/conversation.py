@@ -14,14 +14,19 @@ from collections.abc import Mapping, Sequence
 
 from starlette.requests import Request
 
-from arvis.domain.dataclass import dataclass
+from arvis.domain.client_calls import ClientCalls
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Unprocessable
+from arvis.domain.executions import Answer, WaitKind
+from arvis.domain.messages import Address
+from arvis.engine import lifecycle
 from arvis.ports.api_requests import CompletionRequest
 from arvis.ports.store import Transaction
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY
+from arvis.web.http.identity import AGENT_CHANNEL
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import LABEL
-from arvis.web.openai.requests import HistoryMessage, ParsedRequest
+from arvis.web.openai.requests import HistoryMessage, ParsedRequest, ToolResults
 
 #: Headers in which clients name their chat.
 CHAT_HEADERS = ("X-OpenWebUI-Chat-Id", "X-Conversation-Id", "X-Session-Id")
@@ -37,6 +42,10 @@ class RequestIdentity:
 
     #: The common hash of the user, the agent and the name of the conversation.
     scope: str
+    #: The beginning of all threads of this client.
+    owner: str
+    #: The channel of the agent.
+    channel: Address
     #: The thread of the first conversation with this name. The threads of all other conversations begin with this text.
     base: str
     #: True: the request names its conversation in `user`, so it continues this conversation even without a history.
@@ -58,6 +67,8 @@ class RequestIdentity:
     key: str | None
     #: True: the client's library repeats an earlier request.
     retried: bool
+    #: The id of the message whose conversation this request continues, without a history; None: the history decides.
+    follows: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +82,19 @@ class PlacedRequest:
     instructed: bool
 
 
-def request_identity(asked: ParsedRequest, request: Request, *, user_id: str, agent: str) -> RequestIdentity:
+@dataclass(frozen=True, slots=True)
+class ResumedTurn:
+    """A turn that continues with the results of the client's tools."""
+
+    #: The newest message of the turn.
+    message_id: str
+    #: The id of the request that began the turn; empty if it is no longer stored.
+    request_id: str
+
+
+def request_identity(
+    asked: ParsedRequest, request: Request, *, user_id: str, channel: Address, follows: str | None = None
+) -> RequestIdentity:
     """Return the identity of the request. Call this function in a thread, because it hashes the files of the
     request."""
     chat = next((value for name in CHAT_HEADERS if (value := request.headers.get(name))), None)
@@ -80,14 +103,17 @@ def request_identity(asked: ParsedRequest, request: Request, *, user_id: str, ag
     name = asked.conversation or chat
     own = f"v1/{user_id}"
     earlier, answer = _tail(asked.talk)
+    agent = channel.channel.removeprefix(AGENT_CHANNEL)
     scope = _hash([user_id, agent, "user" if asked.conversation else "chat", name or ""])
     talk, system = _hash([scope, *_marks((*asked.talk, asked.question))]), _hash([scope, *_marks(asked.system)])
     return RequestIdentity(
         scope=scope,
+        owner=own,
+        channel=channel,
         base=f"{own}/{name}" if name else own,
         remembers=asked.conversation is not None,
         named=name is not None,
-        request=_hash([talk, system, asked.parameters.wishes, asked.parameters.stops]),
+        request=_hash([talk, system, asked.parameters.wishes, asked.parameters.stops, *([follows] if follows else [])]),
         talk=talk,
         system=system,
         has_history=bool(asked.talk),
@@ -95,6 +121,7 @@ def request_identity(asked: ParsedRequest, request: Request, *, user_id: str, ag
         answer=answer,
         key=_key(request.headers),
         retried=request.headers.get(_RETRIES, "0") not in {"", "0"},
+        follows=follows,
     )
 
 
@@ -130,7 +157,10 @@ def place(tx: Transaction, wanted: RequestIdentity, now: int) -> PlacedRequest:
         faster = tx.completions.by_key(wanted.scope, wanted.key or "")
         if faster is not None:
             return _repeated(_same(faster, wanted))
-    return PlacedRequest(request, goes_on is None, before is None or before.system != wanted.system)
+    # A request that names the response that it continues contains only new messages.
+    return PlacedRequest(
+        request, goes_on is None or wanted.follows is not None, before is None or before.system != wanted.system
+    )
 
 
 def _sent_before(tx: Transaction, wanted: RequestIdentity, now: int) -> CompletionRequest | None:
@@ -159,6 +189,8 @@ def _repeated(known: CompletionRequest) -> PlacedRequest:
 
 def _continued_thread(tx: Transaction, wanted: RequestIdentity) -> str | None:
     """Return the thread of the conversation that this request continues, or None."""
+    if wanted.follows is not None:
+        return _thread_of(tx, wanted, wanted.follows)
     if not wanted.has_history:
         return wanted.base if wanted.remembers else None
     if wanted.earlier is None or wanted.answer is None:
@@ -167,10 +199,61 @@ def _continued_thread(tx: Transaction, wanted: RequestIdentity) -> str | None:
     return None if known is None else known.thread
 
 
+def _thread_of(tx: Transaction, wanted: RequestIdentity, message_id: str) -> str:
+    """Return the thread of the conversation of this message. Raise `Unprocessable` if the message is not a request of
+    this client to this agent."""
+    message = tx.messages.get(message_id)
+    at = None if message is None else message.address
+    own = wanted.owner
+    if at is None or replace(at, thread="") != wanted.channel or not is_own_thread(at.thread, own):
+        raise unusable("previous_response_id", "names no response of this agent to this key")
+    return at.thread
+
+
+def is_own_thread(thread: str, owner: str) -> bool:
+    """Return whether a thread belongs to this client."""
+    return thread == owner or thread.startswith(f"{owner}/")
+
+
 def _new_thread(tx: Transaction, wanted: RequestIdentity, request_id: str) -> str:
     if wanted.named and tx.completions.newest(wanted.scope, wanted.base) is None:
         return wanted.base
     return f"{wanted.base}~{request_id}" if wanted.named else f"{wanted.base}/~{request_id}"
+
+
+def resume(tx: Transaction, results: ToolResults, wanted: RequestIdentity, now: int, *, user_id: str) -> ResumedTurn:
+    """Pass the results of the client's tools to the turn that waits for them. If it has them already, because the request
+    is repeated, only return its message. Raise `Unprocessable` if the turn belongs to another client or agent, waits for
+    other results, or has ended."""
+    messages = tx.messages.of_turn(results.execution_id)
+    own = wanted.owner
+    at = messages[-1].address if messages else None
+    if at is None or replace(at, thread="") != wanted.channel or not is_own_thread(at.thread, own):
+        raise _not_waiting()
+    waits = tx.waits.of_execution(results.execution_id)
+    for wait in (each for each in waits if each.kind is WaitKind.CLIENT):
+        asked = ClientCalls.read(wait.prompt)
+        if any(call.round != results.round for call in asked.calls):
+            continue
+        if missing := [call.id for call in asked.calls if call.index not in results.outputs]:
+            if wait.answer is not None:
+                continue
+            raise unusable("messages", f"must contain a result for each call; {', '.join(missing)} has none")
+        outputs = {str(index): text for index, text in results.outputs.items()}
+        if wait.answer is None and not lifecycle.answer(tx, wait.id, Answer(outputs, user_id), now):
+            raise _not_waiting()
+        before = tx.completions.newest(wanted.scope, at.thread)
+        return ResumedTurn(messages[-1].id, "" if before is None else before.id)
+    raise _not_waiting()
+
+
+def _not_waiting() -> Unprocessable:
+    return Unprocessable(
+        "`messages` ends with results for which no turn waits.",
+        why="The turn has ended, waited longer than 15 minutes, or belongs to another key or agent.",
+        fix="Send the question again.",
+        code="no_such_call",
+    )
 
 
 # -- hashes --------------------------------------------------------------------------------------------------------------

@@ -6,9 +6,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from arvis.domain.explanation import CUT
 from arvis.domain.regex import regex
-from arvis.ports.insights import MessageTimeline
 from arvis.web.http.errors import Failure
 from arvis.web.http.schema import (
     ANYTHING,
@@ -35,10 +33,29 @@ def _open(schema: Schema) -> Schema:
     return {**schema, "additionalProperties": True}
 
 
-USAGE = object_schema({"prompt_tokens": INTEGER, "completion_tokens": INTEGER, "total_tokens": INTEGER})
-_REPLY = object_schema({"role": STRING, "content": STRING, "refusal": optional(STRING)})
+_CACHED = object_schema({"cached_tokens": INTEGER})
+USAGE = object_schema(
+    {
+        "prompt_tokens": INTEGER,
+        "completion_tokens": INTEGER,
+        "total_tokens": INTEGER,
+        "prompt_tokens_details": _CACHED,
+    }
+)
+_CALL = object_schema(
+    {"id": STRING, "type": one_of(["function"]), "function": object_schema({"name": STRING, "arguments": STRING})}
+)
+_REPLY = object_schema(
+    {"role": STRING, "content": optional(STRING), "refusal": optional(STRING), "tool_calls": array(_CALL)},
+    required=("role", "content", "refusal"),
+)
 _CHOICE = object_schema(
-    {"index": INTEGER, "message": _REPLY, "logprobs": {"type": "null"}, "finish_reason": one_of(["stop", "length"])}
+    {
+        "index": INTEGER,
+        "message": _REPLY,
+        "logprobs": {"type": "null"},
+        "finish_reason": one_of(["stop", "length", "tool_calls"]),
+    }
 )
 COMPLETION: Schema = {
     **object_schema(
@@ -121,29 +138,3 @@ def refusal(failure: Failure, message_id: str | None = None) -> Response:
     kept = {name: value for name, value in headers.items() if name in {"www-authenticate", "retry-after"}}
     accepted = {} if message_id is None else {MESSAGE_HEADER: message_id, **_NO_RETRY}
     return JSONResponse(error_of(failure), status, headers={**kept, **accepted})
-
-
-def usage_of(timeline: MessageTimeline) -> dict[str, int]:
-    read, written = timeline.input_tokens, timeline.output_tokens
-    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
-
-
-def completion(timeline: MessageTimeline, model: str, text: str) -> dict[str, Any]:
-    message = {"role": "assistant", "content": text, "refusal": None}
-    return {
-        "id": completion_id(timeline.message.id),
-        "object": "chat.completion",
-        "created": timeline.message.created_at // 1000,
-        "model": model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason_of(timeline)}],
-        "usage": usage_of(timeline),
-    }
-
-
-def finish_reason_of(timeline: MessageTimeline) -> str:
-    """Return OpenAI's `finish_reason`: `length` if the answer was cut off, otherwise `stop`."""
-    return "length" if timeline.reason == CUT else "stop"
-
-
-def completion_id(message_id: str) -> str:
-    return f"chatcmpl-{message_id}"

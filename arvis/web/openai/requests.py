@@ -1,22 +1,20 @@
-"""The parser of chat completion requests. It reads the agent, the conversation, the question, the history and the
-parameters from a request.
-
-A parameter that an agent cannot apply is refused with an error that names the parameter.
+"""The parser of chat completion requests. It reads the agent, the conversation, the question and the history from a
+request.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
+from arvis.domain.client_calls import CallId
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.regex import regex
 from arvis.domain.taint import Label, Taint
 from arvis.domain.text import CURRENT_MESSAGE, EARLIER_MESSAGES
 from arvis.web.http.requests import Fields, unusable
+from arvis.web.openai.parameters import Parameters, flag, parameters_of
 
 # The history that a client sends becomes a text for the agent, with the labels of its sources. The client can write
 # anything into the history, even in the role of a tool or of the agent. The text therefore says that a program sent the
@@ -42,6 +40,8 @@ class HistoryMessage:
     files: tuple[Mapping[str, str], ...] = ()
     #: The other fields of the message as JSON, such as the client's tool calls.
     more: str = ""
+    #: True for a call of a client's tool by an agent of Arvis, and for its result. They are parts of a turn.
+    within_turn: bool = False
 
 
 def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
@@ -76,136 +76,6 @@ def _block(message: HistoryMessage) -> str:
     return "\n".join([f"[{message.role}]", *(f"> {line}" for line in text.splitlines() or [""])])
 
 
-# The parameters besides the messages. Parameters for the model become `wishes` of the message. A parameter that an
-# agent cannot apply is refused with status 400.
-
-_MOST_STOPS = 4
-_LONGEST_STOP = 200
-_MOST_TOKENS = 1_000_000
-_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
-#: Parameters that are accepted without a check here. Other functions read some of these parameters. The remaining ones
-#: do not change an agent's answer: notes of the client, settings for the vendor's storage and billing, and the
-#: permission for parallel tool calls.
-_HEEDED = frozenset(
-    {
-        "model", "messages", "user", "stream", "stream_options", "metadata", "store", "safety_identifier", "prompt_cache_key",
-        "prompt_cache_retention", "prediction", "parallel_tool_calls", "max_tokens", "max_completion_tokens", "stop",
-    }
-)  # fmt: skip
-_RANGES: Mapping[str, tuple[float, float]] = {
-    "temperature": (0, 2),
-    "top_p": (0, 1),
-    "frequency_penalty": (-2, 2),
-    "presence_penalty": (-2, 2),
-}
-#: Parameters that Arvis does not support. A value is accepted only if it requests the behaviour that Arvis has anyway.
-#: Each parameter has a function that accepts such a value, and an error text for all other values.
-_REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "tools": (lambda value: not value, "is not supported: an agent has its own tools"),
-    "functions": (lambda value: not value, "is not supported: an agent has its own tools"),
-    "tool_choice": (
-        lambda value: value in ("none", "auto"),
-        "must be `auto` or `none`: the agent chooses its own tools",
-    ),
-    "function_call": (lambda value: value in ("none", "auto"), "must be `auto` or `none`: an agent has its own tools"),
-    "n": (lambda value: value == 1, "must be 1: an agent gives one answer"),
-    "logprobs": (lambda value: not value, "is not supported"),
-    "top_logprobs": (lambda value: not value, "is not supported"),
-    "logit_bias": (lambda value: not value, "is not supported"),
-    "modalities": (lambda value: value == ["text"], "must be `text`"),
-    "audio": (lambda value: not value, "is not supported: answers are texts"),
-    "web_search_options": (lambda value: not value, "is not supported: an agent searches with its own tools"),
-    "verbosity": (
-        lambda value: value == "medium",
-        "must be `medium`: state the wanted length in the question",
-    ),
-    "service_tier": (lambda value: value in ("auto", "default"), "must be `auto` or `default`"),
-    "response_format": (
-        lambda value: isinstance(value, dict) and value.get("type", "text") == "text",
-        "must be `text`: an agent answers in its own words",
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """The parameters of a request."""
-
-    #: The stop sequences. The answer ends before the first stop sequence that occurs in it.
-    stops: tuple[str, ...] = ()
-    #: The parameters for the model: `max_tokens`, and `sampling`, which contains all others under OpenAI's names.
-    wishes: Mapping[str, Any] = field(default_factory=dict)
-
-
-def parameters_of(fields: Fields, names: Sequence[str]) -> Parameters:
-    """Parse the parameters. `names` are the names of all fields of the request. Raise `Unprocessable` for a parameter
-    that cannot be applied."""
-    for name in names:
-        value = fields.raw(name)
-        if value is None or name in _HEEDED or name in _RANGES or name in {"seed", "reasoning_effort"}:
-            continue
-        says_so, why = _REFUSED.get(name, (lambda value: not value, "is not supported"))
-        if not says_so(value):
-            raise unusable(name[:100], why)
-    sampling: dict[str, Any] = {name: value for name in _RANGES if (value := _number(fields, name)) is not None}
-    if (seed := fields.raw("seed")) is not None:
-        if not isinstance(seed, int) or isinstance(seed, bool) or abs(seed) >= 2**63:
-            raise unusable("seed", "must be a whole number")
-        sampling["seed"] = seed
-    if (effort := fields.text("reasoning_effort")) is not None:
-        if effort not in _EFFORTS:
-            raise unusable("reasoning_effort", f"must be one of {', '.join(_EFFORTS)}")
-        sampling["reasoning_effort"] = effort
-    most = _tokens(fields)
-    wishes = {**({"sampling": sampling} if sampling else {}), **({"max_tokens": most} if most is not None else {})}
-    return Parameters(_stops(fields), wishes)
-
-
-def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """Return the text before the first stop sequence, and whether the text contains a stop sequence."""
-    found = min((at for stop in stops if (at := text.find(stop)) >= 0), default=-1)
-    return (text, False) if found < 0 else (text[:found], True)
-
-
-def certain(text: str, stops: Sequence[str]) -> str:
-    """Return the part of a growing text that certainly belongs to the answer. Omit the end of the text if it could be
-    the beginning of a stop sequence."""
-    text, ended = cut(text, stops)
-    if ended:
-        return text
-    held = max((size for stop in stops for size in range(1, len(stop)) if text.endswith(stop[:size])), default=0)
-    return text[: len(text) - held] if held else text
-
-
-def _number(fields: Fields, name: str) -> float | None:
-    value, (least, most) = fields.raw(name), _RANGES[name]
-    if value is None:
-        return None
-    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-        raise unusable(name, f"must be a number from {least} to {most}")
-    return value
-
-
-def _tokens(fields: Fields) -> int | None:
-    found = None
-    for name in ("max_tokens", "max_completion_tokens"):
-        value = fields.whole(name)
-        if value is not None and not 1 <= value <= _MOST_TOKENS:
-            raise unusable(name, f"must be a whole number from 1 to {_MOST_TOKENS}")
-        found = value if value is not None else found
-    return found
-
-
-def _stops(fields: Fields) -> tuple[str, ...]:
-    given = fields.raw("stop")
-    stops = [given] if isinstance(given, str) else given or []
-    if not isinstance(stops, list) or len(stops) > _MOST_STOPS:
-        raise unusable("stop", f"must be a string or a list of at most {_MOST_STOPS}")
-    if not all(isinstance(each, str) and 0 < len(each) <= _LONGEST_STOP for each in stops):
-        raise unusable("stop", f"must contain strings of 1 to {_LONGEST_STOP} characters")
-    return tuple(stops)
-
-
 # The request.
 
 _DATA_URL = regex(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,(?P<data>.*)", re.DOTALL)
@@ -217,6 +87,17 @@ _OTHER_FIELDS = ("name", "tool_calls", "function_call", "tool_call_id")
 
 
 @dataclass(frozen=True, slots=True)
+class ToolResults:
+    """The results of the client's tools for a turn that waits for them."""
+
+    #: The id of the execution that waits, and the number of the round.
+    execution_id: str
+    round: int
+    #: The results by the index of the call.
+    outputs: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedRequest:
     """A chat completion request."""
 
@@ -224,7 +105,7 @@ class ParsedRequest:
     model: str
     #: The field `user`, which names the conversation.
     conversation: str | None
-    #: The last message.
+    #: The last message of a person.
     question: HistoryMessage
     #: The messages before the question.
     before: tuple[HistoryMessage, ...]
@@ -232,6 +113,8 @@ class ParsedRequest:
     #: True: the last event of the stream contains the token usage.
     usage: bool
     parameters: Parameters
+    #: The results of tools that the client has run, if the request ends with them.
+    results: ToolResults | None = None
 
     @property
     def system(self) -> tuple[HistoryMessage, ...]:
@@ -239,8 +122,8 @@ class ParsedRequest:
 
     @property
     def talk(self) -> tuple[HistoryMessage, ...]:
-        """Return the history without system texts."""
-        return tuple(each for each in self.before if each.role not in SYSTEM_ROLES)
+        """Return the history without system texts, and without calls of the client's tools within a turn."""
+        return tuple(each for each in self.before if each.role not in SYSTEM_ROLES and not each.within_turn)
 
     def content(self, history: Sequence[HistoryMessage], most_bytes: int) -> str:
         """Return the text for the inbox: the newest part of the history that fits into `most_bytes`, then the
@@ -261,10 +144,12 @@ def parse_request(fields: Fields) -> ParsedRequest:
     messages = [_message(message, index) for index, message in enumerate(fields.objects("messages"))]
     if not messages:
         raise unusable("messages", "must contain at least one message")
-    if messages[-1].role != _USER:
+    results = _results(fields.objects("messages"))
+    if messages[-1].role != _USER and results is None:
         raise unusable(
             "messages",
-            "must end with a message of the role `user` (prefilled answers and tool results are not supported)",
+            "must end with a message of the role `user`, or with the results of tools that the agent has called "
+            "(prefilled answers are not supported)",
         )
     options = Fields(fields.mapping("stream_options") or {})
     return ParsedRequest(
@@ -272,10 +157,31 @@ def parse_request(fields: Fields) -> ParsedRequest:
         conversation=fields.label("user") if fields.text("user") else None,
         question=messages[-1],
         before=tuple(messages[:-1]),
-        stream=_flag(fields, "stream"),
-        usage=_flag(options, "include_usage"),
+        stream=flag(fields, "stream"),
+        usage=flag(options, "include_usage"),
         parameters=parameters,
+        results=results,
     )
+
+
+def _results(messages: Sequence[Fields]) -> ToolResults | None:
+    """Return the results of tools at the end of the request; None if it ends with another message. Raise
+    `Unprocessable` if the agent did not call the tools, or not in one reply."""
+    outputs: dict[CallId, str] = {}
+    for index, message in reversed([*enumerate(messages)]):
+        if message.text("role") != "tool":
+            break
+        place = CallId.read(message.raw("tool_call_id"))
+        if place is None:
+            raise unusable(f"messages[{index}].tool_call_id", "must be the id of a call that the agent has made")
+        outputs[place] = _message(message, index).text
+    if not outputs:
+        return None
+    rounds = {(place.execution_id, place.round) for place in outputs}
+    if len(rounds) > 1:
+        raise unusable("messages", "must end with the results of the calls of one reply")
+    execution_id, number = rounds.pop()
+    return ToolResults(execution_id, number, {place.index: text for place, text in outputs.items()})
 
 
 def _message(message: Fields, index: int) -> HistoryMessage:
@@ -283,12 +189,19 @@ def _message(message: Fields, index: int) -> HistoryMessage:
     if role not in _ROLES:
         raise unusable(f"messages[{index}].role", f"must be one of {', '.join(sorted(_ROLES))}")
     content, more = message.raw("content"), _more(message)
+    within = _is_within_turn(message)
     if content is None or isinstance(content, str):
-        return HistoryMessage(role, content or "", more=more)
+        return HistoryMessage(role, content or "", more=more, within_turn=within)
     where = f"messages[{index}].content"
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         raise unusable(where, "must be a string or a list of parts")
-    return replace(_of_parts(role, [Fields(part) for part in content], where), more=more)
+    return replace(_of_parts(role, [Fields(part) for part in content], where), more=more, within_turn=within)
+
+
+def _is_within_turn(message: Fields) -> bool:
+    calls = message.raw("tool_calls")
+    called = isinstance(calls, list) and any(CallId.read(call.get("id")) for call in calls if isinstance(call, dict))
+    return called or CallId.read(message.raw("tool_call_id")) is not None
 
 
 def _more(message: Fields) -> str:
@@ -332,10 +245,3 @@ def _upload(name: str, kind: str, data: str, where: str) -> Mapping[str, str]:
     if not kind:
         raise unusable(where, f"contains a sound whose format is none of {', '.join(_SOUNDS)}")
     return {"filename": name, "contentType": kind, "data": data}
-
-
-def _flag(fields: Fields, name: str) -> bool:
-    value: Any = fields.raw(name)
-    if value is not None and not isinstance(value, bool):
-        raise unusable(name, "must be true or false")
-    return bool(value)

@@ -8,7 +8,7 @@ is still written to the conversation.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -18,13 +18,13 @@ from starlette.responses import Response
 from arvis.bus import EventBus
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.errors import ArvisError, NotFound
-from arvis.domain.messages import Address, PrincipalRole
+from arvis.domain.errors import ArvisError, NotFound, Unprocessable
+from arvis.domain.messages import Address, PrincipalRole, StoredMessage
 from arvis.domain.regex import regex
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
-from arvis.ports.store import Store
+from arvis.ports.store import Store, Transaction
 from arvis.routing import can_access
 from arvis.web.api.message_input import Draft, MessageParser, NewMessage, Sent
 from arvis.web.api.messages import SETTLED_STATUSES, StatusWaiter
@@ -34,13 +34,16 @@ from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
 from arvis.web.http.limits import Timeouts
 from arvis.web.http.rate_limits import ConcurrencyLimit
-from arvis.web.http.requests import read_json
+from arvis.web.http.requests import read_json, unusable
 from arvis.web.http.schema import LABEL
 from arvis.web.http.streams import EventStream
-from arvis.web.openai.conversation import PlacedRequest, place, request_identity
+from arvis.web.openai.conversation import PlacedRequest, RequestIdentity, place, request_identity, resume
+from arvis.web.openai.forms import AnswerForm, ChatForm, ResponsesForm
 from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
 from arvis.web.openai.requests import ParsedRequest, parse_request, taint_of_history
-from arvis.web.openai.waiting import AnswerEvents, AnswerWaiter, Chunks, Ticket, forget_request
+from arvis.web.openai.responses import REQUEST as RESPONSES_REQUEST
+from arvis.web.openai.responses import RESPONSE, completion_fields, previous_response, renamed, repeated_settings
+from arvis.web.openai.waiting import AnswerEvents, AnswerWaiter, Ticket, forget_request
 
 #: The maximum number of requests that may wait for an answer at the same time, in total and per key.
 _MOST = 256
@@ -100,6 +103,20 @@ class CompletionRoutes:
                 refusals=(502, 504),
             ),
             Endpoint(
+                "POST",
+                "/v1/responses",
+                "Create a response, complete or streamed; see docs/how-to/openai-compatible.md",
+                SEND,
+                self._respond,
+                {200: RESPONSE},
+                body=RESPONSES_REQUEST,
+                large=True,
+                keyed=False,
+                media="application/json, text/event-stream",
+                errors=FORM,
+                refusals=(502, 504),
+            ),
+            Endpoint(
                 "GET",
                 "/v1/models",
                 "List the agents that this key may use, as models",
@@ -129,32 +146,89 @@ class CompletionRoutes:
 
     async def _complete(self, call: Call) -> Response:
         asked = parse_request(await read_json(call.request, self._limit))
+
+        def form(message_id: str, created: int) -> AnswerForm:
+            return ChatForm(message_id=message_id, created=created, model=asked.model, usage=asked.usage)
+
+        return await self._answer(call, asked, form)
+
+    async def _respond(self, call: Call) -> Response:
+        fields = await read_json(call.request, self._limit)
+        follows = previous_response(fields)
+        try:
+            asked = parse_request(completion_fields(fields))
+        except Unprocessable as error:
+            raise renamed(error) from None
+        settings = repeated_settings(fields)
+
+        def form(message_id: str, created: int) -> AnswerForm:
+            return ResponsesForm(message_id=message_id, created=created, model=asked.model, settings=settings)
+
+        return await self._answer(call, asked, form, follows=follows)
+
+    async def _answer(
+        self, call: Call, asked: ParsedRequest, form: Callable[[str, int], AnswerForm], *, follows: str | None = None
+    ) -> Response:
+        """Answer a request. `form` makes the form of the answer from the id of the message and the present time in
+        seconds."""
         agent = await self._agent(call.identity, asked.model)
+        _check_agent(agent, asked)
         wanted = await asyncio.to_thread(
-            request_identity, asked, call.request, user_id=call.identity.user_id, agent=agent.slug
+            request_identity,
+            asked,
+            call.request,
+            user_id=call.identity.user_id,
+            channel=_channel_of(agent),
+            follows=follows,
         )
         with ExitStack() as held:
             held.enter_context(self._slots.taken(call.identity.user_id))
-            placed = await self._deps.store.write(place, wanted, self._deps.clock.now())
-            # The thread separates this conversation from the user's messages on the dashboard.
-            address = Address(PLATFORM, PLATFORM, f"{AGENT_CHANNEL}{agent.slug}", thread=placed.request.thread)
-            live = AnswerEvents(address=address)
+            begin = self._ask if asked.results is None else self._resume
+            ticket, live = await begin(call, asked, wanted, held)
+            watch = held.enter_context(self._deps.board.watch(ticket.message_id, call.identity))
+            headers = {MESSAGE_HEADER: ticket.message_id}
+            shape = form(ticket.message_id, self._deps.clock.now() // 1000)
             if asked.stream:
-                held.enter_context(live.listening(self._deps.bus))
-            sent = await self._send(call, asked, placed, address)
-            watch = held.enter_context(self._deps.board.watch(sent.message_id, call.identity))
-            ticket = Ticket(placed.request.id, sent.message_id, asked.parameters.stops)
-            headers = {MESSAGE_HEADER: sent.message_id}
-            if asked.stream:
-                live.attend(sent.message_id, watch)
-                created = self._deps.clock.now() // 1000
-                chunks = Chunks(message_id=sent.message_id, created=created, model=asked.model, usage=asked.usage)
-                events = self._answering.events(ticket, chunks, watch, live)
+                live.attend(ticket.message_id, watch)
+                events = self._answering.events(ticket, shape, watch, live)
                 stop = partial(self._stop, ticket)
                 return EventStream(events, held=held.pop_all(), headers=headers, left=stop)
             left = call.request.is_disconnected
-            found = await self._answering.whole(ticket, asked.model, watch, left)
-        return refusal(found, sent.message_id) if isinstance(found, Failure) else answer(found, headers=headers)
+            found = await self._answering.whole(ticket, watch, left)
+        if isinstance(found, Failure):
+            return refusal(found, ticket.message_id)
+        return answer(shape.whole(found), headers=headers)
+
+    async def _ask(
+        self, call: Call, asked: ParsedRequest, wanted: RequestIdentity, held: ExitStack
+    ) -> tuple[Ticket, AnswerEvents]:
+        """Send the question as a message."""
+        placed = await self._deps.store.write(place, wanted, self._deps.clock.now())
+        # The thread separates this conversation from the user's messages on the dashboard.
+        address = replace(wanted.channel, thread=placed.request.thread)
+        live = self._live(asked, address, held)
+        sent = await self._send(call, asked, placed, address)
+        return Ticket(placed.request.id, sent.message_id, asked.parameters.stops), live
+
+    async def _resume(
+        self, call: Call, asked: ParsedRequest, wanted: RequestIdentity, held: ExitStack
+    ) -> tuple[Ticket, AnswerEvents]:
+        """Pass the results of the client's tools to the turn that waits for them."""
+        if asked.results is None:
+            raise ValueError("the request has no results")
+        messages = await self._deps.store.read(_messages_of, asked.results.execution_id)
+        live = self._live(asked, messages[-1].address if messages else wanted.channel, held)
+        turn = await self._deps.store.write(
+            resume, asked.results, wanted, self._deps.clock.now(), user_id=call.identity.user_id
+        )
+        return Ticket(turn.request_id, turn.message_id, asked.parameters.stops), live
+
+    def _live(self, asked: ParsedRequest, address: Address, held: ExitStack) -> AnswerEvents:
+        """Return the events of the conversation. The subscription begins before the turn does."""
+        live = AnswerEvents(address=address)
+        if asked.stream:
+            held.enter_context(live.listening(self._deps.bus))
+        return live
 
     async def _stop(self, ticket: Ticket) -> None:
         """Cancel an answer because its client has closed the stream. OpenAI does the same. Do not cancel the answer if
@@ -213,6 +287,24 @@ class CompletionRoutes:
                 code="model_not_found",
             )
         return found
+
+
+def _check_agent(agent: Agent, asked: ParsedRequest) -> None:
+    """Raise `Unprocessable` for a parameter that this agent cannot apply."""
+    if (agent.graph, agent.completion) == ("agent", "implicit"):
+        return
+    why = "is not possible: the agent works in another mode than `agent`, or reports the end of its work by itself"
+    for wish, name in (("format", "response_format"), ("tools", "tools")):
+        if wish in asked.parameters.wishes:
+            raise unusable(name, why)
+
+
+def _channel_of(agent: Agent) -> Address:
+    return Address(PLATFORM, PLATFORM, f"{AGENT_CHANNEL}{agent.slug}")
+
+
+def _messages_of(tx: Transaction, execution_id: str) -> Sequence[StoredMessage]:
+    return tx.messages.of_turn(execution_id)
 
 
 def _model_view(agent: Agent) -> Mapping[str, Any]:

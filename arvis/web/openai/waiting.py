@@ -7,13 +7,12 @@ The message is in the queue, so the agent answers it even if the wait ends early
 from __future__ import annotations
 
 import contextlib
-import json
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
 from arvis.bus import EventBus
-from arvis.domain.dataclass import dataclass
+from arvis.domain.client_calls import ClientCalls
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import NotFound
 from arvis.domain.events import Delta, NoticesMissed, StatusChanged
 from arvis.domain.executions import PERSONAL_WAITS, Wait, WaitKind
@@ -28,14 +27,13 @@ from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.limits import Timeouts
 from arvis.web.http.streams import KEEP_ALIVE
 from arvis.web.openai.conversation import answer_mark
-from arvis.web.openai.models import completion, completion_id, error_of, finish_reason_of, usage_of
-from arvis.web.openai.requests import certain, cut
+from arvis.web.openai.forms import AnswerForm, Outcome
+from arvis.web.openai.parameters import certain, cut
 
 # An answer as server-sent events. Text that was sent cannot be withdrawn. If an answer restarts with the same text,
 # nothing is sent until the new text is longer than the sent text. If it restarts with another text, the new text is
 # sent completely after a blank line. In every case the sent text ends with the stored reply.
 
-DONE = "data: [DONE]\n\n"
 _BREAK = "\n\n"
 
 
@@ -135,47 +133,7 @@ class AnswerEvents:
             self._watch.wake()
 
 
-class Chunks:
-    """The format of the events of one stream. If `usage` is True, the last event contains the token usage, and the
-    field `usage` is null in all other events. OpenAI does the same."""
-
-    def __init__(self, *, message_id: str, created: int, model: str, usage: bool) -> None:
-        self._common = {
-            "id": completion_id(message_id),
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": model,
-        }
-        self._usage = usage
-
-    def begin(self) -> str:
-        return self._choice({"role": "assistant", "content": ""})
-
-    def piece(self, text: str) -> str:
-        return self._choice({"content": text})
-
-    def end(self, usage: Mapping[str, int], reason: str = "stop") -> str:
-        last = self._choice({}, reason)
-        return f"{last}{event({**self._common, 'choices': [], 'usage': usage})}{DONE}" if self._usage else last + DONE
-
-    def _choice(self, delta: Mapping[str, str], finish_reason: str | None = None) -> str:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-        return event({**self._common, "choices": [choice], **({"usage": None} if self._usage else {})})
-
-
-def event(data: Mapping[str, Any]) -> str:
-    return f"data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"
-
-
 _BAD_GATEWAY, _TOO_LATE = 502, 504
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The text that the client gets, and the timeline of its message."""
-
-    text: str
-    timeline: MessageTimeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +152,8 @@ class AnswerWaiter:
         self._clock = clock
         self._timeouts = timeouts
 
-    async def whole(
-        self, ticket: Ticket, model: str, watch: Watch, left: Callable[[], Awaitable[bool]]
-    ) -> dict[str, object] | Failure:
-        """Return the completion when the message is finished. Return an error if the wait takes too long, or if `left`
+    async def whole(self, ticket: Ticket, watch: Watch, left: Callable[[], Awaitable[bool]]) -> Outcome | Failure:
+        """Return the outcome when the message is finished. Return an error if the wait takes too long, or if `left`
         reports that the client has disconnected. A later request with the same content then waits for the same
         answer."""
         message_id = ticket.message_id
@@ -214,13 +170,14 @@ class AnswerWaiter:
         ended = found if isinstance(found, Failure) else await self._end(ticket)
         if isinstance(ended, Failure):
             return ended
-        await self._store.write(_answered, ticket.request_id, answer_mark(ended.text))
-        return completion(ended.timeline, model, ended.text)
+        if not ended.calls:
+            await self._store.write(_answered, ticket.request_id, answer_mark(ended.text))
+        return ended
 
-    async def events(self, ticket: Ticket, chunks: Chunks, watch: Watch, live: AnswerEvents) -> AsyncIterator[str]:
+    async def events(self, ticket: Ticket, form: AnswerForm, watch: Watch, live: AnswerEvents) -> AsyncIterator[str]:
         """Yield all events of the stream. An error becomes the last event."""
         answer = GrowingAnswer()
-        yield chunks.begin()
+        yield form.begin()
         looked, spoke = None, self._clock.monotonic()
         begun = spoke
         while True:
@@ -229,29 +186,36 @@ class AnswerWaiter:
                 looked = now
                 found = await attempt(self._look(ticket, None if answer.whole else begun))
                 if isinstance(found, Failure):
-                    yield event(error_of(found))
+                    yield form.failed(found)
                     return
                 if found:
                     break
             if watch.closed:
-                yield event(error_of(watch.failure))
+                yield form.failed(watch.failure)
                 return
             await watch.changed(min(self._timeouts.look, self._timeouts.keepalive))
             if piece := answer.more(certain(live.text, ticket.stops)):
                 spoke = self._clock.monotonic()
-                yield chunks.piece(piece)
+                yield form.piece(piece)
             elif self._clock.monotonic() - spoke >= self._timeouts.keepalive:
                 spoke = self._clock.monotonic()
                 yield KEEP_ALIVE
+        async for last in self._ending(ticket, form, answer):
+            yield last
+
+    async def _ending(self, ticket: Ticket, form: AnswerForm, answer: GrowingAnswer) -> AsyncIterator[str]:
+        """Yield the last events of the stream of a message that is finished or waits."""
         ended = await attempt(self._end(ticket))
         if isinstance(ended, Failure):
-            yield event(error_of(ended))
+            yield form.failed(ended)
             return
         if piece := answer.last(ended.text):
-            yield chunks.piece(piece)
-        # The hash is stored before the last event, because the client can continue the conversation after that event.
-        await attempt(self._store.write(_answered, ticket.request_id, answer_mark(answer.whole)))
-        yield chunks.end(usage_of(ended.timeline), finish_reason_of(ended.timeline))
+            yield form.piece(piece)
+        if not ended.calls:
+            # The hash is stored before the last event, because the client can continue the conversation after that
+            # event.
+            await attempt(self._store.write(_answered, ticket.request_id, answer_mark(answer.whole)))
+        yield form.end(replace(ended, text=answer.whole))
 
     async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
         """Return True if the message is finished, and False if the wait must continue. Return an error if no answer is
@@ -295,17 +259,22 @@ class AnswerWaiter:
             case MessageStatus.ANSWERED:
                 return Outcome(cut((timeline.reply or "").strip(), ticket.stops)[0].strip(), timeline)
             case MessageStatus.WAITING:
-                return Outcome(await self._question(timeline), timeline)
+                return await self._waiting(timeline)
         await self._store.write(forget_request, ticket.request_id)
         return _failed(timeline)
 
-    async def _question(self, timeline: MessageTimeline) -> str:
-        """Return a text with the open question of the turn and the ways to answer the question."""
+    async def _waiting(self, timeline: MessageTimeline) -> Outcome:
+        """Return the calls for which the turn waits, or a text with the open question of the turn and the ways to
+        answer the question."""
         execution = timeline.message.execution_id
         view = await self._insights.execution(execution) if execution is not None else None
-        waits = view.waits if view is not None else ()
-        asking = next((wait for wait in waits if wait.kind in PERSONAL_WAITS and wait.answered_at is None), None)
-        return _asked_words(asking, timeline.message.id)
+        waits = [wait for wait in view.waits if wait.answered_at is None] if view is not None else []
+        called = next((wait for wait in waits if wait.kind is WaitKind.CLIENT), None)
+        if called is not None:
+            asked = ClientCalls.read(called.prompt)
+            return Outcome(asked.text.strip(), timeline, asked.calls)
+        asking = next((wait for wait in waits if wait.kind in PERSONAL_WAITS), None)
+        return Outcome(_asked_words(asking, timeline.message.id), timeline)
 
 
 def _asked_words(asking: Wait | None, message_id: str) -> str:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.effort import EFFORTS
 
 #: Limits of a document: nodes, connections, bytes of its JSON, and depth of nesting. A larger document is refused.
 MOST_NODES, MOST_CONNECTIONS, MOST_BYTES, MOST_DEPTH = 500, 2_000, 1_000_000, 30
@@ -67,6 +68,8 @@ class Field:
     template: bool = False
     #: Choices that the editor does not offer: documents of other programs contain them, but they have no effect here.
     unoffered: tuple[str, ...] = ()
+    #: True: the value of an object is a JSON Schema.
+    schema: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +266,15 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "reasoningEffort",
         Form.CHOICE,
         "Reasoning",
-        choices=("", "none", "low", "medium", "high"),
-        words=("", "None", "Low", "Medium", "High"),
+        choices=("", *EFFORTS),
+        words=("", "None", "Minimal", "Low", "Medium", "High", "Very high"),
+    ),
+    Field(
+        "outputSchema",
+        Form.OBJECT,
+        "Format of the output",
+        "A JSON Schema. The output is then JSON of this form, and later nodes can use its fields.",
+        schema=True,
     ),
     Field(
         "tools",

@@ -8,6 +8,7 @@ subagents, too.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -16,6 +17,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.regex import regex
+from arvis.domain.reply_format import ReplyFormat, json_text
 from arvis.domain.taint import Taint, taint_in
 from arvis.domain.tools import wire_name
 from arvis.domain.workflows import OUTPUT, LogType, as_text
@@ -147,9 +149,15 @@ class _Agent:
         return self._succeed(context, token, ended, kept["result"], warning)
 
     def _succeed(self, context: NodeContext, token: Token, ended: _Ended, text: str, *log: Line) -> Decision:
-        wanted = self._data.get("completionContract") and not ended.blocked
-        output = replies.handed_back(text).to_json() if wanted else text
+        output: Any = text
         changes = {**drop_state(context), **ended.files}
+        if not ended.blocked and self._schema is not None:
+            if (problem := ReplyFormat(self._schema).problem(text)) is not None:
+                error = f"The output does not have the format of the node: {problem}"
+                return fail_branch(context, self._spec, token, error, kind=LogType.LLM_ERROR, **changes)
+            output = json.loads(json_text(text))
+        elif not ended.blocked and self._data.get("completionContract"):
+            output = replies.handed_back(text).to_json()
         return succeed(context, self._spec, token, output, log=log, taint=ended.taint, **changes)
 
     # -- children ------------------------------------------------------------------------------------------
@@ -168,15 +176,18 @@ class _Agent:
         agent, subagents = await self._store.read(_team, context.execution, self._spec, known)
         if phase == JUDGE:
             subagents = []
+        wanted = self._format if phase == self._last_phase else None
         taint = taint_of(context.state) | (ended.taint if ended is not None else frozenset())
         task = TaskSpec(
             prompt=prompt,
             instructions=self._instructions(phase, templates.as_data(known, tainted=bool(taint))),
-            completion="implicit" if phase == JUDGE else None,
+            completion="implicit" if phase == JUDGE or wanted is not None else None,
             history=() if phase == JUDGE else [*kept["history"], *(kept["talk"] if phase == AFTER else ())],
             tools=() if phase == JUDGE else tools_of(agent, self._data, context.state),
             taint=taint,
             model=str(self._data.get("model") or "") or None,
+            effort=self._data.get("reasoningEffort") or None,
+            format=wanted,
             rounds=MOST_ROUNDS,
             subagents=subagents,
             within={"run": context.execution.id, "call": None, "depth": 0} if subagents else None,
@@ -196,8 +207,21 @@ class _Agent:
         if phase == JUDGE:
             return ""
         own = templates.fill(str(self._data.get("systemPrompt") or "").strip() or DEFAULT_PROMPT, known)
-        last = AFTER if str(self._data.get("afterPrompt") or "").strip() else TASK
-        return f"{own}\n\n{replies.CONTRACT}" if self._data.get("completionContract") and phase == last else own
+        handed_back = self._data.get("completionContract") and self._schema is None and phase == self._last_phase
+        return f"{own}\n\n{replies.CONTRACT}" if handed_back else own
+
+    @property
+    def _last_phase(self) -> str:
+        """The phase whose reply is the output."""
+        return AFTER if str(self._data.get("afterPrompt") or "").strip() else TASK
+
+    @property
+    def _schema(self) -> Mapping[str, Any] | None:
+        return self._data.get("outputSchema") or None
+
+    @property
+    def _format(self) -> Mapping[str, Any] | None:
+        return None if self._schema is None else ReplyFormat(self._schema).to_json()
 
     def _warned(self, context: NodeContext, agent: Agent) -> dict[str, Any]:
         """Write a warning for each capability that the node lacks, but only once in a run. Return the change of the
@@ -209,8 +233,6 @@ class _Agent:
 
     def _lacking(self, agent: Agent) -> Iterator[tuple[str, str]]:
         """Yield a key and a warning for each capability that the node asks for and does not get."""
-        if effort := self._data.get("reasoningEffort"):
-            yield "effort", f"The reasoning effort “{effort}” is not passed on to the model."
         if (self._data.get("tools") or {}).get(SEARCH) is True and SEARCH not in agent.tools:
             text = f"{agent.name} should search the web, but has no tool for that: give the agent the tool {SEARCH}."
             yield f"{SEARCH}:{agent.id}", text
@@ -276,7 +298,7 @@ def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, An
 MOST_ROUNDS = 20
 #: The instructions of an agent whose node has none.
 DEFAULT_PROMPT = "You do one step of a workflow. Answer only with the result of this step: the next step receives it."
-_KEPT = ("instructions", "tools", "model", "rounds", "subagents", "plain")
+_KEPT = ("instructions", "tools", "model", "effort", "rounds", "subagents", "plain")
 _LONGEST_PROMPT = 280
 _MOST_NAMED = 4
 _NOT_IN_NAMES = regex(r"[^a-z0-9_]")
@@ -325,6 +347,7 @@ class _Tree:
             instructions=templates.fill(str(data.get("systemPrompt") or DEFAULT_PROMPT), self._quoted),
             tools=tools,
             model=data.get("model") or None,
+            effort=data.get("reasoningEffort") or None,
             rounds=MOST_ROUNDS,
             plain=not is_chosen(data, self._document),
             subagents=[each.to_json() for each in below],

@@ -9,6 +9,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.regex import regex
+from arvis.domain.reply_format import UnusableSchema, check_schema
 from arvis.workflows.document.kinds import LARGEST, Field, Form
 from arvis.workflows.document.view import Drawing, Node
 from arvis.workflows.validation.rules import Problem, problem
@@ -145,9 +146,19 @@ def check_fields(
         if not _fits(value, field.form):
             yield place.problem("field-form", field.name, label=field.label, wanted=_WANTED[field.form])
             continue
+        if field.schema and not _is_schema(value):
+            yield place.problem("field-form", field.name, label=field.label, wanted="a valid JSON Schema")
         yield from _check_bounds(value, field, place)
         yield from _check_inside(value, field, place, known)
         yield from _check_names(value, field, place, known)
+
+
+def _is_schema(value: Mapping[str, Any]) -> bool:
+    try:
+        check_schema(value)
+    except UnusableSchema:
+        return False
+    return True
 
 
 _TEXTS = frozenset({Form.LINE, Form.TEXT, Form.CHOICE})

@@ -31,8 +31,14 @@ test("a schedule is written as it was read", () => {
   expect(bodyOf(draftOf(KNOWN))).toEqual({
     ...{ name: "", schedule: "@daily", prompt: "Look", timezone: null, graph: null, maxIterations: 3, script: null },
     ...{ platform: "slack", connector: "main", channelId: "C1", thread: "" },
-    ...{ misfirePolicy: "all", misfireGraceMs: 90_000 },
+    ...{ misfirePolicy: "all", misfireGraceMs: 90_000, model: null, effort: null },
   });
+});
+
+test("a schedule of a workflow has no model and no effort of its own", () => {
+  const draft = { ...BLANK, model: "openai/gpt-5", effort: "high" as const };
+  expect(bodyOf(draft)).toMatchObject({ model: "openai/gpt-5", effort: "high" });
+  expect(bodyOf({ ...draft, graph: "workflow:1" })).toMatchObject({ model: null, effort: null });
 });
 
 test("minutes may have fractions, and an empty field means no limit", () => {

@@ -4,16 +4,16 @@
 export interface Routes {
   /** List accounts, those of the configuration first. */
   "GET /api/accounts": {
-    answer: { items: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; cooldownUntil: number | null; kind: string; refusals: number }[] }[]; nextCursor: string | null };
+    answer: { items: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; api: ("chat" | "responses") | null; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; cooldownUntil: number | null; kind: string; refusals: number }[] }[]; nextCursor: string | null };
   };
   /** Add an account. */
   "POST /api/accounts": {
-    body: { provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; status?: "active" | "disabled"; name: string };
-    answer: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; cooldownUntil: number | null; kind: string; refusals: number }[] };
+    body: { provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; api?: ("chat" | "responses") | null; status?: "active" | "disabled"; name: string };
+    answer: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; api: ("chat" | "responses") | null; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; cooldownUntil: number | null; kind: string; refusals: number }[] };
   };
   /** Test an account that is not stored. */
   "POST /api/accounts/test": {
-    body: { provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; status?: "active" | "disabled"; name?: string };
+    body: { provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; api?: ("chat" | "responses") | null; status?: "active" | "disabled"; name?: string };
     answer: { ok: boolean; provider: string | null; model: string; durationMs: number; error: string | null; fix: string | null; kind: ("auth" | "bad_request" | "empty" | "other" | "overloaded" | "quota" | "rate_limit" | "refused" | "timeout" | "too_long") | null; costUsd: number | null };
   };
   /** Remove an account of the product. */
@@ -21,8 +21,8 @@ export interface Routes {
   /** Change an account of the product. */
   "PATCH /api/accounts/{account}": {
     path: { account: string };
-    body: { provider?: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; status?: "active" | "disabled" };
-    answer: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; cooldownUntil: number | null; kind: string; refusals: number }[] };
+    body: { provider?: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; api?: ("chat" | "responses") | null; status?: "active" | "disabled" };
+    answer: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; api: ("chat" | "responses") | null; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; cooldownUntil: number | null; kind: string; refusals: number }[] };
   };
   /** Test an account with a one-word request. */
   "POST /api/accounts/{account}/test": {
@@ -40,30 +40,30 @@ export interface Routes {
   };
   /** Create an agent. */
   "POST /api/agents": {
-    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; skills?: string[]; credentials?: string[]; slug: string; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; skills?: string[]; credentials?: string[]; effort?: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; slug: string; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Delete an agent; undo restores it. */
   "DELETE /api/agents/{agent}": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Show an agent, by id or slug. */
   "GET /api/agents/{agent}": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Change the fields in the body. */
   "PATCH /api/agents/{agent}": {
     path: { agent: string };
-    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; skills?: string[]; credentials?: string[] };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; skills?: string[]; credentials?: string[]; effort?: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Remove it from a channel. */
   "DELETE /api/agents/{agent}/bindings": {
     path: { agent: string };
     query: { platform?: string; channel?: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** List the channels that it is bound to. */
   "GET /api/agents/{agent}/bindings": {
@@ -74,17 +74,17 @@ export interface Routes {
   "POST /api/agents/{agent}/bindings": {
     path: { agent: string };
     body: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Pause an agent, so that it answers no messages. */
   "POST /api/agents/{agent}/pause": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Resume an agent. */
   "POST /api/agents/{agent}/resume": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Its calls and costs of the last 7 and 30 days. */
   "GET /api/agents/{agent}/stats": {
@@ -94,13 +94,13 @@ export interface Routes {
   /** Restore the previous version. */
   "POST /api/agents/{agent}/undo": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** List its versions, newest first. */
   "GET /api/agents/{agent}/versions": {
     path: { agent: string };
     query: { limit?: number };
-    answer: { items: { version: number; at: number; by: string; agent: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] } }[]; nextCursor: string | null };
+    answer: { items: { version: number; at: number; by: string; agent: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] } }[]; nextCursor: string | null };
   };
   /** List changes that models proposed, failed logins and exports, newest first. */
   "GET /api/audit": {
@@ -453,7 +453,7 @@ export interface Routes {
   };
   /** Send a message; the response follows its commit. */
   "POST /api/messages": {
-    body: { content?: string; agent?: string; id?: string; replyTo?: string; attachments?: { filename: string; contentType?: string; data: string; voice?: boolean }[]; userId?: string; userName?: string; channelId?: string };
+    body: { content?: string; agent?: string; id?: string; replyTo?: string; attachments?: { filename: string; contentType?: string; data: string; voice?: boolean }[]; effort?: "high" | "low" | "medium" | "minimal" | "none" | "xhigh"; userId?: string; userName?: string; channelId?: string };
     answer: { ok: boolean; messageId: string };
   };
   /** Show the timeline of a message. */
@@ -647,25 +647,25 @@ export interface Routes {
   /** List crons and heartbeats, newest first. */
   "GET /api/schedules": {
     query: { limit?: number; cursor?: string; kind?: "cron" | "heartbeat"; agent?: string; createdBy?: "api" | "tag" | "tool"; enabled?: boolean };
-    answer: { items: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
+    answer: { items: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; model: string | null; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
   };
   /** Create a cron or heartbeat. */
   "POST /api/schedules": {
-    body: { name?: string; schedule: string; timezone?: string | null; prompt?: string; platform: string; connector?: string | null; channelId: string; thread?: string | null; misfirePolicy?: "all" | "once" | "skip"; misfireGraceMs?: number | null; graph?: string | null; maxIterations?: number; script?: Record<string, unknown> | null; enabled?: boolean; kind: "cron" | "heartbeat"; agent: string };
-    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
+    body: { name?: string; schedule: string; timezone?: string | null; prompt?: string; platform: string; connector?: string | null; channelId: string; thread?: string | null; misfirePolicy?: "all" | "once" | "skip"; misfireGraceMs?: number | null; graph?: string | null; maxIterations?: number; model?: string | null; effort?: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; script?: Record<string, unknown> | null; enabled?: boolean; kind: "cron" | "heartbeat"; agent: string };
+    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; model: string | null; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
   };
   /** Delete a schedule; undo restores it. */
   "DELETE /api/schedules/{schedule}": { path: { schedule: string }; answer: { ok: boolean } };
   /** Show a schedule with its next five times. */
   "GET /api/schedules/{schedule}": {
     path: { schedule: string };
-    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
+    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; model: string | null; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
   };
   /** Change the fields in the body. */
   "PATCH /api/schedules/{schedule}": {
     path: { schedule: string };
-    body: { name?: string; schedule?: string; timezone?: string | null; prompt?: string; platform?: string; connector?: string | null; channelId?: string; thread?: string | null; misfirePolicy?: "all" | "once" | "skip"; misfireGraceMs?: number | null; graph?: string | null; maxIterations?: number; script?: Record<string, unknown> | null; enabled?: boolean };
-    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
+    body: { name?: string; schedule?: string; timezone?: string | null; prompt?: string; platform?: string; connector?: string | null; channelId?: string; thread?: string | null; misfirePolicy?: "all" | "once" | "skip"; misfireGraceMs?: number | null; graph?: string | null; maxIterations?: number; model?: string | null; effort?: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; script?: Record<string, unknown> | null; enabled?: boolean };
+    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; model: string | null; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
   };
   /** Run a schedule now; its times do not change. */
   "POST /api/schedules/{schedule}/run": {
@@ -681,7 +681,7 @@ export interface Routes {
   /** Restore the previous version. */
   "POST /api/schedules/{schedule}/undo": {
     path: { schedule: string };
-    answer: { schedule: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] } | null };
+    answer: { schedule: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; model: string | null; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] } | null };
   };
   /** Show the effective configuration and its sources. */
   "GET /api/settings": {
@@ -954,7 +954,7 @@ export interface Routes {
   /** Create a chat completion, complete or streamed; see docs/how-to/openai-compatible.md. */
   "POST /v1/chat/completions": {
     body: { model: string; messages: { role: "assistant" | "developer" | "function" | "system" | "tool" | "user"; content?: unknown }[]; user?: string; stream?: boolean; stream_options?: { include_usage?: boolean } };
-    answer: { id: string; object: "chat.completion"; created: number; model: string; choices: { index: number; message: { role: string; content: string; refusal: string | null }; logprobs: null; finish_reason: "length" | "stop" }[]; usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number } };
+    answer: { id: string; object: "chat.completion"; created: number; model: string; choices: { index: number; message: { role: string; content: string | null; refusal: string | null; tool_calls?: { id: string; type: "function"; function: { name: string; arguments: string } }[] }; logprobs: null; finish_reason: "length" | "stop" | "tool_calls" }[]; usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number; prompt_tokens_details: { cached_tokens: number } } };
   };
   /** List the agents that this key may use, as models. */
   "GET /v1/models": {
@@ -964,5 +964,10 @@ export interface Routes {
   "GET /v1/models/{model}": {
     path: { model: string };
     answer: { id: string; object: "model"; created: number; owned_by: string };
+  };
+  /** Create a response, complete or streamed; see docs/how-to/openai-compatible.md. */
+  "POST /v1/responses": {
+    body: { model: string; input: unknown; instructions?: string | null; previous_response_id?: string | null; stream?: boolean };
+    answer: { id: string; object: "response"; created_at: number; model: string; status: "completed" | "incomplete"; output: Record<string, unknown>[]; usage: { input_tokens: number; input_tokens_details: { cached_tokens: number }; output_tokens: number; output_tokens_details: { reasoning_tokens: number }; total_tokens: number } };
   };
 }

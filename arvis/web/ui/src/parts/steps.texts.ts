@@ -124,6 +124,7 @@ export const stepTexts = words({
       too_long: "The conversation is too long for the model.",
       refused: "The model declined to answer.",
       bad_request: "The vendor rejected the request as invalid.",
+      wrong_format: "The answer does not have the format that the request demands.",
       too_late: "The message could not be answered in time (delivery.answer_within).",
       no_model: "No model account offers the agent's model.",
       retry: "An attempt failed. The next one follows.",

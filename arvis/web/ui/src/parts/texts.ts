@@ -30,6 +30,21 @@ export const texts = words({
     details: "Details",
     task: "Unfinished task",
     taskDone: "Finished task",
+    models: {
+      otherModel: "Another model…",
+      otherModelName: "Model name",
+      otherModelHint: "Use the form provider/model, such as openrouter/some/model.",
+      price: (input: string, output: string) => `${input} for input, ${output} for output`,
+      noAccount: "no account",
+    },
+    efforts: {
+      none: "None: the model answers at once",
+      minimal: "Minimal",
+      low: "Low",
+      medium: "Medium",
+      high: "High",
+      xhigh: "Very high",
+    },
     unsaved: {
       lost: {
         title: "Leave without saving?",

@@ -7,7 +7,8 @@ export type Form = "line" | "text" | "number" | "switch" | "choice" | "rows" | "
  * A field of a kind. `least`, `most`: the limits of a number, of the length of a text, or of the number of rows. `offers`: the
  * values that the editor offers (agents, tools, workflows, models, platforms or people). `template`: names in double braces are
  * replaced when the node runs. `words`: the labels of the choices, in the same order. `unoffered`: choices that a document of
- * another program may contain, but that the editor does not offer, because Arvis does not support them.
+ * another program may contain, but that the editor does not offer, because Arvis does not support them. `schema`: the object is
+ * a JSON Schema.
  */
 export interface Field {
   readonly name: string;
@@ -24,6 +25,7 @@ export interface Field {
   readonly offers: string;
   readonly template: boolean;
   readonly unoffered: readonly string[];
+  readonly schema: boolean;
 }
 
 export type KindName = "start" | "trigger" | "agent" | "tool-call" | "if" | "router" | "condition" | "approval" | "user-input" | "wait" | "loop" | "parallel" | "merge" | "sub-workflow" | "response" | "transfer";
@@ -63,7 +65,7 @@ export interface OwnLogType {
 
 const field = (name: string, form: Form, label: string, more: Partial<Field> = {}): Field => ({
   name, form, label, help: "", required: false, default: null, least: null, most: null, choices: [], words: [], fields: [], offers: "",
-  template: false, unoffered: [], ...more,
+  template: false, unoffered: [], schema: false, ...more,
 });
 
 export const MOST_BYTES = 1000000;
@@ -119,7 +121,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("successCriteria", "text", "Success criteria", { help: "A model judges the result by these criteria. If the result does not meet them, the task is tried once more.", most: 65536, template: true }),
       field("completionContract", "switch", "Hand back with a summary", { help: "Summary, artifact, open question, next action." }),
       field("model", "line", "Model", { help: "In the form provider/model; if empty: the agent's own model.", most: 200, offers: "models" }),
-      field("reasoningEffort", "choice", "Reasoning", { choices: ["", "none", "low", "medium", "high"], words: ["", "None", "Low", "Medium", "High"] }),
+      field("reasoningEffort", "choice", "Reasoning", { choices: ["", "none", "minimal", "low", "medium", "high", "xhigh"], words: ["", "None", "Minimal", "Low", "Medium", "High", "Very high"] }),
+      field("outputSchema", "object", "Format of the output", { help: "A JSON Schema. The output is then JSON of this form, and later nodes can use its fields.", schema: true }),
       field("tools", "switches", "Tools", { fields: [field("web_search", "switch", "Search the web"), field("subagents", "switch", "Subagents")] }),
       field("allowTools", "list", "Only these tools", { help: "A selection from the agent's tools; if empty: all its tools.", most: 200, offers: "tools" }),
     ],

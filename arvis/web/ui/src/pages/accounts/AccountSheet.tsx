@@ -4,7 +4,7 @@ import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { AskButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
-import { TextField } from "../../parts/fields";
+import { ChoiceField, TextField } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
 import { Section } from "../../parts/page";
 import { Facts, Status, type Tone } from "../../parts/show";
@@ -31,6 +31,7 @@ export function AccountSheet({ account, provider }: { account: Account; provider
           [texts.models, account.models.join(", ")],
           [texts.baseUrl, account.baseUrl],
           [texts.key, account.hasKey ? texts.keySet : texts.keyUnset],
+          [texts.api, account.api && texts.apis[account.api]],
           [texts.priority, count(account.priority)],
           [texts.source, texts.sources[account.source]],
         ]}
@@ -94,12 +95,16 @@ function Switch({ account }: { account: Account }) {
   );
 }
 
+const APIS = [["", texts.ownApi], ...Object.entries(texts.apis)] as [NonNullable<Account["api"]> | "", string][];
+const hasApis = (provider: Provider): boolean => ["openai", "custom"].includes(provider.name);
+
 function Edit({ account, provider }: { account: Account; provider: Provider }) {
   const kept: Draft = { apiKey: "", baseUrl: account.baseUrl ?? "", model: account.model };
   const [draft, setDraft] = useState<Draft>(kept);
   const latest = useRef(draft);
   const [models, setModels] = useState(account.models.join(", "));
   const [priority, setPriority] = useState(String(account.priority));
+  const [api, setApi] = useState<NonNullable<Account["api"]> | "">(account.api ?? "");
   const [saves, setSaves] = useState(0);
   const save = useSend("PATCH /api/accounts/{account}", { quiet: true, done: common.saved });
   const change = (next: Draft) => {
@@ -117,6 +122,7 @@ function Edit({ account, provider }: { account: Account; provider: Provider }) {
             .map((one) => one.trim())
             .filter(Boolean),
           priority: Number(priority),
+          ...(hasApis(provider) && { api: api || null }),
           ...(provider.baseUrl !== "none" && { baseUrl: draft.baseUrl.trim() }),
           ...(draft.apiKey !== "" && { apiKey: draft.apiKey }),
         },
@@ -133,6 +139,9 @@ function Edit({ account, provider }: { account: Account; provider: Provider }) {
     <Form onSend={send} by={[save]}>
       <AccountFields key={saves} provider={provider} draft={draft} onChange={change} hasKey={account.hasKey} />
       <TextField label={texts.models} hint={texts.modelsHint} value={models} onChange={setModels} />
+      {hasApis(provider) && (
+        <ChoiceField label={texts.api} hint={texts.apiHint} value={api} options={APIS} onChange={setApi} />
+      )}
       <TextField
         label={texts.priority}
         hint={texts.priorityHint}

@@ -26,6 +26,10 @@ export const texts = words({
     other: "Another model or address",
     priority: "Priority",
     priorityHint: "The account with the lowest number is used first. If its call fails, Arvis uses the next account.",
+    api: "API",
+    apiHint: "Newer models of OpenAI accept tools together with reasoning only in the Responses API.",
+    ownApi: "The one that the model needs",
+    apis: { chat: "Chat completions", responses: "Responses" },
     source: "Set in",
     sources: { configuration: "Configuration", product: "Dashboard" },
     readOnly:

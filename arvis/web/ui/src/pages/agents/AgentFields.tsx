@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { useApi } from "../../api/hooks";
-import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { ChoiceField, TextArea, TextField } from "../../parts/fields";
+import { EffortField, ModelField } from "../../parts/modelFields";
 import { useWorkflowOptions } from "../../parts/workflowGraph";
-import { money, reveal } from "../../words/format";
+import { reveal } from "../../words/format";
 import styles from "./agents.module.css";
 import { Checklist } from "./Checklist";
 import type { Change, Draft } from "./draft";
@@ -42,7 +42,13 @@ export function AgentFields({ draft, change, self, conductor = false }: Props) {
         onChange={(description) => change({ description })}
       />
       <PromptField value={draft.prompt} onChange={(prompt) => change({ prompt })} />
-      <ModelField value={draft.model} onChange={(model) => change({ model })} />
+      <ModelField
+        label={texts.fields.model}
+        hint={texts.modelHint}
+        unset={texts.unset.model}
+        value={draft.model}
+        onChange={(model) => change({ model })}
+      />
       <ToolPicker chosen={draft.tools} onChange={(tools) => change({ tools })} />
       <details className={styles.more}>
         <summary>{texts.more}</summary>
@@ -95,6 +101,13 @@ function MoreFields({ draft, change, self }: { draft: Draft; change: Change; sel
         value={draft.completion}
         options={COMPLETIONS}
         onChange={(completion) => change({ completion })}
+      />
+      <EffortField
+        label={texts.fields.effort}
+        hint={texts.effortHint}
+        unset={texts.unset.effort}
+        value={draft.effort}
+        onChange={(effort) => change({ effort })}
       />
       <ChoiceField
         label={texts.fields.onNewMessage}
@@ -191,49 +204,4 @@ function GraphField({ value, onChange }: { value: string; onChange: (graph: stri
       onChange={onChange}
     />
   );
-}
-
-type Model = Item<"GET /api/models">;
-
-const OTHER = "*";
-
-/** A model from the list, the account's default, or another one by name. */
-function ModelField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  const models = useApi("GET /api/models", {});
-  const [typed, setTyped] = useState(false);
-  const items = [...(models.data?.items ?? [])].sort(byAccount);
-  const known = value === "" || items.some((model) => model.name === value);
-  const options: [string, string][] = [
-    ["", texts.unset.model],
-    ...(known ? [] : [[value, reveal(value)] as [string, string]]),
-    ...items.map((model): [string, string] => [model.name, inWords(model)]),
-    [OTHER, texts.otherModel],
-  ];
-  return (
-    <>
-      <ChoiceField
-        label={texts.fields.model}
-        hint={texts.modelHint}
-        value={typed ? OTHER : value}
-        options={options}
-        onChange={(chosen) => {
-          setTyped(chosen === OTHER);
-          if (chosen !== OTHER) onChange(chosen);
-        }}
-      />
-      {typed && (
-        <TextField label={texts.otherModelName} hint={texts.otherModelHint} value={value} onChange={onChange} />
-      )}
-    </>
-  );
-}
-
-/** Models that an account can serve come first. */
-const byAccount = (one: Model, other: Model) =>
-  Number(other.accounts.length > 0) - Number(one.accounts.length > 0) || one.name.localeCompare(other.name);
-
-function inWords(model: Model): string {
-  const { inputUsd, outputUsd } = model;
-  const price = inputUsd === null || outputUsd === null ? "" : texts.price(money(inputUsd), money(outputUsd));
-  return [reveal(model.name), price, model.accounts.length === 0 ? texts.noAccount : ""].filter(Boolean).join(" · ");
 }

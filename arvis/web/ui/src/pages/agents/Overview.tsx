@@ -98,7 +98,7 @@ function Doing({ slug }: { slug: string }) {
 
 function About({ agent }: { agent: Agent }) {
   const { slug, tools, plugins, helpers, skills, credentials, fallbacks, allowUsers, bindings } = agent;
-  const value = (field: "model" | "completion" | "onNewMessage" | "contextTokens" | "timezone") => (
+  const value = (field: "model" | "effort" | "completion" | "onNewMessage" | "contextTokens" | "timezone") => (
     <UntrustedText text={valueInWords(field, agent[field])} />
   );
   const list = (field: "plugins" | "helpers" | "skills" | "credentials" | "fallbacks", entries: string[]) => (
@@ -112,6 +112,7 @@ function About({ agent }: { agent: Agent }) {
           [texts.status, <AgentState key="status" status={agent.status} />],
           [texts.fields.role, agent.role],
           [texts.fields.model, value("model")],
+          [texts.fields.effort, value("effort")],
           [texts.fields.fallbacks, list("fallbacks", fallbacks)],
           [texts.fields.graph, <GraphName key="graph" graph={agent.graph} words={texts.graphs} />],
           [texts.fields.completion, value("completion")],

@@ -1,6 +1,7 @@
 /** The differences between two versions of an agent, field by field and line by line. */
 
 import type { ChangedLine } from "../../parts/show";
+import { texts as common } from "../../parts/texts";
 import { count } from "../../words/format";
 import type { Agent, Binding } from "./draft";
 import { texts } from "./texts";
@@ -56,6 +57,7 @@ export function valueInWords(field: Field, value: unknown): string {
   const known: Partial<Record<Field, Record<string, string>>> = {
     graph: texts.graphs,
     completion: texts.completions,
+    effort: common.efforts,
     onNewMessage: texts.onNewMessages,
     status: texts.statuses,
   };

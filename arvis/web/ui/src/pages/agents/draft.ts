@@ -1,6 +1,7 @@
 /** An agent in its form, and the conversion to the fields of the API. */
 
 import type { Answer, Body, Item } from "../../api/types";
+import type { Effort } from "../../parts/modelFields";
 
 export type Agent = Answer<"GET /api/agents/{agent}">;
 export type Binding = Agent["bindings"][number];
@@ -35,6 +36,7 @@ export type Draft = {
   helpers: readonly string[];
   skills: readonly string[];
   credentials: readonly string[];
+  effort: Effort;
 };
 
 export type Change = (changes: Partial<Draft>) => void;
@@ -58,6 +60,7 @@ export const FRESH: Draft = {
   helpers: [],
   skills: [],
   credentials: [],
+  effort: "",
 };
 
 export function draftOf(agent: Agent): Draft {
@@ -80,6 +83,7 @@ export function draftOf(agent: Agent): Draft {
     helpers: agent.helpers,
     skills: agent.skills,
     credentials: agent.credentials,
+    effort: agent.effort ?? "",
   };
 }
 
@@ -108,6 +112,7 @@ export function written(draft: Draft): Required<Written> {
     helpers: [...draft.helpers],
     skills: [...draft.skills],
     credentials: [...draft.credentials],
+    effort: draft.effort || null,
   };
 }
 

@@ -43,6 +43,7 @@ export const texts = words({
       contextTokens: "Largest prompt",
       timezone: "Time zone",
       allowUsers: "Who may use the agent",
+      effort: "Reasoning effort",
       onNewMessage: "Messages during the work",
       plugins: "Plugins",
       helpers: "Helpers",
@@ -64,6 +65,7 @@ export const texts = words({
       contextTokens: "the model's whole context window",
       timezone: "the default time zone",
       allowUsers: "everyone",
+      effort: "the model's default",
       onNewMessage: "default",
       plugins: "none",
       helpers: "none",
@@ -84,11 +86,8 @@ export const texts = words({
     replacePromptWhy: "The prompt that you chose will replace the text that you wrote.",
     replace: "Replace",
     modelHint: "Prices are in US dollars per million tokens.",
-    otherModel: "Another model…",
-    otherModelName: "Model name",
-    otherModelHint: "Use the form provider/model, such as openrouter/some/model.",
-    price: (input: string, output: string) => `${input} for input, ${output} for output`,
-    noAccount: "no account",
+    effortHint:
+      "How much the model thinks before it answers. More effort costs more tokens and time. Models without this setting ignore it.",
     trustedOnly: (kind: "tools" | "plugins", offered: readonly { name: string; harmless: boolean }[]) => {
       const names = offered.filter((one) => one.harmless).map((one) => one.name);
       const other = names.length === 0 ? kind : `${kind} other than ${new Intl.ListFormat("en").format(names)}`;

@@ -75,6 +75,7 @@ function summaryOf(run: ExecutionDetail): string {
     case "paused":
       if (open.some((kind) => kind === "approval" || kind === "review" || kind === "user")) return says.pausedForPerson;
       if (open.includes("child")) return says.pausedForOthers;
+      if (open.includes("client")) return says.pausedForClient;
       return open.includes("timer") ? says.pausedForTime : says.paused;
     case "cancelled":
       return says.cancelled;

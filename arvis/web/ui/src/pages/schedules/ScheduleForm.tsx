@@ -2,9 +2,10 @@ import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { ChoiceField, type DraftOf, TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
+import { EffortField, ModelField } from "../../parts/modelFields";
 import { AgentField, PlaceFields } from "../../parts/place";
 import { texts as common } from "../../parts/texts";
-import { useWorkflowOptions } from "../../parts/workflowGraph";
+import { isWorkflow, useWorkflowOptions } from "../../parts/workflowGraph";
 import { reveal } from "../../words/format";
 import { BLANK, bodyOf, type Draft, draftOf, given } from "./draft";
 import type { Kind, ScheduleDetail } from "./schedule";
@@ -94,6 +95,12 @@ function MoreFields({ draft, of }: DraftOf<Draft>) {
           options={known ? graphs : [[draft.graph, reveal(draft.graph)], ...graphs]}
           {...of("graph")}
         />
+      )}
+      {!isWorkflow(draft.graph) && (
+        <>
+          <ModelField label={texts.model} hint={texts.modelHint} unset={texts.ownModel} {...of("model")} />
+          <EffortField label={texts.effort} hint={texts.effortHint} unset={texts.ownEffort} {...of("effort")} />
+        </>
       )}
       {draft.kind === "heartbeat" && (
         <TextField label={texts.cycles} hint={texts.cyclesHint} type="number" min={1} max={10} {...of("cycles")} />

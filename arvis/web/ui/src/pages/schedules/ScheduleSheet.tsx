@@ -79,6 +79,8 @@ function Body({ of: one }: { of: ScheduleDetail }) {
           [texts.kind, texts.kinds[kindOf(one)]],
           [texts.agent, one.agent],
           [texts.facts.graph, one.graph && <GraphName key="graph" graph={one.graph} words={texts.graphs} />],
+          [texts.model, one.model],
+          [texts.effort, one.effort && common.efforts[one.effort]],
           [
             texts.facts.writes,
             <Link key="place" href={`/conversations?${place}`}>

@@ -1,6 +1,8 @@
 /** A schedule in its form: numbers and JSON are texts, as the user typed them. */
 
+import type { Effort } from "../../parts/modelFields";
 import { NOWHERE, type Place } from "../../parts/place";
+import { isWorkflow } from "../../parts/workflowGraph";
 import { type Kind, kindOf, type ScheduleDetail } from "./schedule";
 
 const MINUTE_MS = 60_000;
@@ -21,13 +23,15 @@ export type Draft = {
   missed: ScheduleDetail["misfirePolicy"];
   grace: string;
   graph: string;
+  model: string;
+  effort: Effort;
   cycles: string;
   script: string;
 };
 
 export const BLANK: Draft = {
   ...{ kind: "cron", agent: "", name: "", schedule: "every day", timezone: "", prompt: "", place: NOWHERE },
-  ...{ missed: "once", grace: "", graph: "", cycles: "1", script: SCRIPT },
+  ...{ missed: "once", grace: "", graph: "", model: "", effort: "", cycles: "1", script: SCRIPT },
 };
 
 export function draftOf(one: ScheduleDetail): Draft {
@@ -42,6 +46,8 @@ export function draftOf(one: ScheduleDetail): Draft {
     missed: one.misfirePolicy,
     grace: one.misfireGraceMs === null ? "" : String(one.misfireGraceMs / MINUTE_MS),
     graph: one.graph ?? "",
+    model: one.model ?? "",
+    effort: one.effort ?? "",
     cycles: String(one.maxIterations),
     script: one.script === null ? SCRIPT : JSON.stringify(one.script, null, 2),
   };
@@ -58,6 +64,9 @@ export function bodyOf(draft: Draft) {
     timezone: draft.timezone || null,
     misfireGraceMs: draft.grace === "" ? null : Math.round(Number(draft.grace) * MINUTE_MS),
     graph: draft.kind === "script" ? null : draft.graph || null,
+    // Each node of a workflow has its own model and effort.
+    model: isWorkflow(draft.graph) ? null : draft.model.trim() || null,
+    effort: isWorkflow(draft.graph) ? null : draft.effort || null,
     maxIterations: Number(draft.cycles) || 1,
     script: draft.kind === "script" ? (JSON.parse(draft.script) as Record<string, unknown>) : null,
   };
@@ -65,12 +74,14 @@ export function bodyOf(draft: Draft) {
 
 /** The fields without the unset ones, because a new schedule has no value to remove. */
 export function given(body: ReturnType<typeof bodyOf>) {
-  const { timezone, misfireGraceMs, graph, script, ...rest } = body;
+  const { timezone, misfireGraceMs, graph, model, effort, script, ...rest } = body;
   return {
     ...rest,
     timezone: timezone ?? undefined,
     misfireGraceMs: misfireGraceMs ?? undefined,
     graph: graph ?? undefined,
+    model: model ?? undefined,
+    effort: effort ?? undefined,
     script: script ?? undefined,
   };
 }

@@ -86,6 +86,7 @@ function Sums({ total }: { total: Usage["total"] }) {
     [texts.cost, <Cost key="cost" of={total} />],
     [texts.calls, count(total.calls)],
     [texts.input, count(total.inputTokens)],
+    [texts.cached, cached(total)],
     [texts.output, count(total.outputTokens)],
     [texts.errors, count(total.errors)],
   ];
@@ -168,6 +169,7 @@ function Groups({ usage }: { usage: Usage }) {
         { name: texts.cost, width: "90px", show: (group) => <Cost of={group} /> },
         number(texts.calls, (group) => group.calls),
         number(texts.input, (group) => group.inputTokens),
+        { name: texts.cached, width: "110px", wide: true, show: cached },
         number(texts.output, (group) => group.outputTokens),
         number(texts.errors, (group) => group.errors),
         {
@@ -184,6 +186,12 @@ function Groups({ usage }: { usage: Usage }) {
       empty={<Empty why={texts.emptyWhy} title={texts.empty} />}
     />
   );
+}
+
+/** The input tokens that vendors read from their caches, and their share of all input tokens. */
+function cached({ inputTokens, cachedTokens }: Pick<Group, "inputTokens" | "cachedTokens">): string {
+  if (inputTokens === 0) return "–";
+  return texts.share(count(cachedTokens), Math.round((cachedTokens / inputTokens) * 100));
 }
 
 /** The cost of calls. Calls of models without a price are not free: their cost is unknown. */

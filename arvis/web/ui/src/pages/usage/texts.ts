@@ -22,6 +22,8 @@ export const texts = words({
     calls: "Calls",
     tokens: "Tokens",
     input: "Input tokens",
+    cached: "From the cache",
+    share: (tokens: string, percent: number) => `${tokens} (${percent} %)`,
     output: "Output tokens",
     errors: "Errors",
     success: "Success rate",

@@ -9,11 +9,11 @@ import { texts } from "../texts";
 import styles from "./fields.module.css";
 import type { FieldProps } from "./props";
 
-/** Names and values as rows; as JSON if a value is not a text. */
+/** Names and values as rows; as JSON if a value is not a text, or the object is a schema. */
 export function ObjectField(props: FieldProps) {
   const { field, value, error } = props;
   const given = (objectOf(value) ?? {}) as JsonObject;
-  const plain = Object.values(given).every((one) => typeof one === "string");
+  const plain = !field.schema && Object.values(given).every((one) => typeof one === "string");
   const [json, setJson] = useState(!plain);
   return (
     <fieldset className={styles.rows}>
