@@ -39,7 +39,9 @@ def show(*, api: Api, slug: str, path: str | None) -> Output:
     """Show one skill with its triggers, files, remarks and text."""
     if path is not None:
         found = api.get("skills", slug, "file", query={"path": path})
-        return Output(found, found["text"] if found["text"] is not None else f"{path} is not a text.")
+        return Output(
+            found, found["text"].removesuffix("\n") if found["text"] is not None else f"{path} is not a text."
+        )
     skill = api.get("skills", slug)
     shown = {name: value or None for name, value in skill.items()}
     files = [f"{file['path']} ({file['size']} bytes)" for file in skill["files"]]
