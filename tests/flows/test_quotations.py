@@ -67,7 +67,7 @@ async def test_the_stored_message_decides_who_wrote_a_quoted_text(app: AppHarnes
     await app.ask("Bob's own words", user="bob", platform_ref="5", is_direct=False)
     said = await app.ask("yes", quotations=reply("5", "Bob's own words", Writer.SENDER, "ann"), is_direct=False)
     message = await stored(app, said.message.id)
-    assert (message.quotations[0].writer, message.taint) == (Writer.OTHER, {Label.PEOPLE})
+    assert (message.quotations[0].writer, message.taint) == (Writer.OTHER, frozenset({Label.PEOPLE}))
     same = await app.ask("yes", user="bob", quotations=reply("5", "Bob's own words", Writer.OTHER, "bob"))
     message = await stored(app, same.message.id)
     assert (message.quotations[0].writer, message.taint) == (Writer.SENDER, frozenset())
