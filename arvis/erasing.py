@@ -33,11 +33,11 @@ from arvis.turns.cancellation import CancelledTurn, announce_cancelled, cancel_t
 
 log = structlog.get_logger(__name__)
 
-#: The seconds between two looks for requests, and after an error.
+#: The rows are checked for new requests at intervals of this many seconds. After an error, the pause is as long.
 LOOK_SECONDS = 5.0
-#: The pause between two slices, so that other scripts can write to the database.
+#: The pause (s) after each slice, in which other scripts can write to the database.
 REST_SECONDS = 0.02
-#: The pause after work was cancelled, and between two attempts to empty the log of the database.
+#: The pause (s) after work was cancelled, and before each further attempt to empty the log of the database.
 _SETTLE_SECONDS = 0.2
 #: The maximum numbers of rows that one transaction deletes.
 _MESSAGES, _EXECUTIONS, _FACTS, _OVERHEARD = 50, 20, 200, 500
@@ -309,7 +309,7 @@ def _find_since(tx: Transaction, erasure_id: str, subject: Subject, since: str) 
 
 
 def _cancel_work(tx: Transaction, erasure_id: str, now: int) -> list[CancelledTurn]:
-    """Cancel the live executions of the subject, with the executions for which they work."""
+    """Cancel each live execution of the subject, together with its root execution, for which it works."""
     found = [tx.executions.get(each) for each in tx.erasures.live_executions(erasure_id, _STOPPED_AT_ONCE)]
     roots: dict[str, Execution] = {}
     for execution in filter(None, found):
@@ -369,7 +369,7 @@ def _pictures(tx: Transaction, execution_id: str) -> frozenset[str]:
 
 
 def _erase_conversations(part: Slice) -> Step:
-    """Delete the conversations, whose messages are gone."""
+    """Delete conversations. Their messages were deleted in an earlier phase."""
     ids = part.tx.erasures.items(part.erasure.id, ItemKind.CONVERSATION, after=part.erasure.position, limit=_MESSAGES)
     gone = 0
     for conversation_id in ids:

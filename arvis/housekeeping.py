@@ -29,7 +29,7 @@ P = ParamSpec("P")
 log = structlog.get_logger(__name__)
 
 ROUND_SECONDS = 3600.0
-#: The pause between two slices of rows, so that other scripts can write to the database.
+#: The pause (s) after each slice of rows, in which other scripts can write to the database.
 REST_SECONDS = 0.05
 #: The maximum number of rows that one statement deletes.
 SLICE = 500

@@ -25,10 +25,10 @@ from arvis.process.leases import Holding
 
 log = structlog.get_logger(__name__)
 
-#: The indexer looks for new messages at intervals of this many seconds, so that one look adds several messages.
+#: The indexer looks for new messages at intervals of this many seconds, so that one batch adds several messages.
 LOOK_SECONDS = 10.0
-#: If only this process uses the database, no look is made while nothing happens that adds messages, up to this many
-#: seconds.
+#: If only this process uses the database, the indexer does not look while no event announces a message, for at most
+#: this many seconds.
 IDLE_SECONDS = 3_600.0
 #: The events of messages, replies and posts.
 _NEWS = (MessageReceived, GraphCompleted, DeliveryAdded)

@@ -23,7 +23,8 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
-#: The seconds between two attempts to reach the database, and between two log lines about the wait.
+#: While the database cannot be reached, it is tried again after `_PAUSE` seconds, and the log reports the wait every
+#: `_REPEAT` seconds.
 _PAUSE = 1.0
 _REPEAT = 60.0
 

@@ -50,7 +50,7 @@ from arvis.web.server import Handling, WebServer
 log = structlog.get_logger(__name__)
 
 DAY_MS = 24 * 3600 * 1000
-#: The seconds between two looks for the first erasure.
+#: Before the first erasure, the rows are checked for one at intervals of this many seconds.
 ERASURE_SECONDS = 5.0
 #: The seconds between two looks for a model for embeddings.
 EMBEDDING_SECONDS = 30.0

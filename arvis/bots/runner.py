@@ -135,8 +135,7 @@ _LONGEST_REFUSED_PAUSE = 600.0
 _REJECTIONS = 3
 _REJECTION_WINDOW = 300.0
 
-#: The time (s) that a bot may be down before its owner is notified, and the interval (s) between two checks of this
-#: time.
+#: The owner is notified if a bot is down for `_DOWN` seconds. This is checked every `_LOOK` seconds.
 _DOWN = 300.0
 _LOOK = 30.0
 

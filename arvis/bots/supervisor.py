@@ -134,7 +134,7 @@ class BotSupervisor:
         self._tasks[bot.spec.key] = task
 
     async def _work(self, bot: Bot, running: RunnerParts, holding: Holding) -> None:
-        """Run a bot while this process has its lease. If the bot has no connector, only store the error."""
+        """Run a bot while this process has its lease. If the bot has no connector, only store the reason."""
         reporter = StatusReporter(
             platform=bot.spec.platform,
             name=bot.spec.name,

@@ -1,4 +1,4 @@
-"""Change notices, which tell clients to read data again. A notice contains a topic (the kind of the changed data) and
+"""Change notices, after which clients read data again. A notice contains a topic (the kind of the changed data) and
 perhaps the id of the changed item. `changes_of` returns the notices for an event of the bus."""
 
 from __future__ import annotations

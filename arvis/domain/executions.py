@@ -91,7 +91,7 @@ class Effect:
 
     execution_id: str
     cursor_id: str
-    #: The visit that made the effect, as its number among the visits of this cursor. A later visit of the same node
+    #: The number of the visit that made the effect, among the visits of this cursor. A later visit of the same node
     #: does not use the results of earlier visits.
     visit: int
     name: str

@@ -143,7 +143,7 @@ def question_of(text: str, most: int = _MOST_TERMS) -> Question:
 
 
 def name_words(names: Iterable[str]) -> list[str]:
-    """Return the words of names in the form in which they do not equal words of texts."""
+    """Return the words of names. Each begins with `NAME`, so that it equals no word of a text."""
     return [NAME + word for name in names for word in message_words(name)]
 
 

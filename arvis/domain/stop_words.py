@@ -114,7 +114,8 @@ _DENSE = frozenset(
         ),
     }
 )
-#: A question is in a language if it contains at least this part of the stop words of the most likely language.
+#: The language with the most stop words in a question is the most likely one. Another language counts as possible if the
+#: question contains at least this share of that number of stop words in it: 0.5 means half as many.
 _LIKELY = 0.5
 
 

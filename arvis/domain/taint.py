@@ -15,7 +15,7 @@ from typing import Any
 class Label(StrEnum):
     """The kinds of sources of untrusted text."""
 
-    #: Other people in the room.
+    #: People other than the person who asked.
     PEOPLE = "people"
     #: Tools whose output comes from outside.
     TOOLS = "tools"

@@ -41,7 +41,7 @@ class Risk(StrEnum):
 
 
 class Need(StrEnum):
-    """The things without which a tool does not work."""
+    """The requirements of tools. A tool does not work if one of its requirements is missing."""
 
     #: The sandbox for programs.
     SANDBOX = "sandbox"

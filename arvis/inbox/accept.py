@@ -280,8 +280,8 @@ def _take_as_answer(tx: Transaction, routed: Routed, rules: InboxRules, now: int
 
 
 def enqueue_turn(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: int, *, number: int) -> Received:
-    """Store a person's message, and the conversation, execution and job that the message needs. It is the message
-    `number` of this person in this minute."""
+    """Store a person's message, and the conversation, execution and job that the message needs. `number` counts the
+    messages of this person in this minute."""
     message = routed.message
     sender = message.sender
     principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)

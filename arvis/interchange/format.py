@@ -1,7 +1,7 @@
 """The records of an export. Importers of other programs make these records, too.
 
 A record names other records by names that do not depend on one installation: an agent by its slug, a person by the
-platform and its id, a file by the SHA-256 of its bytes. Times are milliseconds since the epoch (UTC). No record
+platform and the id there, a file by the SHA-256 of its bytes. Times are milliseconds since the epoch (UTC). No record
 contains a secret.
 """
 

@@ -30,7 +30,7 @@ _PROBES = 4
 _OLD_MS = 7 * DAY_MS
 #: A backup is missing if none was made for the configured time, multiplied by this factor.
 _LATE = 1.5
-#: The seconds between two looks at the backups, because each look opens all of them.
+#: The backups are checked at intervals of this many seconds, because a check opens all of them.
 _BACKUPS_SECONDS = 600.0
 
 _DISK, _BACKUP_AGE, _BUDGET, _ACCOUNT = "disk", "backup_age", "budget:day", "account:"

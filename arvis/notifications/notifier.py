@@ -26,7 +26,8 @@ T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
-#: The time (s) between two rounds, and the least time between two rounds that a new notification causes.
+#: The time (s) after which a round follows the previous one. A new notification causes an earlier round, but not before
+#: `_LEAST_SECONDS`.
 ROUND_SECONDS = 60.0
 _LEAST_SECONDS = 1.0
 #: The pause (s) after the first failed e-mail, and the longest pause. Each pause is twice as long as the one before it.

@@ -55,8 +55,8 @@ class Events(Protocol):
 
 class Overheard(Protocol):
     def add(self, message: OverheardMessage, keep: int) -> bool:
-        """Store an overheard message, and delete all but the newest `keep` of its channel. Return False if the event is
-        already stored."""
+        """Store an overheard message. Then delete the oldest messages of the channel until it has at most `keep`. Return
+        False if the event is already stored."""
         ...
 
     def newest(self, address: Address, since: int, limit: int) -> list[OverheardMessage]:

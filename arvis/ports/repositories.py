@@ -289,8 +289,8 @@ class Waits(Protocol):
         ...
 
     def is_overtaken(self, talk: Conversation, wait_id: str, principal_id: str) -> bool:
-        """Return whether the agent has sent this person another message in the conversation `talk` since it last showed
-        the question."""
+        """Return whether the agent has sent this person another message in the conversation `talk` since the question
+        was last shown."""
         ...
 
     def answer(self, wait_id: str, answer: Answer, now: int) -> bool:

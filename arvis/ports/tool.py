@@ -25,8 +25,8 @@ from arvis.ports.store import Store
 
 
 def _nowhere(_thing: object) -> None:
-    """Ignore a file, a source, a picture or labels: the value of these functions of `Caller` for calls without a
-    reply."""
+    """Ignore a file, a source, a picture or labels. This is the default of the functions of `Caller` that add to a
+    reply, for calls without a reply."""
 
 
 #: A function that judges a call of a tool with these arguments. It returns the reason why a person must approve the

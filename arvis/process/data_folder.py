@@ -23,7 +23,7 @@ from pathlib import Path
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ConfigError, DataFolderInUse, DiskFull
 
-#: Seconds between two checks.
+#: The folder is checked at intervals of this many seconds.
 WATCH_EVERY = 2.0
 
 #: The device and inode of a file.

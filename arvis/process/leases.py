@@ -62,8 +62,9 @@ Work = Callable[[Holding], Awaitable[None]]
 
 class RoleLeaseManager:
     """A runner of work that may run only while this process has the role `name`. `owner` is the boot id, `node` the id
-    of the data folder. A role of an earlier boot with this folder is free, because the folder's lock proves that the
-    earlier boot has ended. A store that only one process uses needs no lease."""
+    of the data folder. If an earlier boot with this folder still holds the role, this process takes the role at once:
+    the lock of the folder proves that the earlier boot has ended. A store that only one process uses needs no
+    lease."""
 
     def __init__(
         self, *, name: str, store: Store, clock: Clock, owner: str, node: str, pace: Pace | None = None

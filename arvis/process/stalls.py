@@ -47,7 +47,8 @@ log = structlog.get_logger(__name__)
 
 #: A pass that takes more seconds than this is reported.
 LIMIT = 0.05
-#: Seconds between two checks by the thread while the loop works. The thread sleeps when it finds the loop waiting.
+#: While the loop works, the thread checks it at intervals of this many seconds. The thread sleeps when it finds the loop
+#: waiting.
 _LOOK = 0.03
 #: The minimum time in seconds between two log lines. Stalls in between are only counted.
 BETWEEN_LINES = 10.0

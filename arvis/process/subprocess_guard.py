@@ -28,7 +28,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _NOT_STARTED = 127
 
-#: Seconds between two checks of the limits, and between two rounds of killing at the end.
+#: The limits are checked every `_LOOK` seconds. At the end, the remaining processes are killed every `_SWEEP` seconds.
 _LOOK = 0.2
 _SWEEP = 0.005
 

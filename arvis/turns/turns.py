@@ -198,7 +198,8 @@ def _queue_turn(
 class Task:
     """A task or report for an agent."""
 
-    #: The agent that sends the task. The results of a workflow come from an agent with the name of the workflow.
+    #: The agent that sends the task or report. For the results of a workflow, it is an agent with the name of the
+    #: workflow.
     speaker: Agent
     text: str
     principal_id: str | None
@@ -207,7 +208,7 @@ class Task:
     origin: Mapping[str, Any]
     #: `delegation`, `report` or the route of workflow results.
     route: str
-    #: True: the place is a direct chat.
+    #: True: the task is sent to a direct chat.
     direct: bool
 
 

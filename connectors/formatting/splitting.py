@@ -1,10 +1,10 @@
 """Divide Markdown into parts that a platform accepts.
 
-A part ends at the last end of a paragraph that fits. If its second half contains no such place, it ends at the end of a
-line, a sentence or a word. A part that ends inside code closes the code, and the next part opens the code again. A
-link, an address, inline code or a grapheme is cut only if it alone is too long for a part. The concatenated parts equal
-the text, except for the repeated marks of code and for white space at the cuts. The time is proportional to the length
-of the text.
+A part ends at the last end of a paragraph that fits. If the second half of the part contains no such place, the part
+ends at the end of a line, a sentence or a word. A part that ends inside code closes the code, and the next part opens
+the code again. A link, an address, inline code or a grapheme is cut only if it alone is too long for a part. The
+concatenated parts equal the text, except for the repeated marks of code and for white space at the cuts. The time is
+proportional to the length of the text.
 """
 
 from __future__ import annotations
@@ -292,8 +292,8 @@ class _Splitter:
         return self._is_harmless(start, end, behind)
 
     def _is_harmless(self, start: int, end: int, behind: int) -> bool:
-        """Return whether a cut inside a line is harmless: neither half of the line would by itself open code, or close
-        the code around it."""
+        """Return True if the line may be cut here: neither half of the line, read alone, opens code or closes the code
+        around the line."""
         fence = self._fence(end)
         if fence and end < fence.body:
             return True

@@ -23,14 +23,14 @@ from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.explanation import why_not
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 
-#: The seconds for which one request waits for an answer. Then the request is sent again.
+#: One request waits this many seconds for an answer. Then the request is sent again.
 _ONE_WAIT = 30
 
 #: The maximum number of open questions that one request returns. The request returns questions of all channels, and
 #: `_questions` selects those of this channel.
 _MOST_QUESTIONS = 200
 _AT_WORK = "running"
-#: The seconds between two checks of an execution that continues after its question was answered.
+#: An execution that continues after an answer is checked at intervals of this many seconds.
 _LOOK = 0.2
 PROMPT = "> "
 

@@ -13,7 +13,7 @@ from arvis.cli.options import page_options
 from arvis.cli.output import Output, Row, Table, at, fields
 from arvis.domain.erasures import Phase
 
-#: The seconds between two requests for the progress.
+#: The progress is requested at intervals of this many seconds.
 _LOOK = 0.5
 
 _ERASURES = Table(

@@ -34,7 +34,7 @@ def export(*, api: Api, file: Path, kinds: tuple[str, ...], force: bool) -> Outp
 
 
 def save(api: Api, file: Path, query: dict[str, Any], *, force: bool) -> Output:
-    """Write the export to a file that only this user can read."""
+    """Download an export, and write it to a file that only the current user can read."""
     if file.exists() and not force:
         raise ConfigError(f"{file} exists already", why="an export does not replace files", fix="Add --force.")
     data = api.download("export", query=query, timeout=_TIMEOUT)

@@ -61,7 +61,7 @@ def _given(variable: str | None, file: Path | None) -> str:
 
 
 async def _set(settings: Config, user: str, given: str) -> None:
-    """Without a daemon, update the database and write the password to the database."""
+    """Upgrade the database if necessary, and store the password in it. This function is used if no daemon runs."""
     clock = SystemClock()
     database, now = database_of(settings), clock.now()
     make_sound(database, now)

@@ -200,7 +200,9 @@ def _write(manager: ServiceManager, wanted: Service) -> None:
     file, text = manager.file(wanted.name), manager.text(wanted)
     try:
         if file.exists() and file.suffix == ".service" and MARK.encode() not in file.read_bytes():
-            raise ConfigError(f"{file} exists and was not written by Arvis", fix="Choose another --name, or remove it.")
+            raise ConfigError(
+                f"{file} exists and was not written by Arvis", fix="Choose another --name, or remove the file."
+            )
         if wanted.data != state_folder(wanted.name):
             wanted.data.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
             if wanted.user is not None and os.geteuid() == 0:

@@ -93,7 +93,10 @@ class Systemd:
         if not file.exists():
             raise NotFound(f"There is no service {name}", fix=f"The file would be {file}.")
         if MARK not in file.read_text(encoding="utf-8", errors="replace"):
-            raise ConfigError(f"{file} was not written by Arvis", fix="Remove it yourself, with `systemctl disable`.")
+            raise ConfigError(
+                f"{file} was not written by Arvis",
+                fix="End the service with `systemctl disable --now`, then remove the file.",
+            )
         self._systemctl("disable", "--now", name)
         file.unlink()
         self._systemctl("daemon-reload")

@@ -155,5 +155,5 @@ def _given_up(state: AgentState) -> dict[str, Any]:
 
 
 def _noted(outcome: WorkOutcome) -> dict[str, Any]:
-    """Return the changes of the state that store the outcome and the status note."""
+    """Return the changes that store the outcome and the status note in the state."""
     return changes(AgentState, outcome=outcome, status_note=outcome.note)

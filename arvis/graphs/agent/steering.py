@@ -71,7 +71,7 @@ async def _joined(store: Store, context: NodeContext, *, restarts: bool) -> Deci
 
 
 def _restarted(state: AgentState) -> dict[str, Any]:
-    """Return the changes of the state by which the turn discards its work so far."""
+    """Return the changes of the state that discard the work of the turn so far."""
     dropped: dict[str, Any] = {"files": []} if state.files else {}
     fresh = changes(AgentState, first_messages=None, looping=False, reminded=False, reply_before_reminder="")
     fresh |= changes(AgentState, reply_so_far="", continued=0, corrected=False)

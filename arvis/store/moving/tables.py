@@ -164,7 +164,7 @@ class Target(Protocol):
         ...
 
     def finish(self, now: int) -> None:
-        """Put the copy into the place from which processes read it, in one step."""
+        """Replace the data of the target by the complete copy, in one step."""
         ...
 
 

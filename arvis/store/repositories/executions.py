@@ -206,7 +206,7 @@ class SqlExecutions:
         return len(old)
 
 
-#: Queries that delete the rows of an execution. Rows that refer to other rows are deleted before these.
+#: Queries that delete the rows of an execution, in this order. A row is deleted before the rows to which it refers.
 EXECUTION_PARTS = (
     "delete_execution_steps",
     "delete_execution_effects",

@@ -39,19 +39,10 @@ _LONGEST_ID = 200
 
 #: The topics whose names differ from their path segments, by the path segment after `/api/`.
 _OTHERS: Mapping[str, ChangeTopic] = {
-    "api_keys": ChangeTopic.KEYS,
-    "attachments": ChangeTopic.MESSAGES,
     "auth": ChangeTopic.USERS,
-    "budgets": ChangeTopic.SETTINGS,
-    "connectors": ChangeTopic.BOTS,
     "erasures": ChangeTopic.PEOPLE,
-    "hooks": ChangeTopic.WEBHOOKS,
     "pairings": ChangeTopic.PEOPLE,
-    "principals": ChangeTopic.PEOPLE,
-    "queue": ChangeTopic.JOBS,
     "runs": ChangeTopic.WORKFLOWS,
-    "sessions": ChangeTopic.USERS,
-    "speech": ChangeTopic.MESSAGES,
 }
 #: The POST routes that write nothing.
 _ASKING = frozenset({"/api/workflows/validate"})

@@ -1,6 +1,6 @@
-"""The engine's node for each kind of node in a workflow, one module for each group of kinds. For example, the function
-`make_user_input(spec, parts)` returns the node of the kind `user-input`. `make_node` finds such a function by its
-name."""
+"""The functions that make the engine's nodes for the nodes of a workflow, one function for each kind of node and one
+module for each group of kinds. For example, `make_user_input(spec, parts)` makes the node of the kind `user-input`.
+`make_node` finds the function of a kind by its name."""
 
 from __future__ import annotations
 

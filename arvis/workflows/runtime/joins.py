@@ -60,8 +60,8 @@ def parallel_of(one: str) -> str:
 
 
 def merge_behind(document: Mapping[str, Any], node_id: str, open_: Sequence[str]) -> MergeAhead | None:
-    """Return the merge that belongs to the innermost of the open regions (`open_`) with a merge behind this node; None
-    if there is no such region."""
+    """Return the merge of an open region (`open_`) that the run can still reach from this node. If there are several,
+    return the merge of the innermost region; None if there is none."""
     merges = merges_of(document)
     nodes = {node["id"]: node for node in document["nodes"]}
     ahead = reachable(ways_of(document), node_id)

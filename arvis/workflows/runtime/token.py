@@ -85,7 +85,7 @@ CUT = "\n[… cut: the output was longer than a run may keep]"
 
 def bounded(output: Any, state: Mapping[str, Any], node_id: str, branches: int = 1) -> Any:
     """Return the output of a node. Cut it as text if it exceeds one of three limits: for one output, for all outputs in
-    this state, or for the outputs that all positions of the run (`branches` is their number) carry."""
+    this state, or for the outputs that all positions of the run carry. `branches` is the number of these positions."""
     size = size_of(output)
     if size <= LEAST_OUTPUT:
         return output

@@ -151,13 +151,13 @@ _RULES = (
         "connection-source",
         _E,
         "The source node of the connection at `{place}` does not exist.",
-        "Connect it to a node, or remove it.",
+        "Lead the connection from an existing node, or remove the connection.",
     ),
     Rule(
         "connection-target",
         _E,
         "The target node of the connection at `{place}` does not exist.",
-        "Connect it to a node, or remove it.",
+        "Lead the connection to an existing node, or remove the connection.",
     ),
     Rule(
         "connection-twice",
@@ -178,7 +178,7 @@ _RULES = (
         "`{name}` has no input called `{handle}`.",
         "Lead the connection to the node's plain input.",
     ),
-    Rule("target-begins", _E, "A connection leads back to `{name}`, where runs begin.", "Connect it to a later node."),
+    Rule("target-begins", _E, "A connection leads back to `{name}`, where runs begin.", "Lead it to a later node."),
     # Subagents.
     Rule("subagent-source", _E, "`{name}` has a subagent but is not an agent.", "Draw the connection from an agent."),
     Rule(
