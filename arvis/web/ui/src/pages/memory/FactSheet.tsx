@@ -107,7 +107,14 @@ function Correction({ fact }: { fact: Detail }) {
       onSend={send}
       by={[correct]}
     >
-      <TextArea label={texts.correctText} hint={texts.correctHint} required rows={3} maxLength={2000} {...of("content")} />
+      <TextArea
+        label={texts.correctText}
+        hint={texts.correctHint}
+        required
+        rows={3}
+        maxLength={2000}
+        {...of("content")}
+      />
     </Form>
   );
 }
