@@ -75,7 +75,7 @@ def test_an_agent_from_its_making_to_its_end(daemon: Daemon) -> None:
     shown = out(daemon, "agents", "show", "news")
     assert shown.endswith("\nBe brief, „ja“.\n\n")
     lines = out(daemon, "agents", "versions", "news").splitlines()
-    assert [line.split()[0] for line in lines] == ["VERSION", *"87654321"]
+    assert [line.split()[0] for line in lines] == ["VERSION", *"987654321"]
 
 
 def test_it_is_the_same_after_a_restart(daemon: Daemon) -> None:

@@ -23,7 +23,11 @@ from arvis.process.data_folder import lock_data_folder
 def timeline(status: str, **changes: Any) -> dict[str, Any]:
     steps = changes.pop("steps", [])
     base = {"messageId": "M", "status": status, "reason": None, "agent": "helper", "job": None, "createdAt": 1000}
-    return base | {"steps": steps, "answers": [], "inputTokens": 0, "outputTokens": 0, "costUsd": 0.0} | changes
+    return (
+        base
+        | {"steps": steps, "answers": [], "feedback": [], "inputTokens": 0, "outputTokens": 0, "costUsd": 0.0}
+        | changes
+    )
 
 
 @pytest.mark.parametrize(

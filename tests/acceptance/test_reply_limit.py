@@ -18,7 +18,8 @@ FOR_ONE = f"reply_tokens: {{{DEFAULT_MODELS['openai']}: 300}}\n"
 async def test_the_limit_of_replies_is_what_the_configuration_says(tmp_path: Path, own: str, most: int) -> None:
     (tmp_path / "config.yaml").write_text(own or "{}")
     async with opened(tmp_path, {}) as place:
-        place.model.script.append(Reply(("Once upon a",), finish_reason="length"))
+        # Arvis asks twice for the rest of the reply.
+        place.model.script.extend([Reply(("Once upon a",), finish_reason="length")] * 3)
         timeline = await place.ask("Tell me a story", "room")
         asked = place.model.requests[-1].document
         assert asked.get("max_completion_tokens", asked.get("max_tokens")) == most
