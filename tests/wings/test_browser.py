@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -103,7 +104,7 @@ async def test_a_page_becomes_text_without_a_listening_port(tmp_path: Path) -> N
         assert "Continue with browser_read, offset=" in first
         offset = int(first.rpartition("offset=")[2].partition(".")[0])
         second = await surf.browsers.read(surf.caller(), surf.page, offset)
-        last = max(int(each.split()[3]) for each in first.splitlines() if each.strip().startswith("- paragraph"))
+        last = max(int(number) for number in re.findall(r"Line (\d+) of", first))
         assert f"Line {last + 1} of" in second
         assert f"Line {last} of" not in second
         with pytest.raises(ToolError, match="nothing follows"):
@@ -126,8 +127,8 @@ async def test_actions_on_a_page(tmp_path: Path) -> None:
         async def typed(name: str, words: str, *, submit: bool = False) -> str:
             return await browsers.type(caller, surf.page, ref_of(name, text), words, submit=submit)
 
-        assert '"Name" [ref=' in await typed("Name", "Ann")
-        assert "Ann" in await browsers.read(caller, surf.page, 0)
+        assert ": Ann" in await typed("Name", "Ann")
+        assert ": Ann" in await browsers.read(caller, surf.page, 0)
         assert 'option "Large" [selected]' in await typed("Size", "Large")
         with pytest.raises(ToolError, match="Files cannot be sent"):
             await typed("Photo", "/etc/passwd")

@@ -164,10 +164,11 @@ class Browsers:
 
     async def close(self) -> None:
         """End all browsers."""
-        if self._retiring is not None:
-            self._retiring.cancel()
-            await asyncio.gather(self._retiring, return_exceptions=True)
         async with self._changing:
+            # The task that ends unused browsers is cancelled only while it ends none.
+            if self._retiring is not None:
+                self._retiring.cancel()
+                await asyncio.gather(self._retiring, return_exceptions=True)
             await self._end(list(self._running))
 
     async def forget(self, agent_ids: Collection[str]) -> None:
@@ -332,7 +333,7 @@ def _part(page: str, known: PageText, offset: int, most: int, notes: list[str]) 
     return "\n".join(lines)
 
 
-def _with_refusals(failed: Declined, refusals: Mapping[str, str]) -> ToolError:
+def _with_refusals(failed: Declined, refusals: OrderedDict[str, str]) -> ToolError:
     """Return the error of a failed page, with the reason of the proxy if it refused a host."""
     reason = next(reversed(refusals.values()), "") if failed.network else ""
     return ToolError(f"{failed.what} {reason}".strip())

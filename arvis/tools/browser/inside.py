@@ -56,6 +56,8 @@ _TALLEST = 4_000
 #: The maximum seconds of waits: for all files of a page, for a pause in its requests, for its text, and for the effect
 #: of an action. A page that exceeds the last two does not answer.
 _LOADING, _QUIET, _TEXT, _ACTION = 5.0, 1.5, 15.0, 10.0
+#: The seconds in which a frame must answer.
+_FRAME = 2.0
 _AFTER_ACTION = 0.3
 _LOOK = 0.05
 
@@ -402,18 +404,29 @@ async def _shown(tab: Tab) -> dict[str, Any]:
 
 
 async def _text(page: Page) -> str:
-    hidden: list[tuple[Frame, JSHandle]] = []
-    for frame in page.frames[:_MOST_FRAMES]:
-        with suppress(Error):
-            hidden.append((frame, await frame.evaluate_handle(GIVEN["hide"])))
+    frames = page.frames[:_MOST_FRAMES]
+    hidden = await asyncio.gather(*(_hide(frame) for frame in frames))
     try:
         text = await page.aria_snapshot(mode="ai")
         return await _masked(page, text)
     finally:
-        for frame, found in hidden:
-            with suppress(Error):
-                await frame.evaluate(GIVEN["hide"], found)
-                await found.dispose()
+        await asyncio.gather(*(_show(frame, each) for frame, each in zip(frames, hidden, strict=True)))
+
+
+async def _hide(frame: Frame) -> JSHandle | None:
+    """Hide the texts of a frame that people cannot see. A frame that has no document yet does not answer."""
+    with suppress(Error, TimeoutError):
+        async with asyncio.timeout(_FRAME):
+            return await frame.evaluate_handle(GIVEN["hide"])
+    return None
+
+
+async def _show(frame: Frame, hidden: JSHandle | None) -> None:
+    if hidden is not None:
+        with suppress(Error, TimeoutError):
+            async with asyncio.timeout(_FRAME):
+                await frame.evaluate(GIVEN["hide"], hidden)
+                await hidden.dispose()
 
 
 async def _masked(page: Page, text: str) -> str:
@@ -421,11 +434,12 @@ async def _masked(page: Page, text: str) -> str:
     replaced, too."""
     filled = False
     for frame in page.frames[:_MOST_FRAMES]:
-        with suppress(Error):
+        with suppress(Error, TimeoutError):
             fields = frame.locator(
                 "input[type=password], input[autocomplete*=password], input[autocomplete=one-time-code]"
             )
-            filled = filled or await fields.evaluate_all(_HAS_PASSWORDS)
+            async with asyncio.timeout(_FRAME):
+                filled = filled or await fields.evaluate_all(_HAS_PASSWORDS)
     if not filled:
         return text
     secret: set[str] = set()

@@ -127,13 +127,13 @@ class BrowserProcess:
                     await asyncio.shield(self._tasks[0])
         finally:
             self._lifeline.close()
+            self.proxy.stop()
         with suppress(TimeoutError):
             async with asyncio.timeout(_ENDING):
                 await self._process.wait()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.proxy.close()
 
     def _expect(self, number: int) -> asyncio.Future[tuple[Mapping[str, Any], bytes]]:
         answer = asyncio.get_running_loop().create_future()

@@ -44,12 +44,12 @@ class Proxy:
     async def start(self, listener: socket.socket) -> None:
         self._server = await asyncio.start_server(self._accept, sock=listener, limit=_PIECE)
 
-    async def close(self) -> None:
+    def stop(self) -> None:
+        """Accept no more connections, and end the open ones."""
         if self._server is not None:
             self._server.close()
         for task in self._open:
             task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
