@@ -19,6 +19,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -463,12 +464,15 @@ def lines_of(text: str, ref: str) -> str:
     for line in lines:
         head = _ELEMENT.match(line)
         if head is not None and f" [ref={ref}]" in head["attributes"]:
-            depth = len(head["indent"])
             following = itertools.islice(lines, _INNER_LINES)
-            inner = itertools.takewhile(lambda each, depth=depth: not each[: depth + 1].strip(), following)
+            inner = itertools.takewhile(partial(_is_deeper, len(head["indent"])), following)
             shown = [_UNSTEADY.sub("", _FIELD.sub(r"\g<head>", each)).strip() for each in (line, *inner)]
             return "\n".join(shown)[:_INNER_CHARS]
     return ""
+
+
+def _is_deeper(depth: int, line: str) -> bool:
+    return not line[: depth + 1].strip()
 
 
 async def _element(tab: Tab, ref: str) -> Locator:
