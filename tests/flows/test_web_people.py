@@ -180,7 +180,7 @@ async def test_on_the_command_line(site: Site, tmp_path: Path) -> None:
     for command, arguments, words in steps:
         assert await out(tmp_path, command, *arguments) == f"Ann (chat:ann) {words}.\n"
     shown = (await out(tmp_path, people, "show", "chat:ann")).splitlines()
-    assert "role       member" in shown
+    assert "role        member" in shown
     assert len(shown) > 10
     assert (await run(tmp_path, people, "show", "chat:nobody")).exit_code == 1
 

@@ -31,7 +31,7 @@ from arvis.web.http.endpoints import IDEMPOTENCY_KEY, PAGING, Call, Routes, answ
 from arvis.web.http.errors import STOPPING, Failure, failure_of
 from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND, Identity, address_for
 from arvis.web.http.limits import Timeouts
-from arvis.web.http.models import About, Body, Label, OkView, Page
+from arvis.web.http.models import MEMBER, About, Body, Label, OkView, Page
 from arvis.web.http.requests import display_name
 from arvis.web.http.schema import FILE, INTEGER, LABEL, NUMBER, Schema, one_of
 from arvis.web.http.static_files import file_response
@@ -214,7 +214,7 @@ class SentMessage(NewMessage):
 
 
 class NewRating(Body):
-    rating: Rating
+    rating: Annotated[Rating, MEMBER]
 
 
 class AcceptedMessageView(OkView):
