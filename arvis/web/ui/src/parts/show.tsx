@@ -93,7 +93,7 @@ async function copyText(text: string): Promise<void> {
   area.remove();
 }
 
-/** A line of a change. A line with a space has not changed; `skipped` stands for several of them. */
+/** A line of a change. A line with a space has not changed, and `skipped` replaces several such lines. */
 export type ChangedLine = { sign: "+" | "-" | " " | "skipped"; text: string };
 
 /** The lines of a change. The texts may be written by other people. */
