@@ -10,6 +10,7 @@ from typing import Concatenate, ParamSpec
 
 import structlog
 
+from arvis.config.servers import STORED_SERVERS
 from arvis.domain.conversations import OBSERVED_MS
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
@@ -171,9 +172,11 @@ def fade(tx: Transaction, holding: Holding, now: int) -> bool:
 
 
 def forget_tools(tx: Transaction, holding: Holding, servers: Collection[str]) -> bool:
-    """Delete the accepted descriptions of tools of all other servers, and return False."""
+    """Delete the accepted descriptions of tools of all servers except these and those that were added at run time.
+    Return False."""
     holding.check(tx)
-    tx.kv.delete_others(ACCEPTED_TOOLS, servers)
+    added = json.loads(tx.kv.get(STORED_SERVERS) or "{}")
+    tx.kv.delete_others(ACCEPTED_TOOLS, {*servers, *added})
     return False
 
 

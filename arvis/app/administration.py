@@ -43,7 +43,8 @@ _VENDORS = (("claude", "anthropic"), ("gpt", "openai"), ("gemini", "google"))
 
 
 class InstalledChoices:
-    """The choices of this installation; implements `Choices`. `accounts` returns the current model accounts."""
+    """The choices of this installation; implements `Choices`. `accounts` returns the current model accounts, and
+    `servers` the names of the servers of tools."""
 
     def __init__(
         self,
@@ -53,7 +54,9 @@ class InstalledChoices:
         prices: Prices,
         accounts: Callable[[], Sequence[Account]],
         config: Callable[[], Config],
+        servers: Callable[[], Sequence[str]],
     ) -> None:
+        self._servers = servers
         self._registry = registry
         self._permit = permit
         self._prices = prices
@@ -77,7 +80,7 @@ class InstalledChoices:
         return not risky_tools([tool.spec.name])
 
     def servers(self) -> Sequence[str]:
-        return [each.name for each in self._config().mcp.servers]
+        return self._servers()
 
     def served(self) -> Collection[str] | None:
         return names_served(self._accounts())

@@ -12,9 +12,11 @@ from urllib.parse import urlsplit
 from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
 from arvis.app.search import SearchPool
+from arvis.app.tool_servers import build_servers
 from arvis.config import Config
 from arvis.config.search import FALLBACK, VARIABLES
 from arvis.domain.dataclass import dataclass
+from arvis.domain.runs import Account
 from arvis.graphs.agent.outgoing import OutgoingRules
 from arvis.graphs.agent.tools import ToolRules
 from arvis.media import WebFileReader
@@ -24,6 +26,8 @@ from arvis.ports.plugin import PluginServices
 from arvis.ports.tool import ToolServices, ToolSource
 from arvis.process.sandbox import Bubblewrap
 from arvis.process.subprocesses import GuardedPrograms
+from arvis.providers.images import ApiImages
+from arvis.providers.speech import BASE_URL, ApiAccess
 from arvis.queue.outages import RetryingStore, until_done
 from arvis.services.credentials import StoredCredentials
 from arvis.services.reminders import ReminderService
@@ -41,8 +45,8 @@ from arvis.turns.workflow_tools import WorkflowStarter
 @dataclass(frozen=True, slots=True)
 class Toolbox:
     """The tools and plugins of agents. `fetcher` returns the fetcher for addresses from people and models; the first
-    call opens the fetcher. `checker` returns the checker of such addresses. `servers` are the configured servers of tools,
-    and `browsers` the browsers of agents."""
+    call opens the fetcher. `checker` returns the checker of such addresses, and `services` the services of tools.
+    `servers` are the configured servers of tools, and `browsers` the browsers of agents."""
 
     rules: ToolRules
     fetcher: Callable[[], Awaitable[Fetcher]]
@@ -50,6 +54,7 @@ class Toolbox:
     plugins: Plugins
     servers: McpServers
     browsers: Browsers
+    services: Callable[[], Awaitable[ToolServices]]
 
 
 def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack, slow: Sequence[ToolSource]) -> Toolbox:
@@ -57,13 +62,18 @@ def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack,
     other programs."""
     services = _Services(stack=stack, base=base, providers=providers)
     config = base.config
+    servers = next((source for source in slow if isinstance(source, McpServers)), None)
+    if servers is None:
+        # There are no servers yet, but an owner may add one.
+        servers = build_servers(base, services.get)
+        stack.push_async_callback(servers.close)
     rules = ToolRules(
         registry=Registry(
             sources=[
                 PastTurns(store=base.store),
                 SkillReader(files=skill_files(base)),
                 InstalledTools(services=services.get),
-                *slow,
+                servers,
             ]
         ),
         permit=lambda tool: Policy(rules=base.settings.current().approvals.policy).permit(tool),
@@ -82,8 +92,7 @@ def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack,
     plugins = InstalledPlugins(
         services=PluginServices(RetryingStore(store=base.store, clock=base.clock), base.clock, services.get)
     )
-    servers = next((source for source in slow if isinstance(source, McpServers)), McpServers(()))
-    return Toolbox(rules, services.fetcher, services.checker, plugins, servers, services.browsers)
+    return Toolbox(rules, services.fetcher, services.checker, plugins, servers, services.browsers, services.get)
 
 
 class _Services:
@@ -147,6 +156,7 @@ class _Services:
                 reader=WebFileReader(programs=GuardedPrograms(), sandbox=sandbox),
                 skills=skill_files(base),
                 credentials=StoredCredentials(store=patient, secrets=base.secrets),
+                images=_images(base, self._providers),
                 workflows=WorkflowStarter(store=patient, bus=base.bus, clock=base.clock),
                 reminders=ReminderService(
                     store=patient, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)
@@ -163,6 +173,33 @@ def skill_files(base: Base) -> StoredSkillFiles:
         folder=base.folder.path / "skill-files",
         clock=base.clock,
     )
+
+
+def _images(base: Base, providers: ProviderPool) -> ApiImages | None:
+    """Return the service for pictures; None if no model is set."""
+    settings = base.config.images
+    if settings.model is None:
+        return None
+
+    def access() -> ApiAccess | None:
+        wanted = settings.account
+        found = (each for each in base.accounts.current() if _makes_pictures(each, wanted))
+        account = next(found, None)
+        return None if account is None else ApiAccess(account.base_url or BASE_URL, account.api_key)
+
+    return ApiImages(
+        http=providers.http,
+        access=access,
+        model=settings.model,
+        size=settings.size,
+        seconds=settings.timeout_seconds,
+    )
+
+
+def _makes_pictures(account: Account, wanted: str | None) -> bool:
+    if wanted is not None:
+        return account.name == wanted and (account.base_url is not None or account.provider == "openai")
+    return account.provider == "openai"
 
 
 def _private_hosts(config: Config) -> frozenset[str]:

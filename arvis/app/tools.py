@@ -11,10 +11,11 @@ from typing import Any
 
 from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
+from arvis.config.servers import STORED_SERVERS
 from arvis.domain.agents import AgentStatus
 from arvis.domain.dataclass import dataclass
 from arvis.ports.store import Store, Transaction
-from arvis.ports.tool import ToolSource
+from arvis.ports.tool import ToolServices, ToolSource
 from arvis.process.on_demand import OnDemand
 
 
@@ -65,23 +66,30 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Tools
     roles, so that the tools stay open until the roles have drained."""
     async with AsyncExitStack() as stack:
         config = base.config
-        slow: list[ToolSource] = []
+        slow: list[Any] = []
+        box: OnDemand[Any] = OnDemand(
+            "arvis.app.toolbox:build_toolbox", base=base, providers=providers, stack=stack, slow=slow
+        )
+
+        async def services() -> ToolServices:
+            made: ToolServices = await (await box.get()).services()
+            return made
+
         if config.tools.allow_hosts:
             # The rules are read at the start, so that an invalid rule is reported now and not at the first fetch of a
             # model.
             guard = await asyncio.to_thread(importlib.import_module, "arvis.net.guard")
             guard.read_rules(allow=config.tools.allow_hosts)
-        if config.mcp.servers:
-            mcp = await asyncio.to_thread(importlib.import_module, "arvis.tools.mcp.servers")
-            slow.append(
-                await stack.enter_async_context(
-                    mcp.open_servers(config.mcp.servers, clock=base.clock, store=base.store)
-                )
-            )
-        box: OnDemand[Any] = OnDemand(
-            "arvis.app.toolbox:build_toolbox", base=base, providers=providers, stack=stack, slow=slow
-        )
+        if bool(config.mcp.servers) or await base.store.read(_has_stored_servers):
+            from arvis.app.tool_servers import build_servers  # noqa: PLC0415 (a daemon without servers does not need it)
+
+            slow.append(build_servers(base, services))
+            stack.push_async_callback(slow[0].close)
         yield Tools(box, slow, base.store, base.folder.browser)
+
+
+def _has_stored_servers(tx: Transaction) -> bool:
+    return tx.kv.get(STORED_SERVERS) is not None
 
 
 def _plugins_of_agents(tx: Transaction) -> list[str]:

@@ -110,6 +110,7 @@ def _admin(base: Base, tools: Toolbox) -> AdminServices:
         prices=prices_of(base.config),
         accounts=lambda: base.accounts.usable,
         config=base.settings.current,
+        servers=lambda: tools.servers.names,
     )
     doctor = Doctor(config=base.config, folder=base.folder.path, programs=GuardedPrograms())
     return AdminServices(settings=base.settings, logs=base.folder.logs, examine=doctor, choices=choices)

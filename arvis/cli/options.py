@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -214,3 +215,50 @@ def read_text(file: Path, option: str, most: int) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise click.BadParameter(f"{file} cannot be read: {reason}", param_hint=option) from error
+
+
+# -- settings and secrets of bots and servers ---------------------------------------------------------------------------
+
+
+Pairs = Sequence[tuple[str, str]]
+
+#: The maximum number of digits of a value that counts as a number. A longer value is an id of the platform and stays
+#: text.
+_LONGEST_NUMBER = 9
+
+
+def pair(text: str) -> tuple[str, str]:
+    """Split the value of an option at its first equals sign."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise click.BadParameter("must be KEY=VALUE")
+    return key, value
+
+
+def values_of(settings: Pairs) -> dict[str, Any]:
+    """Return the settings that options name. A value is text or JSON."""
+    return {key: _value(text) for key, text in settings}
+
+
+def _value(text: str) -> Any:
+    """Parse a value as JSON. Return a text that is not JSON unchanged. Also return a long number as text, because it is
+    an id."""
+    if text.isdecimal() and len(text) > _LONGEST_NUMBER:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def secrets_of(asked: Sequence[str], variables: Pairs, files: Pairs) -> dict[str, str]:
+    """Return the secrets that options name: from variables, from files, and those to ask for."""
+    found = {key: read_secret(key, variable, None) for key, variable in variables}
+    found |= {key: read_secret(key, None, Path(path)) for key, path in files}
+    if not asked:
+        return found
+    if sys.stdin.isatty():
+        answers = [read_secret(key, None, None) for key in asked]
+    else:
+        answers = read_secret("secrets", None, None).splitlines()
+    return found | {key: answer for key, answer in zip(asked, answers, strict=False) if answer}

@@ -30,7 +30,7 @@ from arvis.config.sections import (
     Tools,
     Web,
 )
-from arvis.config.servers import Email, Mcp, Telemetry
+from arvis.config.servers import Email, Images, Mcp, Telemetry
 from arvis.config.speech import Speech
 from arvis.config.values import IdList, Name, Raw, Refused, ReplyTokens, SecretReference, SecretText, TextList, Tokens
 from arvis.domain.dataclass import dataclass
@@ -154,6 +154,7 @@ class Common(Section):
     bots: Any
     scheduler: Scheduler = setting(Scheduler.defaults())
     speech: Speech = setting(Speech.defaults(), "docs/how-to/files-and-voice.md")
+    images: Images = setting(Images.defaults(), "generated pictures: docs/how-to/files-and-voice.md")
     limits: Limits = setting(Limits.defaults())
     delivery: Delivery = setting(Delivery.defaults())
     approvals: Approvals = setting(Approvals.defaults())

@@ -1,5 +1,5 @@
-"""Defines the sections `mcp`, `telemetry` and `email` of `config.yaml`. They name the servers to which the daemon connects
-for tools, traces and e-mails."""
+"""Defines the sections `mcp`, `images`, `telemetry` and `email` of `config.yaml`. They name the servers to which the daemon
+connects for tools, pictures, traces and e-mails."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from arvis.config.declarations import Section, setting
 from arvis.config.values import Name, Positive, Refused, SecretText, TextList, Url, Whole
 from arvis.domain.regex import regex
 from arvis.domain.tools import Risk
+from arvis.ports.images import SIZE
 
 _VARIABLE = regex(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _HEADER = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", re.ASCII)
@@ -60,6 +61,10 @@ def header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
     return value
 
 
+#: The key-value with the servers that were added at run time.
+STORED_SERVERS = "mcp servers"
+
+
 class McpServer(Section):
     """One MCP server: either a program (`command`), which the daemon calls over standard input and output, or the
     address of a server (`url`)."""
@@ -85,6 +90,14 @@ class McpServer(Section):
     trust_annotations: bool = setting(False, "a tool that its server declares read-only has the risk `read`")
     timeout_seconds: Positive = setting(60, "longest duration of one call, in seconds", le=3600)
     repeatable: bool = setting(False, "a call whose result was lost may be repeated without an approval")
+    client_id: Name | None = setting(
+        None, "the id under which Arvis is registered at the server's login; null: Arvis registers itself"
+    )
+    client_secret: SecretText | None = setting(None, "the secret of this id: env:NAME or file:PATH")
+    scopes: TextList = setting((), "the scopes of a login; empty: those that the server names")
+    send_files: bool = setting(
+        False, "all files in results are sent with the reply; else those that the server marks for the person"
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -97,11 +110,21 @@ class McpServer(Section):
             raise Refused("has `headers`, which work only with `url`", "Use `env`.")
         if self.url is not None and self.local:
             raise Refused("has `local`, which works only with `command`", "Remove `local`.")
+        if self.url is None and (self.client_id is not None or self.scopes):
+            raise Refused("has `client_id` or `scopes`, which work only with `url`", "Remove them.")
+        if self.client_secret is not None and self.client_id is None:
+            raise Refused("has `client_secret` without `client_id`", "Write the `client_id` to which it belongs.")
         return self
+
+    @property
+    def may_log_in(self) -> bool:
+        """True if Arvis gets access tokens from the server's login (OAuth), unless the server needs none."""
+        return self.url is not None and not any(name.lower() == "authorization" for name in self.headers)
 
     def secrets(self) -> frozenset[str]:
         """Return the values that must never be shown."""
-        return frozenset(text.get_secret_value() for text in (*self.env.values(), *self.headers.values()))
+        more = () if self.client_secret is None else (self.client_secret,)
+        return frozenset(text.get_secret_value() for text in (*self.env.values(), *self.headers.values(), *more))
 
 
 def _each_once(value: tuple[McpServer, ...]) -> tuple[McpServer, ...]:
@@ -117,6 +140,21 @@ class Mcp(Section):
         "the servers, each a program (`command`) or an address (`url`)",
         examples=("- {name: files, command: [some-server, --flag], env: {TOKEN: env:SOME_TOKEN}}",),
     )
+
+
+def _size(value: str) -> str:
+    if not SIZE.fullmatch(value):
+        raise Refused("must be WIDTHxHEIGHT or auto", "Write for example 1024x1024.")
+    return value
+
+
+class Images(Section):
+    """The service for generated pictures: an API in OpenAI's format."""
+
+    account: Name | None = setting(None, "the name of the account that is used; null: the first one of OpenAI")
+    model: Name | None = setting(None, "the model, such as gpt-image-1; null: no pictures are generated")
+    size: Annotated[str, AfterValidator(_size)] = setting("1024x1024", "the usual size, such as 1024x1024, or auto")
+    timeout_seconds: Positive = setting(180, "longest duration of one request, in seconds", le=600)
 
 
 class Telemetry(Section):

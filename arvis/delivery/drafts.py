@@ -104,13 +104,17 @@ def execution_of(tx: Transaction, message_id: str) -> str | None:
     return message.execution_id if message is not None else None
 
 
+#: The step of an agent that uses no tool.
+_THINKING = "Thinking"
+
+
 def current_step(tx: Transaction, execution_id: str) -> str | None:
     """Return the current step of a turn's agent in a few words; None if the turn has ended."""
     execution = tx.executions.get(execution_id)
     if execution is None or execution.status not in lifecycle.LIVE:
         return None
     names = _tools_at_work(execution)
-    return f"Using {', '.join(names)}" if names else "Thinking"
+    return f"Using {', '.join(names)}" if names else _THINKING
 
 
 def _tools_at_work(execution: Execution) -> list[str]:
@@ -148,7 +152,8 @@ class DraftContent:
 
 
 class DraftStream:
-    """The draft of one running turn. `run` shows and updates it until `stop`; `add_text` adds to its text."""
+    """The draft of one running turn. `run` shows and updates it until `stop`. `add_text` adds to its text, and
+    `add_progress` to its current step."""
 
     def __init__(
         self,
@@ -171,6 +176,10 @@ class DraftStream:
         self._backoff = backoff
         self.execution_id = execution_id
         self._text = ""
+        self._step = ""
+        self._progress = ""
+        #: True if a progress was reported after the last status line.
+        self._is_new = False
         self._began = clock.monotonic()
         self._changed_at = 0.0
         self._content: DraftContent | None = None
@@ -184,6 +193,9 @@ class DraftStream:
     def add_text(self, offset: int, text: str) -> None:
         """Add a piece of the text at its offset. A piece at offset 0 replaces the whole text."""
         self._text = self._text[:offset] + text
+
+    def add_progress(self, text: str) -> None:
+        self._progress, self._is_new = f" ({text})", True
 
     async def run(self) -> None:
         """Show the turn until it ends, `stop` is called, or the draft cannot be shown."""
@@ -248,7 +260,11 @@ class DraftStream:
         if step is None:  # another process ended the turn
             self._over = True
             return None
-        return DraftContent(f"{step}… {minutes}:{seconds:02}", (stop_button(self._message_id),))
+        if step == _THINKING or (step != self._step and not self._is_new):
+            # The progress of an earlier step is over.
+            self._progress = ""
+        self._step, self._is_new = step, False
+        return DraftContent(f"{step}{self._progress}… {minutes}:{seconds:02}", (stop_button(self._message_id),))
 
     async def _put(self, content: DraftContent) -> None:
         if self._draft is None:

@@ -18,7 +18,7 @@ from arvis.delivery import drafts
 from arvis.delivery.drafts import DraftStream, Pace, locate
 from arvis.delivery.late_replies import ChannelBackoff
 from arvis.domain.errors import StoreError
-from arvis.domain.events import DeliveryPostponed, DeliverySettled, Delta, StatusChanged, TypingRequested
+from arvis.domain.events import DeliveryPostponed, DeliverySettled, Delta, StatusChanged, StepProgress, TypingRequested
 from arvis.domain.messages import FINAL_STATUSES, Address, DeliveryState, MessageStatus
 from arvis.domain.platforms import Draft
 from arvis.ports.clock import Clock
@@ -122,6 +122,7 @@ class Presence:
         subscriptions = [
             self._bus.subscribe(TypingRequested, self._typing_requested),
             self._bus.subscribe(Delta, self._delta),
+            self._bus.subscribe(StepProgress, self._step_progress),
             self._bus.subscribe(StatusChanged, self._status_changed),
             self._bus.subscribe(DeliverySettled, self._delivery_settled),
             self._bus.subscribe(DeliveryPostponed, self._delivery_postponed),
@@ -150,6 +151,10 @@ class Presence:
             showing.add_text(event.offset, event.text)
         elif event.message_id in self._texts:
             self._texts[event.message_id].append((event.offset, event.text))
+
+    def _step_progress(self, event: StepProgress) -> None:
+        if (showing := self._shown(event.execution_id)) is not None:
+            showing.add_progress(event.text)
 
     def _status_changed(self, event: StatusChanged) -> None:
         if self._shows_nothing(event.address):

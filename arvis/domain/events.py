@@ -31,6 +31,15 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
+class StepProgress:
+    """A tool of a running turn reports its progress, such as `3 of 10`."""
+
+    address: Address
+    execution_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeliveryAdded:
     """A delivery to `address` was added. Subscribers read the delivery from the database."""
 
@@ -167,6 +176,7 @@ Event = (
     MessageReceived
     | TypingRequested
     | Delta
+    | StepProgress
     | DeliveryAdded
     | StatusChanged
     | GraphCompleted

@@ -63,6 +63,8 @@ class PastCall:
     secret: bool = False
     #: The cursor, the visit and the name of the effect with the whole output; None if `output` is the whole output.
     place: tuple[str, int, str] | None = None
+    #: The stored pictures (name, media type, hash) that the tool has shown.
+    pictures: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def _round_json(each: PastRound) -> dict[str, Any]:
 
 def _call_json(call: PastCall) -> dict[str, Any]:
     output = {"head": call.output.head, "tail": call.output.tail, "characters": call.output.characters}
-    more = {"failed": call.failed, "secret": call.secret, "place": call.place}
+    more = {"failed": call.failed, "secret": call.secret, "place": call.place, "pictures": call.pictures}
     return {
         "name": call.name,
         "arguments": dict(call.arguments),
@@ -114,4 +116,5 @@ def _call(kept: Mapping[str, Any]) -> PastCall:
         failed=kept.get("failed", False),
         secret=kept.get("secret", False),
         place=None if place is None else (place[0], place[1], place[2]),
+        pictures=tuple((name, media_type, sha256) for name, media_type, sha256 in kept.get("pictures", ())),
     )

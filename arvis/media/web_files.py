@@ -51,7 +51,9 @@ class WebFileReader:
         if kind in _HTML:
             return await self._page(answer, kind)
         if kind == BINARY:
-            return WebText(answer.content_type, problem="it cannot be shown as text")
+            found = await asyncio.to_thread(sniff, answer.body, "")
+            shown = answer.content_type if found == BINARY else found
+            return WebText(shown, problem="it cannot be shown as text")
         text = await asyncio.to_thread(_decoded, answer)
         whole = not answer.truncated and len(text) <= _LONGEST_TEXT
         return WebText(kind, storable(text[:_LONGEST_TEXT]), whole=whole)
@@ -81,7 +83,9 @@ def _kind_of(answer: Fetched) -> str:
         if _LOOKS_LIKE_HTML.search(body[:_META_WITHIN]):
             return "text/html"
         return BINARY if b"\0" in body[:_META_WITHIN] else "text/plain"
-    return declared if _TEXT.fullmatch(declared) and declared != PDF else BINARY
+    if _TEXT.fullmatch(declared) and declared != PDF:
+        return declared
+    return "text/plain" if found.startswith("text/") else BINARY
 
 
 def _too_large(answer: Fetched) -> str:

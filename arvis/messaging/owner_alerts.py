@@ -35,6 +35,9 @@ _WEB = "web"
 #: The sources of runs for which no person waits.
 _BY_ITSELF = frozenset({"schedule", "webhook"})
 
+#: The prefix of the cause of a missing login at a server of tools.
+_LOGIN = "tool_server_login"
+
 #: The prefixes of causes that end when the job of the notification has ended well or was deleted.
 GIVEN_UP, UNDELIVERED = "given_up", "undelivered"
 
@@ -236,6 +239,29 @@ def resolve_bot_problems(tx: Transaction, platform: str, name: str, now: int) ->
 
 def _bot_cause(platform: str, name: str, cause: str) -> str:
     return f"bot:{platform}/{name}:{cause}"
+
+
+def alert_login(tx: Transaction, server: str, now: int) -> bool:
+    """Send an alert about a server of tools at which a person must log in."""
+    problem = Problem(
+        cause=f"{_LOGIN}:{server}",
+        text=f"The tools of the server {server} cannot be used, because a person must log in there.",
+        severity=Severity.WARNING,
+        hint=Hint(
+            f"\n`arvis mcp login {server}` prints the address for the login.",
+            "\nYou can log in on the page Tool servers.",
+            f"/settings/servers/{server}",
+        ),
+        subject=server,
+        interval=DAY_MS,
+        lasts=7 * DAY_MS,
+    )
+    return alert_owner(tx, problem, now)
+
+
+def resolve_login(tx: Transaction, server: str, now: int) -> bool:
+    """End the alert about a server of tools that can be used again. Return whether there was one."""
+    return resolve(tx, f"{_LOGIN}:{server}", now)
 
 
 def alert_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> bool:

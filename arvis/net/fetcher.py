@@ -200,6 +200,19 @@ class GuardedFetcher:
                 raise
         raise FetchFailed(f"{target.host} accepts no connection on port {port}.")
 
+    async def post(
+        self, url: str, *, content: bytes, headers: Mapping[str, str], max_bytes: int, timeout: float
+    ) -> Fetched:
+        try:
+            async with asyncio.timeout(timeout):
+                target = read_url(url, self._rules)
+                async with self._exchange("POST", target, headers, content) as response:
+                    return await _read(response, target, max_bytes)
+        except TimeoutError:
+            raise FetchFailed(f"No complete answer came within {timeout:g} seconds.") from None
+        except HttpError as error:
+            raise FetchFailed(f"No answer came: {error}.") from None
+
     async def _follow(self, target: Target, max_bytes: int, headers: Mapping[str, str]) -> Fetched:
         asked = _origin(target)
         for _ in range(_MOST_REDIRECTS + 1):
@@ -221,14 +234,23 @@ class GuardedFetcher:
 
     async def _ask(self, target: Target, max_bytes: int, headers: Mapping[str, str]) -> Fetched | str:
         """Return the answer, or the address of a redirect."""
+        async with self._exchange("GET", target, headers, None) as response:
+            return _elsewhere(response) or await _read(response, target, max_bytes)
+
+    @asynccontextmanager
+    async def _exchange(
+        self, method: str, target: Target, headers: Mapping[str, str], content: bytes | None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         addresses = await self._addresses(target)
         async with self._session(target, addresses) as session:
             with as_http_error(target.host):
                 own = {name.title(): value for name, value in headers.items()}
                 sent = {**_HEADERS, **own, "Accept-Encoding": ACCEPTED}  # the caller cannot choose the compression
-                response = await session.get(URL(target.url, encoded=True), headers=sent, allow_redirects=False)
+                response = await session.request(
+                    method, URL(target.url, encoded=True), headers=sent, data=content, allow_redirects=False
+                )
             try:
-                return _elsewhere(response) or await _read(response, target, max_bytes)
+                yield response
             finally:
                 response.close()
 

@@ -83,6 +83,17 @@ class Dialer(Protocol):
         ...
 
 
+class GuardedClient(Fetcher, Protocol):
+    """A fetcher that also sends data to addresses that other servers have named."""
+
+    async def post(
+        self, url: str, *, content: bytes, headers: Mapping[str, str], max_bytes: int, timeout: float
+    ) -> Fetched:
+        """POST to an address under the rules of `fetch`. A redirect is not followed, but returned. Raises as `fetch`
+        does."""
+        ...
+
+
 class HttpError(Exception):
     """The failure of an exchange before the answer was complete. If no flag is set, the connection failed.
 

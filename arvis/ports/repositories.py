@@ -447,6 +447,9 @@ class KeyValues(Protocol):
 
     def delete_others(self, prefix: str, names: Collection[str]) -> None:
         """Delete the values whose key begins with `prefix`, except those of the keys `prefix` + name."""
+
+    def swap(self, key: str, before: str, value: str, now: int) -> bool:
+        """Replace the value `before`. Return False, and change nothing, if the present value is another one."""
         ...
 
 

@@ -16,6 +16,7 @@ from arvis.domain.tools import Risk, Source, ToolDeclaration, ToolSpec
 from arvis.ports.clock import Clock
 from arvis.ports.credentials import CredentialInserter
 from arvis.ports.http import Fetcher, HttpClient
+from arvis.ports.images import ImageGenerator
 from arvis.ports.reading import WebReader
 from arvis.ports.sandbox import Sandbox
 from arvis.ports.search import SearchProviders
@@ -25,8 +26,8 @@ from arvis.ports.store import Store
 
 
 def _nowhere(_thing: object) -> None:
-    """Ignore a file, a source, a picture or labels. This is the default of the functions of `Caller` that add to a
-    reply, for calls without a reply."""
+    """Ignore a file, a source, a picture, labels or a progress. This is the default of the functions of `Caller` that add
+    to a reply, for calls without a reply."""
 
 
 #: A function that judges a call of a tool with these arguments. It returns the reason why a person must approve the
@@ -62,6 +63,8 @@ class Caller:
     show: Callable[[PictureRef], None] = _nowhere
     #: A function that adds labels to the taint of the output.
     stain: Callable[[Taint], None] = _nowhere
+    #: A function that shows the progress of the call to people, such as `3 of 10`.
+    progress: Callable[[str], None] = _nowhere
     #: The sources that may have influenced the call, other than the person who asked.
     taint: Taint = CLEAN
     #: The judge of the calls that a tool makes for the model, such as those of a script.
@@ -247,6 +250,8 @@ class ToolServices:
     reminders: Reminders | None = None
     workflows: WorkflowStarts | None = None
     browser: BrowserPages | None = None
+    #: The service for pictures; None if none is set up.
+    images: ImageGenerator | None = None
 
 
 class ToolSource(Protocol):

@@ -195,7 +195,10 @@ def _output(past: PastCall, ref: str, detail: Detail, share: int, *, reads: bool
     if detail is Detail.NAMED and past.output.characters > _AS_SHORT_AS_A_NAME:
         again = f" {READ_AGAIN} shows it." if reads else ""
         return f"[Result {ref}: {past.output.characters:,} characters, not shown here.{again}]"
-    return past.output.within(share, _hint(ref, reads=reads))
+    shown = past.output.within(share, _hint(ref, reads=reads))
+    if not past.pictures:
+        return shown
+    return f"{shown}\n[Its pictures are not shown here{f'; {READ_AGAIN} {ref} shows them' if reads else ''}.]"
 
 
 def shortened(arguments: Mapping[str, Any], longest: int, items: int = 50) -> dict[str, Any]:

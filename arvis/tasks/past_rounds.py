@@ -89,6 +89,7 @@ def _call(stored: StoredRound, index: int, call: ToolCall, output: ToolOutput, s
         failed=output.failed,
         secret=output.sealed,
         place=place,
+        pictures=output.pictures,
     )
 
 

@@ -329,7 +329,7 @@ class AgentState(WorkState):
     calling: Mapping[str, Any] | None = None
     #: The indexes of the calls of the last round that the client of the API makes.
     client_calls: Sequence[int] = ()
-    #: The pictures of earlier turns that the agent has read again: name, media type and hash of each.
+    #: The pictures that tools have shown, such as those of earlier turns: name, media type and hash of each.
     again: Sequence[Sequence[str]] = ()
     #: The number of the present cycle (from 1).
     cycle: int = 1

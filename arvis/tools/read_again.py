@@ -35,7 +35,7 @@ DECLARATION = ToolDeclaration(risk=Risk.READ, harmless=True, own_output=True)
 class _Found:
     text: str
     taint: Taint
-    picture: PictureRef | None = None
+    pictures: tuple[PictureRef, ...] = ()
 
 
 class PastTurns:
@@ -72,8 +72,8 @@ def tool(store: Store) -> Tool:
         if found is None:
             raise ToolError(f"There is no {reference} in this conversation. Use a reference that occurs in it.")
         caller.stain(found.taint)
-        if found.picture is not None:
-            caller.show(found.picture)
+        for picture in found.pictures:
+            caller.show(picture)
         return _part(found.text, offset)
 
     return FunctionTool(read_again, DECLARATION)
@@ -91,7 +91,8 @@ def _result(tx: Transaction, conversation_id: str, turn: int, number: int) -> _F
     for message in tx.messages.of_past_turn(conversation_id, turn):
         calls = [call for each in message.rounds for call in each.calls]
         if 0 < number <= len(calls):
-            return _Found(_output(tx, message, calls[number - 1]), message.taint)
+            call = calls[number - 1]
+            return _Found(_output(tx, message, call), message.taint, call.pictures)
     return None
 
 
@@ -121,5 +122,5 @@ def _shown(file: Attachment, taint: Taint) -> _Found:
         return _Found(f"The file could not be read: {file.problem}.", taint)
     if file.kind is FileKind.IMAGE and file.sha256:
         picture = (file.filename, file.content_type, file.sha256)
-        return _Found("The picture is attached to the newest message of the person.", taint, picture)
+        return _Found("The picture is attached to the newest message of the person.", taint, (picture,))
     return _Found(file.content or "The file has no text.", taint)

@@ -22,6 +22,7 @@ from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
+from arvis.process.clock import SystemClock
 from arvis.process.secrets import Argon2Passwords
 from arvis.process.stalls import Stalls
 from arvis.settings import SettingsService
@@ -97,7 +98,7 @@ class WebDependencies:
     #: Rules for partial transcripts from the socket.
     speech: UtteranceRules = field(default_factory=UtteranceRules)
     #: The configured servers of tools.
-    tool_servers: McpServers = field(default_factory=lambda: McpServers(()))
+    tool_servers: McpServers = field(default_factory=lambda: McpServers((), clock=SystemClock()))
     #: Finds complete utterances in partial transcripts.
     detector: UtteranceDetector = field(default_factory=utterance_detector)
 

@@ -39,7 +39,7 @@ from arvis.web.api.sessions import LoginRoutes, SessionRoutes
 from arvis.web.api.settings import SettingRoutes
 from arvis.web.api.skills import SkillRoutes
 from arvis.web.api.summaries import SummaryRoutes
-from arvis.web.api.tool_servers import ToolServerRoutes
+from arvis.web.api.tool_servers import CALLBACK, ToolServerRoutes
 from arvis.web.api.usage import UsageRoutes
 from arvis.web.api.users import UserRoutes
 from arvis.web.api.variables import VariableRoutes
@@ -110,6 +110,7 @@ class Assembly:
             *self._messages().endpoints(),
             *DeliveryRoutes(store=deps.store, gate=self._gate).endpoints(),
             *self._resources(),
+            *self._tool_servers(login_link),
             *self._access(login_link),
             *self.mcp.endpoints(),
             *self._completions().endpoints(),
@@ -197,12 +198,19 @@ class Assembly:
             *ProjectRoutes(insights=insights, store=store, gate=self._gate, clock=clock).endpoints(),
             *ActivityRoutes(store=store, clock=clock).endpoints(),
             *SkillRoutes(importer=deps.skills, gate=self._gate).endpoints(),
-            *ToolServerRoutes(servers=deps.tool_servers, gate=self._gate).endpoints(),
             *self._people().endpoints(),
             *self._personal_data(),
             *self._admin(),
             *self._workflows(),
         ]
+
+    def _tool_servers(self, login_link: Callable[[str], str]) -> list[Endpoint]:
+        def address_of(path: str) -> str:
+            return f"{login_link('').partition('/#')[0]}{path}"
+
+        deps = self._deps
+        routes = ToolServerRoutes(servers=deps.tool_servers, gate=self._gate, bus=deps.bus, address_of=address_of)
+        return routes.endpoints()
 
     def _schedule_rules(self) -> ScheduleRules:
         bounds = self._deps.limits
@@ -393,12 +401,14 @@ class Assembly:
 
     def _application(self) -> ASGIApp:
         deps, page = self._deps, Page(self._deps.page_folder)
+
+        def opens(path: str) -> bool:
+            return path == CALLBACK or page.opens(path)
+
         return build_application(
             handler=self._handler(),
             endpoints=self.endpoints,
             page=page,
             socket=self._socket(),
-            guards=guards_of(
-                deps.config, cookie=deps.cookie, opens=page.opens, clock=deps.clock, new_token=deps.new_token
-            ),
+            guards=guards_of(deps.config, cookie=deps.cookie, opens=opens, clock=deps.clock, new_token=deps.new_token),
         )

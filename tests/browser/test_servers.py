@@ -80,3 +80,33 @@ async def test_an_owner_accepts_on_a_phone_and_the_open_page_of_an_operator_foll
         await expect(phone.get_by_role("region", name="Change of look")).to_have_count(0)
         await expect(page.get_by_role("region", name="Change of look")).to_have_count(0)
     assert await has_state(daemon, "accepted")
+
+
+async def test_a_server_with_an_address_is_added_changed_and_removed(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.goto("/settings/servers")
+    await dashboard.get_by_role("link", name="New server").click()
+    await dashboard.get_by_label("Server").fill("net")
+    await dashboard.get_by_label("Address").fill("http://127.0.0.1:9/mcp")
+    await dashboard.get_by_label("Header Authorization").fill("Bearer very-secret")
+    await dashboard.get_by_label("Risk of its tools").select_option("read")
+    await dashboard.get_by_role("button", name="Save").click()
+    await expect(dashboard).to_have_url("/settings/servers/net")
+    found = await daemon.api("GET", "/api/tool-servers/net")
+    assert (found["source"], found["settings"]["risk"], found["headers"]) == ("product", "read", ["Authorization"])
+    await dashboard.get_by_role("button", name="Edit").click()
+    await dashboard.get_by_label("Address").fill("http://127.0.0.1:10/mcp")
+    await dashboard.get_by_role("button", name="Save").click()
+    await expect(dashboard.get_by_text("The stored secret was entered for another address.")).to_be_visible()
+    await dashboard.get_by_label("Header Authorization").fill("Bearer another-secret")
+    await dashboard.get_by_role("button", name="Save").click()
+    await until(lambda: has_address(daemon, "http://127.0.0.1:10/mcp"))
+    await dashboard.get_by_role("button", name="Edit").click()
+    await dashboard.get_by_role("button", name="Remove").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Remove").last.click()
+    await expect(dashboard.get_by_role("row").filter(has_text="net")).to_have_count(0)
+    assert "secret" not in json.dumps(found)
+
+
+async def has_address(daemon: Daemon, url: str) -> bool:
+    found = await daemon.api("GET", "/api/tool-servers/net")
+    return bool(found["settings"]["url"] == url)

@@ -20,7 +20,7 @@ from arvis.domain.jobs import NewJob
 from arvis.domain.memory import Category, NewFact
 from arvis.domain.messages import Attachment, PrincipalRole, Role
 from arvis.domain.notifications import Notification, NotificationState, Problem
-from arvis.domain.past_rounds import PastRound
+from arvis.domain.past_rounds import Excerpt, PastCall, PastRound
 from arvis.domain.platforms import OverheardMessage
 from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.domain.runs import ModelCall
@@ -197,6 +197,8 @@ class Scene:
     async def prepare(self) -> None:
         contents = (b"hers", b"theirs", b"a page of hers")
         self.file, self.shared_file, self.picture = [await self.store.put_blob(text) for text in contents]
+        #: The pictures that a tool has shown: to Ann, and to Ann and Ben.
+        self.pictures = [await self.store.put_blob(text) for text in (b"shown to her", b"shown to both")]
         await self.store.write(self._write)
         await self.indexer().catch_up(self.holding)
         for conversation, content in ((self.direct, b"hers"), (self.hall, b"hers"), (self.hall, b"theirs")):
@@ -237,7 +239,10 @@ class Scene:
             principal_id=who, content="question canary" if who == self.ann else "question of Ben", turn=None if number == OPEN else number + 1,
             address=conversation.address,
         )  # fmt: skip
-        made = PastRound("canary" if who == self.ann else "a round of Ben", ())
+        shown = self.pictures if who == self.ann else self.pictures[1:]
+        pictures = tuple(("a.png", "image/png", sha256) for sha256 in shown)
+        call = PastCall("look", {}, Excerpt("", 0), pictures=pictures)
+        made = PastRound("canary" if who == self.ann else "a round of Ben", (call,))
         reply = replace(own, id=tx.new_id(), role=Role.ASSISTANT, principal_id=None, reply_to=own.id, rounds=(made,))
         if who == self.ben:
             canary = Quotation(QuotationKind.REPLY, Writer.OTHER, "canary", "Ann", author_id="ann")
@@ -312,8 +317,9 @@ EXPECTED = {
 
 async def files_left(scene: Scene) -> tuple[bytes | None, bytes | None, list[str]]:
     names = sorted(str(file.relative_to(scene.folder)) for file in scene.folder.rglob("*") if file.is_file())
-    assert await scene.store.get_blob(scene.picture) is None
-    return await scene.store.get_blob(scene.file), await scene.store.get_blob(scene.shared_file), names
+    hers = [await scene.store.get_blob(sha256) for sha256 in (scene.file, scene.picture, scene.pictures[0])]
+    assert await scene.store.get_blob(scene.pictures[1]) == b"shown to both"
+    return next(filter(None, hers), None), await scene.store.get_blob(scene.shared_file), names
 
 
 @pytest.mark.parametrize("slices", range(0, 30, 3))

@@ -70,6 +70,7 @@ COLD = {
     "count_messages": "once a backup",
     "size_of_blobs": "once a backup",
     "blobs_in_use": "once a backup",
+    "rounds_with_pictures": "once a backup",
     "accepted_hook_calls": "once a restore",
     "accepted_keys": "once a restore",
     "other_person": "ends at the first person who is neither the asker nor an owner",

@@ -15,6 +15,7 @@ import pytest
 
 import arvis
 from arvis.domain.errors import Conflict, DiskFull, NotFound, StoreError
+from arvis.domain.past_rounds import Excerpt, PastCall, PastRound, rounds_text
 from arvis.ports.backups import Backups
 from arvis.store.backups.archive import verify_archive
 from arvis.store.backups.folder import due_at, list_backups, stamp
@@ -70,6 +71,20 @@ def test_a_backup_holds_the_database_and_the_files_of_its_messages(database: Dat
     assert list(found) == ["manifest.json", "arvis.db", *blobs]
     assert sorted(found[blob] for blob in blobs) == sorted(FILES)
     assert not any(b"never-in-a-backup" in data for data in found.values())
+
+
+def test_a_backup_holds_the_pictures_of_tools(database: Database) -> None:
+    sha256 = database.blobs.keep(b"a picture of a tool")
+    call = PastCall("look", {}, Excerpt("", 0), pictures=(("a.png", "image/png", sha256),))
+    with contextlib.closing(sqlite3.connect(database.file)) as connection:
+        rounds = [rounds_text([PastRound("", (call,))]), "no JSON with pictures"]
+        rows = connection.execute("SELECT id FROM messages LIMIT 2").fetchall()
+        for text, (message_id,) in zip(rounds, rows, strict=True):
+            connection.execute(
+                "UPDATE messages SET rounds = ? WHERE id = ?", (text.replace("no JSON", 'no "pictures"'), message_id)
+            )
+        connection.commit()
+    assert b"a picture of a tool" in members(make_backup(database, NOW).path).values()
 
 
 def test_its_manifest_says_what_it_is(database: Database) -> None:

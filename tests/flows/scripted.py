@@ -12,7 +12,7 @@ from typing import Any
 from arvis.domain.errors import ProviderError, ToolError
 from arvis.domain.messages import Delivery, OutgoingFile
 from arvis.domain.platforms import Part, Piece
-from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.runs import Account, PictureRef, RunRequest, RunResult
 from arvis.domain.tools import Risk, Source, ToolCall, ToolSpec
 from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
@@ -117,7 +117,7 @@ def call(number: int, name: str, **arguments: Any) -> ToolCall:
 
 class ScriptedTool:
     """A tool that returns its arguments, or follows `script`. `calls` contains the arguments of all calls; `given` is
-    a file that it attaches, and `cited` a page that it names as its source."""
+    a file that it attaches, `cited` a page that it names as its source, and `shown` a picture that it shows."""
 
     def __init__(self, name: str, *, risk: Risk = Risk.READ, repeatable: bool = True, sensitive: bool = False) -> None:
         self.spec = ToolSpec(name, f"Says its {name}.", {"type": "object", "properties": {"words": {"type": "string"}}})
@@ -129,6 +129,7 @@ class ScriptedTool:
         self.callers: list[Caller] = []
         self.given: OutgoingFile | None = None
         self.cited: Source | None = None
+        self.shown: PictureRef | None = None
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         if set(arguments) - {"words"}:
@@ -141,6 +142,8 @@ class ScriptedTool:
             caller.attach(self.given)
         if self.cited is not None:
             caller.cite(self.cited)
+        if self.shown is not None:
+            caller.show(self.shown)
         match self.script.popleft() if self.script else f"{self.spec.name} of {arguments.get('words', 'nothing')}":
             case Exception() as error:
                 raise error

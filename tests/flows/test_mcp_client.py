@@ -22,6 +22,7 @@ from structlog.testing import capture_logs
 
 from arvis.config.servers import McpServer
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import ToolError
 from arvis.domain.tools import Risk
 from arvis.ports.store import Store
@@ -81,17 +82,23 @@ async def temporary_store() -> AsyncIterator[Store]:
 @asynccontextmanager
 async def over_http(port: int = 0, **how: Any) -> AsyncIterator[str]:
     """Run the fixture's server on a free port, and yield its address."""
+    async with serving(make_server().streamable_http_app(**how), port) as url:
+        yield f"{url}/mcp"
+
+
+@asynccontextmanager
+async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
+    """Run an application on a free port, and yield its address."""
     listener = socket.create_server(("127.0.0.1", port))
-    app = make_server().streamable_http_app(**how)
     config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=1, access_log=False)
     server = uvicorn.Server(config)
     server.capture_signals = no_signals  # type: ignore[method-assign]
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
-        await serving
+        await task
         listener.close()
 
 
@@ -101,7 +108,7 @@ def no_signals() -> Any:
 
 
 async def until(true: Callable[[], Awaitable[object]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await true():  # noqa: ASYNC110 - a server of others has no event
             await asyncio.sleep(0.02)
 
@@ -138,12 +145,13 @@ async def test_the_tools_of_a_program_are_offered_and_called() -> None:
 
         assert await fix.call("fix.add", a=20, b=22) == "42"
         assert "the moon is full" in await fix.refusal("fix.fail")
-        assert await fix.call("fix.picture") == "[image, image/png, 1200 bytes: not shown]"
+        assert await fix.call("fix.picture") == "[A file (1,200 bytes) that is not used.]"
         assert '"degrees": 21' in await fix.call("fix.weather", town="Graz")
         assert (await fix.call("fix.resources")).splitlines() == [
             "two",
             "[resource report at file:///report]",
-            "[resource at file:///letter, 500 characters: not shown]",
+            "[text of file:///letter, 500 characters]",
+            "Dear " * 100,
         ]
         long = await fix.call("fix.large", size=200_000)
         assert len(long.encode()) < 263_000
@@ -211,6 +219,37 @@ async def test_a_slow_call_ends_at_the_limit_and_cancellation_passes_through() -
     async with bench(a_program(timeout_seconds=4)) as fix:
         assert "no answer within 4 seconds" in await fix.refusal("fix.sleep", seconds=60)
         assert await fix.call("fix.add", a=1, b=1) == "2"
+
+
+async def test_progress_is_reported_in_numbers() -> None:
+    async with bench(a_program()) as fix:
+        await until(lambda: fix.servers.find(["fix.count"]))
+        reports: list[str] = []
+        count = await fix.tool("fix.count")
+        assert await count.call({}, replace(CALLER, progress=reports.append)) == "counted"
+        assert reports == ["1 of 3", "2 of 3", "3 of 3"]
+
+
+@pytest.mark.parametrize("over", ["program", "http"])
+async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path, over: str) -> None:
+    async with over_http() as url:
+        settings = a_program() if over == "program" else McpServer(name="fix", url=url)
+        async with bench(settings) as fix:
+            await until(lambda: fix.servers.find(["fix.wait"]))
+            mark = tmp_path / "mark"
+            call = asyncio.create_task(fix.call("fix.wait", mark=str(mark)))
+            await until(lambda: exists(tmp_path / "mark.begun"))
+            assert not mark.exists()
+            call.cancel()
+            await until(lambda: exists(mark))
+
+
+async def exists(file: Path) -> bool:
+    return is_there(file)
+
+
+def is_there(file: Path) -> bool:
+    return file.exists()
 
 
 async def test_a_program_that_dies_is_started_again() -> None:
@@ -312,7 +351,7 @@ async def test_a_server_over_http(how: dict[str, Any]) -> None:
     async with over_http(**how) as url, bench(McpServer(name="net", url=url)) as net:
         assert await net.call("net.add", a=2, b=3) == "5"
         assert "the moon is full" in await net.refusal("net.fail")
-        assert await net.call("net.picture") == "[image, image/png, 1200 bytes: not shown]"
+        assert "1,200 bytes" in await net.call("net.picture")
         assert '"town": "Graz"' in await net.call("net.weather", town="Graz")
 
 

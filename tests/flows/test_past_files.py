@@ -116,6 +116,25 @@ async def test_what_is_only_named_can_be_read_again(database: Database) -> None:
         assert read[5].startswith("Error: A reference has the form")
 
 
+async def test_pictures_of_tools_are_seen_and_can_be_read_again(database: Database) -> None:
+    async with app_with(database, LOOKING) as (app, _):
+        picture = png()
+        app.tools.look.shown = ("chart.png", "image/png", await app.store.put_blob(picture))
+        app.provider.script += [asking(call(1, "look")), "A chart."]
+        await app.start()
+        await app.ask("Draw it")
+        before, after = of_turns(app)[-2:]
+        assert (pictures(before), pictures(after)) == ([], [picture])
+        app.tools.look.shown = None
+        app.provider.script += [asking(call(1, READ_AGAIN, reference="r1.1")), "Still a chart."]
+        app.senses.sighted = False
+        await app.ask("Look once more")
+        before, after = of_turns(app)[-2:]
+        assert f"{READ_AGAIN} r1.1 shows them" in contents(before)
+        assert "[Image chart.png: this model cannot see images.]" in contents(after)
+        assert not any(text.startswith("I cannot see the picture") for text in app.connector.texts)
+
+
 async def test_what_is_read_again_has_its_taint(database: Database) -> None:
     async with app_with(database, LOOKING) as (app, platform):
         platform.files["long.txt"] = LONG.encode()

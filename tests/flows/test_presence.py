@@ -14,8 +14,8 @@ from arvis.domain.platforms import Draft, DraftState, MessageDeletion, Part
 from arvis.messaging import notices
 from arvis.ports.connector import Capabilities, Receipt, SendError
 from arvis.store.open import Database
-from tests.flows.app_harness import AppHarness, open_app
-from tests.flows.scripted import BOT, PATIENCE_SECONDS, PLATFORM, Held, RecordingConnector
+from tests.flows.app_harness import AppHarness, agent_with, open_app
+from tests.flows.scripted import BOT, PATIENCE_SECONDS, PLATFORM, Held, RecordingConnector, asking, call
 
 ROOM = Address(PLATFORM, BOT, "room")
 
@@ -207,6 +207,27 @@ async def test_long_work_shows_one_status_with_a_button(app: AppHarness, chat: S
         held.go.set()
         await app.until_sent(1)
     assert len(chat.chat) == 1, "the status gave way"
+
+
+async def test_the_progress_of_a_tool_is_shown_beside_the_step(app: AppHarness, chat: ShowingConnector) -> None:
+    app.pace = replace(app.pace, status=0.0, status_every=0.0)
+    agent = agent_with(tools=("look",), allow_users=("ann",))
+    await app.store.write(lambda tx: tx.agents.update(agent, 0))
+    looking, thinking = Held(), Held()
+    app.tools.look.script.append(looking)
+    app.provider.script += [asking(call(1, "look")), thinking]
+    async with watched(app):
+        await app.say("Look")
+        await looking.until_begun()
+        await chat.until(lambda: any(face.startswith("Using look… ") for face in chat.faces))
+        [caller] = app.tools.look.callers
+        caller.progress("1 of 3")
+        await chat.until(lambda: any(face.startswith("Using look (1 of 3)… ") for face in chat.faces))
+        looking.go.set()
+        await thinking.until_begun()
+        await chat.until(lambda: chat.faces[-1].startswith("Thinking… "))
+        thinking.go.set()
+        await app.until_sent(1)
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def body_for(method: str) -> dict[str, Any]:
 
 
 async def test_the_public_list_is_short(site: Site) -> None:
-    public = {"/health", "/ready", "/api/auth/login", "/api/auth/state", "/hooks/x/x", "/hooks/x"}
+    public = {"/health", "/ready", "/api/auth/login", "/api/auth/state", "/hooks/x/x", "/hooks/x", "/oauth/callback"}
     assert {path for _, path in requests(site, public=True)} == public
     for path in ("/health", "/ready", *PAGE_PATHS):
         assert (await site.call("GET", path, key=None)).status in {200, 404}

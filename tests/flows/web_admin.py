@@ -47,6 +47,7 @@ async def admin_services(
         prices=Prices(),
         accounts=lambda: accounts,
         config=settings.current,
+        servers=lambda: [each.name for each in settings.current().mcp.servers],
     )
     return AdminServices(settings=settings, logs=folder / "logs", examine=examine or _healthy, choices=choices)
 

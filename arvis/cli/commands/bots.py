@@ -3,19 +3,14 @@ argument."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
 from arvis.cli.api_client import Api, ApiCommands
-from arvis.cli.options import all_options, read_secret
+from arvis.cli.options import Pairs, all_options, pair, secrets_of, values_of
 from arvis.cli.output import Output, Table, at, fields
-
-Pairs = Sequence[tuple[str, str]]
 
 _BOTS = Table(
     ("bot", lambda bot: f"{bot['platform']}/{bot['name']}"),
@@ -37,10 +32,6 @@ SECRETS: Mapping[str, Sequence[str]] = {
 #: The timeout of a test in seconds. The daemon's own time limit is shorter.
 _TIMEOUT = 40.0
 
-#: The maximum number of digits of a value that counts as a number. A longer value is an id of the platform and stays
-#: text.
-_LONGEST_NUMBER = 9
-
 
 def _bot_name(text: str) -> tuple[str, str]:
     """Return the platform and the name of a bot from a text such as `discord/helper`. A text without a name, such as
@@ -51,13 +42,6 @@ def _bot_name(text: str) -> tuple[str, str]:
     return platform, name or "main"
 
 
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise click.BadParameter("must be KEY=VALUE")
-    return key, value
-
-
 _bot = click.argument("bot", type=_bot_name, metavar="BOT")
 
 #: The options of `create` and `update`.
@@ -65,7 +49,7 @@ _details = all_options(
     click.option(
         "--set",
         "settings",
-        type=_pair,
+        type=pair,
         multiple=True,
         metavar="KEY=VALUE",
         help="Set a setting; VALUE is text or JSON.",
@@ -74,7 +58,7 @@ _details = all_options(
     click.option(
         "--secret-env",
         "variables",
-        type=_pair,
+        type=pair,
         multiple=True,
         metavar="KEY=NAME",
         help="Read this secret from the environment variable NAME.",
@@ -82,7 +66,7 @@ _details = all_options(
     click.option(
         "--secret-file",
         "files",
-        type=_pair,
+        type=pair,
         multiple=True,
         metavar="KEY=PATH",
         help="Read this secret from the file PATH.",
@@ -136,8 +120,8 @@ def create(
     body = {
         "platform": bot[0],
         "name": bot[1],
-        "settings": _values(settings),
-        "secrets": _secrets([*asked, *missing], variables, files),
+        "settings": values_of(settings),
+        "secrets": secrets_of([*asked, *missing], variables, files),
         "enabled": not off,
     }
     name = "/".join(bot)
@@ -159,8 +143,8 @@ def update(
     gone: Sequence[str],
 ) -> Output:
     """Change settings and secrets of a bot, and restart it. Bots of the configuration cannot be changed here."""
-    changed: dict[str, Any] = {**_values(settings), **dict.fromkeys(gone)}
-    body = {"settings": changed, "secrets": _secrets(asked, variables, files)}
+    changed: dict[str, Any] = {**values_of(settings), **dict.fromkeys(gone)}
+    body = {"settings": changed, "secrets": secrets_of(asked, variables, files)}
     return _done(api.patch("bots", *bot, body=body), bot, "is changed")
 
 
@@ -209,30 +193,3 @@ def restart(*, api: Api, bot: tuple[str, str]) -> Output:
 
 def _done(answer: Any, bot: tuple[str, str], words: str) -> Output:
     return Output(answer, f"The bot {'/'.join(bot)} {words}.")
-
-
-def _values(settings: Pairs) -> dict[str, Any]:
-    return {key: _value(text) for key, text in settings}
-
-
-def _value(text: str) -> Any:
-    """Parse a value as JSON. Return a text that is not JSON unchanged. Also return a long number as text, because it is
-    an id."""
-    if text.isdecimal() and len(text) > _LONGEST_NUMBER:
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def _secrets(asked: Sequence[str], variables: Pairs, files: Pairs) -> dict[str, str]:
-    found = {key: read_secret(key, variable, None) for key, variable in variables}
-    found |= {key: read_secret(key, None, Path(path)) for key, path in files}
-    if not asked:
-        return found
-    if sys.stdin.isatty():
-        answers = [read_secret(key, None, None) for key in asked]
-    else:
-        answers = read_secret("secrets", None, None).splitlines()
-    return found | {key: answer for key, answer in zip(asked, answers, strict=False) if answer}

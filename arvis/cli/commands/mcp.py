@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import click
 
 from arvis.cli.api_client import Api, ApiCommands
-from arvis.cli.options import PlacedCommand
+from arvis.cli.options import Pairs, PlacedCommand, all_options, pair, read_secret, secrets_of, values_of
 from arvis.cli.output import Output, Table
 from arvis.domain.errors import NotFound
 
@@ -37,14 +37,20 @@ _VERSION = "io.modelcontextprotocol/protocolVersion"
 _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
+def _state(server: Mapping[str, Any]) -> str:
+    if server["login"] == "needed":
+        return "needs a login"
+    return "connected" if server["connected"] else "not connected"
+
+
 _SERVERS = Table(
     "name",
-    ("state", lambda server: "connected" if server["connected"] else "not connected"),
+    ("state", _state),
     "tools",
     "changed",
     "new",
     "problem",
-    nothing="No servers. `mcp.servers` in config.yaml lists them.",
+    nothing="No servers. `arvis mcp add` adds one; programs are added in `mcp.servers` of config.yaml.",
 )
 _TOOLS = Table("name", "state", "description", nothing="No tools.")
 #: The timeout in seconds of the commands for servers. The daemon waits 15 seconds for the first connection to a server.
@@ -62,7 +68,7 @@ class _McpCommands(ApiCommands):
 @click.group(cls=_McpCommands, invoke_without_command=True)
 @click.pass_context
 def mcp(ctx: click.Context, *, config: Path | None, data: Path | None) -> None:
-    """List the servers of tools, show their tools, and accept changed descriptions.
+    """List and change the servers of tools, show their tools, log in at them, and accept changed descriptions.
 
     Without a command, serve the Model Context Protocol on standard input and output, for clients that start their
     server as a program.
@@ -74,9 +80,108 @@ def mcp(ctx: click.Context, *, config: Path | None, data: Path | None) -> None:
         ctx.default_map = dict.fromkeys(mcp.commands, place)
 
 
+#: The options of `add` and `update`.
+_details = all_options(
+    click.option(
+        "--set",
+        "settings",
+        type=pair,
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Set a setting, such as risk=read; VALUE is text or JSON.",
+    ),
+    click.option("--header", "asked", multiple=True, metavar="NAME", help="Ask for this header, without showing it."),
+    click.option(
+        "--header-env",
+        "variables",
+        type=pair,
+        multiple=True,
+        metavar="NAME=VARIABLE",
+        help="Read this header from the environment variable VARIABLE.",
+    ),
+    click.option(
+        "--header-file",
+        "files",
+        type=pair,
+        multiple=True,
+        metavar="NAME=PATH",
+        help="Read this header from the file PATH.",
+    ),
+    click.option("--client-secret-env", metavar="VARIABLE", help="Read `client_secret` from this variable."),
+)
+
+
+@mcp.command()
+@click.argument("server")
+@click.argument("url")
+@_details
+def add(
+    *,
+    api: Api,
+    server: str,
+    url: str,
+    settings: Pairs,
+    asked: Sequence[str],
+    variables: Pairs,
+    files: Pairs,
+    client_secret_env: str | None,
+) -> Output:
+    """Add a server of tools with this address. It can be used at once.
+
+    The settings are those of `mcp.servers`. A server that is a program can only be added in config.yaml.
+    """
+    body = {
+        "name": server,
+        "settings": {**values_of(settings), "url": url},
+        "headers": secrets_of(asked, variables, files),
+        **_client_secret(client_secret_env),
+    }
+    found = api.post("tool-servers", body=body, timeout=_SERVER_TIMEOUT)
+    return Output(found, f"The server {server} is added.", notes=_problems(found))
+
+
+@mcp.command()
+@click.argument("server")
+@_details
+@click.option("--unset", "gone", multiple=True, metavar="KEY", help="Remove a setting.")
+@click.option("--unset-header", "gone_headers", multiple=True, metavar="NAME", help="Remove a header.")
+def update(
+    *,
+    api: Api,
+    server: str,
+    settings: Pairs,
+    asked: Sequence[str],
+    variables: Pairs,
+    files: Pairs,
+    client_secret_env: str | None,
+    gone: Sequence[str],
+    gone_headers: Sequence[str],
+) -> Output:
+    """Change a server of tools, and connect to it again. Servers of the configuration cannot be changed here."""
+    headers: dict[str, Any] = {**secrets_of(asked, variables, files), **dict.fromkeys(gone_headers)}
+    body = {
+        "settings": {**values_of(settings), **dict.fromkeys(gone)},
+        "headers": headers,
+        **_client_secret(client_secret_env),
+    }
+    found = api.patch("tool-servers", server, body=body)
+    return Output(found, f"The server {server} is changed.", notes=_problems(found))
+
+
+@mcp.command()
+@click.argument("server")
+def remove(*, api: Api, server: str) -> Output:
+    """Remove a server of tools with its login. Servers of the configuration cannot be removed here."""
+    return Output(api.delete("tool-servers", server), f"The server {server} is removed.")
+
+
+def _client_secret(variable: str | None) -> dict[str, str]:
+    return {} if variable is None else {"clientSecret": read_secret("client-secret", variable, None)}
+
+
 @mcp.command("list")
 def list_servers(*, api: Api) -> Output:
-    """List the configured servers with the numbers of their tools."""
+    """List the servers with the numbers of their tools, those of the configuration first."""
     return _SERVERS.page(api.get("tool-servers", timeout=_SERVER_TIMEOUT))
 
 
@@ -112,6 +217,36 @@ def accept(*, api: Api, server: str, tool: str | None) -> Output:
     done = api.post("tool-servers", server, "accept", body=body, timeout=_SERVER_TIMEOUT)
     names = ", ".join(each["name"] for each in chosen)
     return Output(done, *_changes(chosen), f"Accepted: {names}.")
+
+
+@mcp.command()
+@click.argument("server")
+@click.option(
+    "--answer", metavar="ADDRESS", help="The address at which the browser ended, if it shows no page of Arvis."
+)
+def login(*, api: Api, server: str, answer: str | None) -> Output:
+    """Log in at a server of tools: print the address that you open in a browser.
+
+    The browser comes back to Arvis afterwards. If it runs on another machine, it cannot open the last page: then pass the
+    address of this page with --answer.
+    """
+    if answer is not None:
+        done = api.post("tool-servers", server, "login", "answer", body={"address": answer}, timeout=_SERVER_TIMEOUT)
+        return Output(done, f"Logged in at {server}.", notes=_problems(done))
+    link = api.post("tool-servers", server, "login", timeout=_SERVER_TIMEOUT)
+    return Output(
+        link,
+        "Open this address in a browser within 10 minutes:",
+        link["url"],
+        notes=[f"`arvis mcp tools {server}` shows the result."],
+    )
+
+
+@mcp.command()
+@click.argument("server")
+def logout(*, api: Api, server: str) -> Output:
+    """Forget the login at a server of tools."""
+    return Output(api.delete("tool-servers", server, "login"), f"The login at {server} is deleted.")
 
 
 def _changes(tools: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -313,7 +313,11 @@ class _Nodes:
         made = self._manner.shown(fitted, off=off)
         *earlier, newest = await with_pictures(self._store, call.turns)
         if call.pictures:
-            pictures = await load_pictures(self._store, call.pictures)
+            # The person has not sent the pictures of tools, so no notice to the person is about them.
+            shown = [each for each in call.pictures if each in state.again]
+            given = [each for each in call.pictures if each not in state.again]
+            pictures = await load_pictures(self._store, shown, past=True)
+            pictures += await load_pictures(self._store, given)
             newest = replace(newest, images=(*newest.images, *pictures))
         turns = behind((*earlier, newest), made)
         effort = state.wishes.get("effort") or call.agent.effort
@@ -394,7 +398,8 @@ def _prepared(
     """Return the call. `messages` are all messages that the turn answers, including those that follow a round in the
     prompt. `tools` are the names of the offered tools."""
     run = state.run
-    pictures = list(run.pictures) if run is not None else [*state.again, *pictures_of(messages)][-MOST_PICTURES:]
+    given = list(run.pictures) if run is not None else pictures_of(messages)
+    pictures = [*state.again, *given][-MOST_PICTURES:]
     return PreparedCall(
         agent=CallingAgent.of(replace(turn.agent, tools=tuple(tools))),
         system=prompt.system,

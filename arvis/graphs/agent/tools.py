@@ -11,6 +11,7 @@ from typing import Any
 from arvis.approvals import fingerprint, question, verdict_of
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.events import StepProgress
 from arvis.domain.executions import Answer, Execution, WaitKind
 from arvis.domain.messages import Principal
 from arvis.domain.outgoing import Known
@@ -239,7 +240,18 @@ class ToolNode:
             workspace=self._rules.sessions / state.conversation / "workspace",
             timezone=first_zone(person.timezone if person else None, turn.agent.timezone, self._rules.timezone),
             taint=state.taint,
+            progress=_showing(context, state),
         )
+
+
+def _showing(context: NodeContext, state: AgentState) -> Callable[[str], None]:
+    """Return a function that announces the progress of a call."""
+
+    def show(text: str) -> None:
+        if state.address is not None:
+            context.publish_now(StepProgress(state.address, context.execution.id, text))
+
+    return show
 
 
 def names_for(agent: Agent, execution: Execution) -> Sequence[str]:
@@ -251,7 +263,7 @@ def names_for(agent: Agent, execution: Execution) -> Sequence[str]:
 
 
 def _again(state: AgentState, outputs: Sequence[ToolOutput]) -> list[list[str]]:
-    """Return the pictures of earlier turns that the next model calls contain, each once, the newest last."""
+    """Return the pictures of tools that the next model calls contain, each once, the newest last."""
     shown = [*(tuple(each) for each in state.again), *(each for output in outputs for each in output.pictures)]
     return [list(each) for each in [*dict.fromkeys(shown)][-MOST_PICTURES:]]
 

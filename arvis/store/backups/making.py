@@ -14,6 +14,7 @@ from pathlib import Path
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import BackupDamaged, Conflict, NotFound, StoreError
+from arvis.domain.past_rounds import rounds_of
 from arvis.ports.backups import BackupFile
 from arvis.store.backups.archive import (
     DATABASE,
@@ -118,6 +119,19 @@ def _check_source(database: Database) -> None:
         raise no_database(database)
 
 
+def files_in_use(connection: sqlite3.Connection) -> list[str]:
+    """Return the hashes of the files to which messages refer, sorted. The database may have an earlier schema."""
+    queries = load_queries(SqliteDialect())
+    found = {row["sha256"] for row in connection.execute(queries["blobs_in_use"])}
+    if any(row["name"] == "rounds" for row in connection.execute("PRAGMA table_info(messages)")):
+        for row in connection.execute(queries["rounds_with_pictures"]):
+            # A row that cannot be read must not prevent a backup.
+            with contextlib.suppress(ValueError, LookupError, TypeError):
+                calls = [call for each in rounds_of(row["rounds"]) for call in each.calls]
+                found |= {sha256 for call in calls for _, _, sha256 in call.pictures}
+    return sorted(found)
+
+
 # -- making one --------------------------------------------------------------------------------------------
 
 
@@ -191,7 +205,7 @@ class _Backup:
             return _Contents(
                 migrations=[row["name"] for row in connection.execute(queries["applied_migrations"])],
                 messages=connection.execute(queries["count_messages"]).fetchone()["number"],
-                blobs=[row["sha256"] for row in connection.execute(queries["blobs_in_use"])],
+                blobs=files_in_use(connection),
             )
 
     def _files(self, copy: Path, contents: _Contents) -> Mapping[str, _File]:

@@ -31,7 +31,7 @@ from arvis.domain.messages import MessageStatus
 from arvis.ports.backups import MOVED_TO, RESTORED_AT
 from arvis.store.backups.archive import DATABASE, SECRETS, damaged, open_archive, reading, verify_archive
 from arvis.store.backups.folder import list_backups
-from arvis.store.backups.making import damage_in, refuse_server
+from arvis.store.backups.making import damage_in, files_in_use, refuse_server
 from arvis.store.backups.swap import finish_restore, half_key, staging
 from arvis.store.blobs import check_room, create_private, disk_trouble, sha256_of, sync_file
 from arvis.store.location import Database
@@ -290,7 +290,7 @@ def _make_ready(source: Path, half: Path, now: int) -> _Ready:
             created_at=None,
             given_up=settle(connection, now),
             messages=connection.execute(queries["count_messages"]).fetchone()["number"],
-            blobs=[row["sha256"] for row in connection.execute(queries["blobs_in_use"])],
+            blobs=files_in_use(connection),
         )
         # Closing the connection would also write the log into the file, but would not report a failure.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

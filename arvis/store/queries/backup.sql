@@ -7,6 +7,10 @@ SELECT CAST(count(*) AS BIGINT) AS number FROM messages;
 -- A file that was not fetched yet has no hash.
 SELECT DISTINCT sha256 FROM attachments WHERE sha256 <> '' ORDER BY sha256;
 
+-- name: rounds_with_pictures
+-- The pictures that tools have shown are named only in the rounds.
+SELECT rounds FROM messages WHERE replace(rounds, '"pictures"', '') <> rounds;
+
 -- name: size_of_blobs
 SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) AS bytes
 FROM (SELECT DISTINCT sha256, size FROM attachments WHERE sha256 <> '') AS blobs;

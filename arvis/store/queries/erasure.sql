@@ -135,12 +135,16 @@ DELETE FROM notifications WHERE subject = :id;
 DELETE FROM lanes WHERE lane = :lane AND live = 0 AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane);
 
 -- name: files_of_messages
+-- The last part lists the pictures that tools have shown.
 SELECT sha256 AS files FROM attachments WHERE message_id IN (SELECT listed.value FROM json_each(:ids) AS listed)
 UNION ALL
 SELECT files FROM deliveries WHERE message_id IN (SELECT listed.value FROM json_each(:ids) AS listed) AND files <> '[]'
 UNION ALL
 SELECT delivery_parts.files FROM deliveries JOIN delivery_parts ON delivery_parts.delivery_id = deliveries.id
-WHERE deliveries.message_id IN (SELECT listed.value FROM json_each(:ids) AS listed) AND delivery_parts.files <> '[]';
+WHERE deliveries.message_id IN (SELECT listed.value FROM json_each(:ids) AS listed) AND delivery_parts.files <> '[]'
+UNION ALL
+SELECT rounds FROM messages
+WHERE id IN (SELECT listed.value FROM json_each(:ids) AS listed) AND replace(rounds, '"pictures"', '') <> rounds;
 
 -- name: erase_events
 DELETE FROM inbox_events
@@ -397,6 +401,8 @@ SELECT 1 AS found FROM deliveries WHERE files <> '[]' AND replace(files, CAST(:s
 UNION ALL
 SELECT 1 AS found FROM executions
 WHERE status IN ('running', 'paused') AND replace(state, CAST(:sha256 AS TEXT), '') <> state
+UNION ALL
+SELECT 1 AS found FROM messages WHERE rounds <> '' AND replace(rounds, CAST(:sha256 AS TEXT), '') <> rounds
 LIMIT 1;
 
 -- name: erase_blob

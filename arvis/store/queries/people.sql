@@ -108,6 +108,9 @@ DELETE FROM kv
 WHERE substr(key, 1, length(CAST(:prefix AS TEXT))) = CAST(:prefix AS TEXT)
     AND key NOT IN (SELECT listed.value FROM json_each(:keys) AS listed);
 
+-- name: swap_key_value
+UPDATE kv SET value = :value, updated_at = :now WHERE key = :key AND value = :before;
+
 -- name: put_key_value
 INSERT INTO kv (key, value, updated_at) VALUES (:key, :value, :now)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at;

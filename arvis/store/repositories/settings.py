@@ -80,3 +80,6 @@ class SqlKeyValues:
     def delete_others(self, prefix: str, names: Collection[str]) -> None:
         keys = json.dumps([f"{prefix}{name}" for name in names])
         self._session.execute("delete_other_key_values", prefix=prefix, keys=keys)
+
+    def swap(self, key: str, before: str, value: str, now: int) -> bool:
+        return self._session.execute("swap_key_value", key=key, before=before, value=value, now=now) == 1

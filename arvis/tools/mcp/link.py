@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from http.client import NOT_FOUND
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from http.client import NOT_FOUND, UNAUTHORIZED
 from typing import Any
 
 from mcp import Client, Implementation, MCPError
@@ -21,17 +20,10 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import (
     CONNECTION_CLOSED,
     REQUEST_TIMEOUT,
-    AudioContent,
-    BlobResourceContents,
     CallToolResult,
-    ContentBlock,
     ElicitRequestParams,
     ElicitResult,
-    EmbeddedResource,
-    ImageContent,
-    ResourceLink,
-    TextContent,
-    TextResourceContents,
+    ReadResourceResult,
     ToolListChangedNotification,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -43,7 +35,10 @@ from arvis.domain.dataclass import replace
 from arvis.domain.errors import ToolError
 from arvis.domain.text import storable
 from arvis.ports.clock import Clock
-from arvis.tools.mcp.remote import LinkLost, Offer, Reply
+from arvis.tools.mcp.content import links_in, reply_of
+from arvis.tools.mcp.logins import Access
+from arvis.tools.mcp.oauth import StoredToken
+from arvis.tools.mcp.remote import LINK_SECONDS, NEEDS_LOGIN, LinkLost, LoginNeeded, Offer, Reply
 from arvis.tools.mcp.transports import HttpTransport, News, address, environment_of, guarded, program
 
 _MAX_PAGES = 50
@@ -56,11 +51,16 @@ _LISTEN_AGAIN = 30.0
 
 
 @contextlib.asynccontextmanager
-async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], None]) -> AsyncIterator[OpenLink]:
+async def open_link(
+    settings: McpServer, *, clock: Clock, say: Callable[[str], None], access: Access | None = None
+) -> AsyncIterator[OpenLink]:
     """Open a connection for the duration of the context. Afterwards end the server's program or session, in the same
-    task. `say` gets the lines that the program writes to its standard error."""
+    task. `say` gets the lines that the program writes to its standard error. `access` provides the tokens of logins."""
     _keep_the_package_quiet()
-    news, transport = News(), HttpTransport()
+    auth = None
+    if access is not None and settings.may_log_in:
+        auth = StoredToken(settings, logins=access.logins, open_client=access.open_client)
+    news, transport = News(), HttpTransport(may_log_in=auth is not None)
 
     async def hear(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -75,7 +75,7 @@ async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], N
         return ElicitResult(action="decline")
 
     client = Client(
-        guarded(_transport_of(settings, transport, say), news, clock),
+        guarded(_transport_of(settings, transport, say, auth), news, clock),
         message_handler=hear,
         elicitation_callback=decline,
         cache=None,
@@ -85,17 +85,30 @@ async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], N
     with _refusals_as_errors(transport):
         async with client, _listening(client, news, clock):
             yield OpenLink(
-                client=client, news=news, transport=transport, seconds=settings.timeout_seconds, questions=questions
+                client=client,
+                news=news,
+                transport=transport,
+                seconds=settings.timeout_seconds,
+                questions=questions,
+                tokens=auth.used if auth is not None else set(),
             )
 
 
 class OpenLink:
     """A `Link` over the client of the package `mcp`. `questions` are the questions that the server asked and Arvis
-    declined. The result of the next call reports them to the model."""
+    declined. The result of the next call reports them to the model. `tokens` are the access tokens that were used."""
 
     def __init__(
-        self, *, client: Client, news: News, transport: HttpTransport, seconds: float, questions: list[str]
+        self,
+        *,
+        client: Client,
+        news: News,
+        transport: HttpTransport,
+        seconds: float,
+        questions: list[str],
+        tokens: set[str],
     ) -> None:
+        self.tokens = tokens
         self._client = client
         self._news = news
         self._transport = transport
@@ -122,14 +135,34 @@ class OpenLink:
                 break
         return found[:_MAX_TOOLS]
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
+    async def call(self, name: str, arguments: Mapping[str, Any], show: Callable[[str], None]) -> Reply:
+        async def report(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001 see below
+            """Report the numbers. The message of the server is not shown, because people would take it for Arvis's own."""
+            show(f"{progress:g}" if total is None else f"{progress:g} of {total:g}")
+
         try:
-            found = reply_of(await self._client.call_tool(name, dict(arguments), read_timeout_seconds=self._seconds))
+            result = await self._client.call_tool(
+                name, dict(arguments), read_timeout_seconds=self._seconds, progress_callback=report
+            )
+            found = reply_of(result, await self._linked(result))
         except MCPError as refused:
             raise self._meant(refused) from None
         except ValidationError:
             raise ToolError("its answer does not follow the protocol.") from None
-        return replace(found, text="\n".join([found.text, *self._declined()])) if self._questions else found
+        return replace(found, parts=(*found.parts, *self._declined())) if self._questions else found
+
+    async def _linked(self, result: CallToolResult) -> dict[str, ReadResourceResult]:
+        """Read the resources to which a result links, within `LINK_SECONDS`. A resource that cannot be read is left out,
+        because the call itself has succeeded."""
+        found: dict[str, ReadResourceResult] = {}
+        if self._client.server_capabilities.resources is None:
+            return found
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINK_SECONDS):
+                for uri in links_in(result):
+                    with contextlib.suppress(MCPError, ValidationError):
+                        found[uri] = await self._client.read_resource(uri)
+        return found
 
     def _declined(self) -> list[str]:
         asked, self._questions[:] = [*self._questions], []
@@ -140,6 +173,9 @@ class OpenLink:
             for question in asked
         ]
 
+    def end(self, why: str) -> None:
+        self._news.lose(why)
+
     async def changed(self) -> None:
         await self._news.changed()
 
@@ -148,29 +184,37 @@ class OpenLink:
             return LinkLost("it closed the connection")
         if refused.error.code == REQUEST_TIMEOUT:
             return TimeoutError()
+        if self._transport.challenge is not None:
+            if self._transport.refusal == UNAUTHORIZED:
+                self._news.lose(NEEDS_LOGIN)
+            return LoginNeeded(self._transport.challenge)
         if self._transport.refusal == NOT_FOUND:
             self._news.lose("it no longer knows the session")
             return LinkLost("it no longer knows the session")
         return ToolError(storable(refused.error.message[:_MAX_COMPLAINT]))
 
 
-def _transport_of(settings: McpServer, transport: HttpTransport, say: Callable[[str], None]) -> Transport:
+def _transport_of(
+    settings: McpServer, transport: HttpTransport, say: Callable[[str], None], auth: StoredToken | None
+) -> Transport:
     if settings.command is not None:
         given = {name: text.get_secret_value() for name, text in settings.env.items()}
         return program(settings.command, environment_of(given, os.environ), say)
     headers = {name: text.get_secret_value() for name, text in settings.headers.items()}
-    return address(settings.url or "", headers, transport)
+    return address(settings.url or "", headers, transport, auth)
 
 
 @contextlib.contextmanager
 def _refusals_as_errors(transport: HttpTransport) -> Any:
     """Raise `LinkLost` with the HTTP status if the server refused the request, because the error of the package `mcp`
-    does not contain the status."""
+    does not contain the status. Raise `LoginNeeded` if a login is possible."""
     try:
         yield
     except* MCPError:
         if transport.refusal is None:
             raise
+        if transport.challenge is not None:
+            raise LoginNeeded(transport.challenge) from None
         raise LinkLost(f"it answers with status {transport.refusal}") from None
 
 
@@ -206,53 +250,3 @@ def _keep_the_package_quiet() -> None:
     message; a server can send any number of messages. `remote` logs the relevant errors."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
-
-
-# -- results as text for a model: texts are joined, and all other content is only described ----------------------------
-
-
-#: The maximum number of bytes of text in one result.
-MAX_BYTES = 262_144
-#: The maximum number of characters of a name, an address or a media type.
-_MAX_NAME = 300
-
-
-def reply_of(result: CallToolResult) -> Reply:
-    parts = list(_parts(result.content))
-    has_text = any(isinstance(block, TextContent) and block.text for block in result.content)
-    if result.structured_content is not None and not has_text:
-        parts.append(json.dumps(result.structured_content, ensure_ascii=False))
-    text = "\n".join(parts) or "The tool returned no content."
-    return Reply(_cut(text), failed=bool(result.is_error))
-
-
-def _parts(content: list[ContentBlock]) -> Iterator[str]:
-    for block in content:
-        match block:
-            case TextContent():
-                yield block.text
-            case ImageContent():
-                yield f"[image, {_name(block.mime_type)}, {_size(block.data)} bytes: not shown]"
-            case AudioContent():
-                yield f"[sound, {_name(block.mime_type)}, {_size(block.data)} bytes: not played]"
-            case ResourceLink():
-                yield f"[resource {_name(block.name)} at {_name(str(block.uri))}]"
-            case EmbeddedResource(resource=TextResourceContents() as text):
-                yield f"[resource at {_name(str(text.uri))}, {len(text.text)} characters: not shown]"
-            case EmbeddedResource(resource=BlobResourceContents() as blob):
-                yield f"[resource at {_name(str(blob.uri))}, {_size(blob.blob)} bytes: not shown]"
-
-
-def _name(text: str) -> str:
-    return text if len(text) <= _MAX_NAME else f"{text[:_MAX_NAME]}…"
-
-
-def _size(base64: str) -> int:
-    return len(base64.rstrip("=")) * 3 // 4
-
-
-def _cut(text: str) -> str:
-    data = storable(text).encode()
-    if len(data) <= MAX_BYTES:
-        return data.decode()
-    return f"{data[:MAX_BYTES].decode(errors='ignore')}\n[cut here: the result has {len(data)} bytes]"

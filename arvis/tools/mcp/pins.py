@@ -87,6 +87,12 @@ class Pins:
             return kept
         return await self.store.write(_settle, server, offers, present, self.clock.now())
 
+    async def forget(self, server: str) -> None:
+        """Forget the descriptions of a server that was removed."""
+        self._kept.pop(server, None)
+        if self.store is not None:
+            await self.store.write(_write, server, {}, self.clock.now())
+
     async def accept(self, server: str, offer: Offer, by: str) -> None:
         """Store this offer as accepted by a person, with an entry in the audit log. `by` is the id of the person."""
         await self.store.write(_accept, server, offer, by, self.clock.now())

@@ -23,6 +23,8 @@ from arvis.ports.clock import Clock
 from arvis.ports.extras import install_command
 from arvis.ports.tool import Pinned, Tool
 from arvis.process.logging import Redactor
+from arvis.tools.mcp.logins import Access
+from arvis.tools.result_files import Media
 
 # -- offers and answers of a server, independent of the protocol's package, and the operations of a connection ---------
 
@@ -39,9 +41,10 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The result of a call, as text for the model. If `failed` is True, the text describes the error."""
+    """The result of a call: texts and files, in the order of the server. If `failed` is True, they describe the
+    error."""
 
-    text: str
+    parts: tuple[str | Media, ...]
     failed: bool
 
 
@@ -49,12 +52,34 @@ class LinkLost(Exception):
     """The signal that the connection has ended. Its text describes the symptom."""
 
 
+#: The seconds in which the resources to which a result links must be read.
+LINK_SECONDS = 10.0
+#: The symptom of a connection whose server demands a login.
+NEEDS_LOGIN = "a person must log in"
+
+
+class LoginNeeded(LinkLost):
+    """The signal that a person must log in at the server. `challenge` is the header `WWW-Authenticate` of its
+    answer."""
+
+    def __init__(self, challenge: str) -> None:
+        super().__init__(NEEDS_LOGIN)
+        self.challenge = challenge
+
+
 class Link(Protocol):
-    """An open connection. Its methods may raise any exception of the protocol's package."""
+    """An open connection. Its methods may raise any exception of the protocol's package. `tokens` are access tokens,
+    which must not be shown."""
+
+    tokens: set[str]
 
     async def offers(self) -> Sequence[Offer]: ...
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Reply: ...
+    async def call(self, name: str, arguments: Mapping[str, Any], show: Callable[[str], None]) -> Reply: ...
+
+    def end(self, why: str) -> None:
+        """End the connection."""
+        ...
 
     async def changed(self) -> None:
         """Wait until the server reports a changed list of tools. Raise `LinkLost` if the connection has ended."""
@@ -80,7 +105,8 @@ _MAX_WHY = 500
 
 
 class RemoteServer:
-    """A configured server with its connection. `make` turns the offers of the server into tools."""
+    """A configured server with its connection. `make` turns the offers of the server into tools, and `known` returns the
+    tools of its earlier connections. `access` provides logins, if the server demands one."""
 
     def __init__(
         self,
@@ -88,11 +114,18 @@ class RemoteServer:
         settings: McpServer,
         clock: Clock,
         make: Callable[[RemoteServer, Sequence[Offer]], Awaitable[Sequence[Tool]]],
+        known: Callable[[RemoteServer], Awaitable[Sequence[Tool]]] | None = None,
+        access: Access | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._make = make
-        self._redact = Redactor(settings.secrets())
+        self._known = known
+        self._access = access
+        self._redactor = Redactor(settings.secrets())
+        self._challenge: str | None = None
+        self._reported_login: bool | None = None
+        self._awake = asyncio.Event()
         self._words = _Words(clock=clock)
         self._supervisor: asyncio.Task[None] | None = None
         self._tried = asyncio.Event()
@@ -116,35 +149,71 @@ class RemoteServer:
         """Return the reason why the server is not connected; "" before the first attempt has ended."""
         return "" if self.connected else self._trouble
 
+    @property
+    def challenge(self) -> str | None:
+        """Return the header by which the server demands a login; None if it demands none now."""
+        return self._challenge
+
+    async def retry(self) -> None:
+        """Connect at once if the server is not connected, because a person has logged in. Wait up to `_MOST_TO_WAIT`
+        seconds for the attempt."""
+        self._challenge = None
+        if self._link is None:
+            self._tried.clear()
+            self._awake.set()
+        await self.tools()
+
+    def reconnect(self) -> None:
+        """End the connection, and connect again."""
+        if self._link is not None:
+            self._link.end("it was asked to connect again")
+        self._awake.set()
+
     async def tools(self) -> Sequence[Tool]:
-        """Return the tools; none while the server cannot be reached. The first call starts the connection and waits up
-        to `_MOST_TO_WAIT` seconds for it."""
+        """Return the tools; none while the server cannot be reached. If it demands a login, return the tools of earlier
+        connections, whose calls name the login. The first call starts the connection and waits up to `_MOST_TO_WAIT`
+        seconds for it."""
         if self._supervisor is None:
             self._supervisor = asyncio.create_task(self._supervise(), name=f"mcp server {self._settings.name}")
         if not self._tried.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_MOST_TO_WAIT):
                     await self._tried.wait()
+        if self._link is None and self._challenge is not None and self._known is not None:
+            return await self._known(self)
         if self._link is not None and any(isinstance(tool, Pinned) and tool.change for tool in self._tools):
             # Another process may have accepted the change.
             await self.remake()
         return self._tools if self._link is not None else ()
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Call a tool and return its text. Raise `ToolError` if the call fails or its result is an error."""
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], progress: Callable[[str], None]
+    ) -> Sequence[str | Media]:
+        """Call a tool and return the texts and files of its result. `progress` gets the reports of the server. Raise
+        `ToolError` if the call fails or its result is an error."""
         link, name = self._link, self._settings.name
+        if link is None and self._challenge is not None:
+            raise _login_error(name)
         if link is None:
             raise ToolError(f"The server {name} cannot be reached now.", fix="Try again in a minute.")
-        found = await self._outcome(link.call(tool, arguments), self._settings.timeout_seconds)
+        found = await self._outcome(link.call(tool, arguments, progress), self._settings.timeout_seconds + LINK_SECONDS)
+        if isinstance(found, Reply) and self._challenge is not None:
+            self._challenge = None
+            await self._report_login(needed=False)
         match found:
-            case Reply(text=text, failed=False):
-                return self._redact(text)
-            case Reply(text=text):
-                raise ToolError(self._redact(text))
+            case Reply(failed=False):
+                return [self._redact(part) if isinstance(part, str) else part for part in found.parts]
+            case Reply():
+                texts = [part for part in found.parts if isinstance(part, str)]
+                raise ToolError(self._redact("\n".join(texts)) or "The tool failed and gave no reason.")
             case TimeoutError():
                 raise ToolError(f"The server {name} gave no answer within {self._settings.timeout_seconds:g} seconds.")
             case ToolError() as refused:
                 raise ToolError(f"The server {name} refused the call: {self._redact(refused.what)}")
+            case LoginNeeded(challenge=challenge):
+                self._challenge = challenge
+                await self._report_login(needed=True)
+                raise _login_error(name)
             case LinkLost():
                 raise ToolError(f"The server {name} disconnected during the call; the outcome is unknown.")
             case failure:
@@ -168,19 +237,35 @@ class RemoteServer:
             failure = await self._outcome(self._connect())
             failures = 0 if self._clock.monotonic() - begun >= _STEADY else failures
             self._lost(failure)
-            await self._clock.sleep(_PAUSES[min(failures, len(_PAUSES) - 1)])
+            if self._challenge is not None:
+                await self._report_login(needed=True)
+            await self._pause(_PAUSES[min(failures, len(_PAUSES) - 1)])
             failures += 1
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait until the next attempt to connect, or until `retry` is called."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._awake.wait()
+        self._awake.clear()
+
+    async def _report_login(self, *, needed: bool) -> None:
+        if self._access is not None and self._reported_login is not needed:
+            await self._access.report(self._settings.name, needed)
+            self._reported_login = needed
 
     async def _connect(self) -> None:
         """Open one connection, and update the list of tools until the connection ends."""
         package = await asyncio.to_thread(_load)
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(_MOST_TO_START):
-                opened = package.open_link(self._settings, clock=self._clock, say=self._say)
+                opened = package.open_link(self._settings, clock=self._clock, say=self._say, access=self._access)
                 link: Link = await stack.enter_async_context(opened)
                 await self._list(link)
-            self._link, self._reported_down = link, False
+            self._link, self._reported_down, self._challenge = link, False, None
             self._tried.set()
+            if self._settings.may_log_in:
+                await self._report_login(needed=False)
             log.info("mcp_server_ready", server=self._settings.name)
             try:
                 while True:
@@ -229,15 +314,27 @@ class RemoteServer:
     def _lost(self, failure: Any) -> None:
         """Record that the connection has ended. Log only the first failure since the server was last reached."""
         self._link = None
-        self._trouble = self._redact(_why(failure))[:_MAX_WHY]
+        cause = _cause(failure)
+        if isinstance(cause, LoginNeeded):
+            self._challenge = cause.challenge
+        elif str(cause) != NEEDS_LOGIN:
+            self._challenge = None
+        self._trouble = self._redact(_why(cause))[:_MAX_WHY]
         self._tried.set()
         if self._reported_down:
             return
         self._reported_down = True
-        missing = isinstance(failure, ImportError)
+        missing = isinstance(cause, ImportError)
         install = f"run `{install_command('mcp')}`, then start Arvis again"
         fix = install if missing else "Arvis tries again; check its command or its address"
+        if isinstance(cause, LoginNeeded):
+            fix = f"log in: `arvis mcp login {self._settings.name}`, or the page Tool servers of the dashboard"
         log.warning("mcp_server_unreachable", server=self._settings.name, why=self._trouble, fix=fix)
+
+    def _redact(self, text: str) -> str:
+        if self._link is not None:
+            self._redactor.learn(self._link.tokens)
+        return self._redactor(text)
 
     def _say(self, line: str) -> None:
         if self._words.may_speak():
@@ -265,10 +362,22 @@ class _Words:
         return True
 
 
-def _why(failure: Any) -> str:
-    """Return the first cause of a failure in a few words."""
+def _login_error(server: str) -> ToolError:
+    return ToolError(
+        f"The call was not made, because a person must log in at the server {server}. Tell the person: an owner of Arvis "
+        f"can do this on the page Tool servers of the dashboard, or with `arvis mcp login {server}`."
+    )
+
+
+def _cause(failure: Any) -> Any:
+    """Return the first cause of a failure."""
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]
+    return failure
+
+
+def _why(failure: Any) -> str:
+    """Return the cause of a failure in a few words."""
     match failure:
         case ImportError():
             return f"a package that it needs is missing: {failure.name}"

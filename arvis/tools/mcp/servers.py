@@ -17,15 +17,19 @@ import structlog
 
 from arvis.config.servers import McpServer
 from arvis.domain.dataclass import dataclass
-from arvis.domain.errors import Conflict, NotFound
+from arvis.domain.errors import Conflict, MissingPackage, NotFound
 from arvis.domain.regex import regex
 from arvis.domain.text import storable
 from arvis.domain.tools import Need, Risk, ToolDeclaration, ToolSpec
 from arvis.ports.clock import Clock
+from arvis.ports.extras import install_command
 from arvis.ports.store import Store
 from arvis.ports.tool import Caller, Tool
+from arvis.tools.mcp.logins import Access
 from arvis.tools.mcp.pins import MOST_NAMES, Pin, Pins, change_for_question, change_of
 from arvis.tools.mcp.remote import Offer, RemoteServer
+from arvis.tools.mcp.stored import ServerChanges, StoredServers
+from arvis.tools.result_files import Services, text_with_files
 
 # -- the tools of servers, with their states ---------------------------------------------------------------------------
 
@@ -37,6 +41,21 @@ class Acceptance(StrEnum):
     ACCEPTED = "accepted"
     CHANGED = "changed"
     NEW = "new"
+
+
+class ServerSource(StrEnum):
+    """The place where a server is defined: the configuration file, or the database (`product`)."""
+
+    CONFIGURATION = "configuration"
+    PRODUCT = "product"
+
+
+class LoginState(StrEnum):
+    """The login at a server. `none`: the server has not demanded one."""
+
+    NONE = "none"
+    NEEDED = "needed"
+    DONE = "done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +75,16 @@ class ToolStatus:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """A configured server with its tools; none while the server is not connected. `trouble` is the reason."""
+    """A server with its tools; none while the server is not connected. `trouble` is the reason."""
 
-    name: str
+    settings: McpServer
+    source: ServerSource
     connected: bool
     trouble: str
     tools: Sequence[ToolStatus]
+    login: LoginState
+    #: True if a person can log in at the server.
+    may_log_in: bool
 
 
 # -- a tool of a server, with the interface of the port `Tool` ---------------------------------------------------------
@@ -83,6 +106,7 @@ class McpTool:
         server: RemoteServer,
         status: ToolStatus,
         accept: Callable[[str], Awaitable[None]],
+        services: Services | None,
     ) -> None:
         self.spec = spec
         self.status = status
@@ -96,6 +120,7 @@ class McpTool:
         self._name = name
         self._check = check
         self._server = server
+        self._services = services
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         self._check(arguments)
@@ -108,9 +133,11 @@ class McpTool:
         """Accept the present description, also if it has not changed."""
         await self._accept(by)
 
-    async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:  # noqa: ARG002 - the port's signature
+    async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:
         self._check(arguments)
-        return await self._server.call(self._name, arguments)
+        parts = await self._server.call(self._name, arguments, caller.progress)
+        send = self._server.settings.send_files
+        return await text_with_files(parts, tool=self._name, services=self._services, send=send, caller=caller)
 
 
 log = structlog.get_logger(__name__)
@@ -120,25 +147,117 @@ _TOOL_NAME = regex(r"[A-Za-z0-9_./-]{1,128}", re.ASCII)
 _ALL = "*"
 
 
+#: The seconds for which the list of stored servers is used. Another process may change it.
+_FRESH = 5.0
+
+
 @asynccontextmanager
-async def open_servers(settings: Sequence[McpServer], *, clock: Clock, store: Store) -> AsyncIterator[McpServers]:
-    """Provide the servers during the context. A server is connected when one of its tools is first needed. At the end
-    all connections are closed and all programs ended. `store` holds the accepted descriptions of tools."""
-    offers = _Offers(pins=Pins(store, clock))
-    servers = [RemoteServer(settings=each, clock=clock, make=offers.tools) for each in settings]
+async def open_servers(settings: Sequence[McpServer], **parts: Any) -> AsyncIterator[McpServers]:
+    """Provide the servers during the context. At the end all connections are closed and all programs ended."""
+    servers = McpServers(settings, **parts)
     try:
-        yield McpServers(servers)
+        yield servers
     finally:
-        await asyncio.gather(*(server.close() for server in servers))
+        await servers.close()
 
 
 class McpServers:
-    """The `ToolSource` of the configured servers."""
+    """The `ToolSource` of the configured servers, and of those that an owner has added at run time (`stored`). A server is
+    connected when one of its tools is first needed. `store` holds the accepted descriptions of tools, `services` store the
+    files in results, and `access` provides logins at servers. A stored server with the name of a configured one is
+    ignored."""
 
-    def __init__(self, servers: Sequence[RemoteServer]) -> None:
-        self._servers = {server.settings.name: server for server in servers}
+    def __init__(
+        self,
+        settings: Sequence[McpServer],
+        *,
+        clock: Clock,
+        store: Store | None = None,
+        services: Services | None = None,
+        access: Access | None = None,
+        stored: StoredServers | None = None,
+    ) -> None:
+        self._clock = clock
+        self._access = access
+        self._stored = stored
+        self._pins = Pins(store, clock, {})
+        self._offers = _Offers(pins=self._pins, services=services)
+        self._configured = frozenset(each.name for each in settings)
+        self._servers = {each.name: self._made(each) for each in settings}
+        self._refreshing = asyncio.Lock()
+        self._fresh_until = float("-inf")
+
+    def _made(self, settings: McpServer) -> RemoteServer:
+        return RemoteServer(
+            settings=settings,
+            clock=self._clock,
+            make=self._offers.tools,
+            known=self._offers.known,
+            access=self._access,
+        )
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the servers that are known to this process."""
+        return list(self._servers)
+
+    async def close(self) -> None:
+        await asyncio.gather(*(server.close() for server in self._servers.values()))
+
+    async def _refresh(self, *, now: bool = False) -> None:
+        """Read the stored servers, unless they were read in the last seconds: close those that were removed or changed,
+        and add the new ones."""
+        if self._stored is None or (not now and self._clock.monotonic() < self._fresh_until):
+            return
+        async with self._refreshing:
+            found = {each.name: each for each in await self._stored.all() if each.name not in self._configured}
+            present = {name: each for name, each in self._servers.items() if name not in self._configured}
+            old = [each for name, each in present.items() if found.get(name) != each.settings]
+            kept = {name: each for name, each in self._servers.items() if each not in old}
+            self._servers = kept | {name: self._made(each) for name, each in found.items() if name not in kept}
+            self._fresh_until = self._clock.monotonic() + _FRESH
+            await asyncio.gather(*(each.close() for each in old))
+
+    # -- servers that were added at run time -------------------------------------------------------------------
+
+    async def add(self, name: str, given: ServerChanges) -> None:
+        """Add a server. Raises `Unprocessable` and `Conflict`."""
+        self._refuse_configured(name)
+        await self._changeable().add(name, given)
+        await self._refresh(now=True)
+
+    async def change(self, name: str, changes: ServerChanges) -> None:
+        """Change a server, and connect to it again. Raises `Unprocessable`, `NotFound` and `Conflict`."""
+        self._refuse_configured(name)
+        await self._changeable().change(name, changes)
+        await self._refresh(now=True)
+
+    async def remove(self, name: str) -> None:
+        """Remove a server with its login and the accepted descriptions of its tools. Raises `NotFound` and
+        `Conflict`."""
+        self._refuse_configured(name)
+        if name in self._servers:
+            await self.end_login(name)
+        await self._changeable().remove(name)
+        await self._pins.forget(name)
+        await self._refresh(now=True)
+
+    def _changeable(self) -> StoredServers:
+        if self._stored is None:
+            raise Conflict("Servers cannot be changed here.", fix="Change `mcp.servers` in config.yaml.")
+        return self._stored
+
+    def _refuse_configured(self, name: str) -> None:
+        if name in self._configured:
+            fix = "Change `mcp.servers` in config.yaml, and restart Arvis."
+            raise Conflict(f"The server {name} comes from the configuration.", fix=fix, code="configured")
+
+    # -- tools -------------------------------------------------------------------------------------------------
 
     async def find(self, names: Sequence[str]) -> Sequence[Tool]:
+        if not any("." in name for name in names):
+            return ()
+        await self._refresh()
         wanted = {server: {tool for each, _, tool in map(_parts, names) if each == server} for server in self._servers}
         asked = [server for server, tools in wanted.items() if tools]
         return [
@@ -149,17 +268,72 @@ class McpServers:
         ]
 
     async def all(self) -> Sequence[Tool]:
+        await self._refresh()
         return [tool for found in await self._ask(list(self._servers)) for tool in found]
 
     async def statuses(self) -> Sequence[ServerStatus]:
-        """Return all servers in the order of the configuration. Connect those that were not used yet."""
+        """Return all servers: those of the configuration in their order, then the others. Connect those that were not
+        used yet."""
+        await self._refresh(now=True)
         return await asyncio.gather(*(self.status(name) for name in self._servers))
 
     async def status(self, name: str) -> ServerStatus:
         """Return a server. Connect it if it was not used yet. Raises `NotFound`."""
+        await self._refresh()
         server = self._server(name)
         tools = [tool.status for tool in await server.tools() if isinstance(tool, McpTool)]
-        return ServerStatus(name, server.connected, server.trouble, tools)
+        may_log_in = self._access is not None and server.settings.may_log_in
+        return ServerStatus(
+            server.settings,
+            ServerSource.CONFIGURATION if name in self._configured else ServerSource.PRODUCT,
+            server.connected,
+            server.trouble,
+            tools,
+            await self._login_state(server),
+            may_log_in=may_log_in,
+        )
+
+    async def _login_state(self, server: RemoteServer) -> LoginState:
+        if server.challenge is not None:
+            return LoginState.NEEDED
+        if self._access is None or not server.settings.may_log_in:
+            return LoginState.NONE
+        login = await self._access.logins.get(server.settings.name, server.settings.url or "")
+        return LoginState.DONE if login is not None and login.access else LoginState.NONE
+
+    # -- logins ------------------------------------------------------------------------------------------------
+
+    async def begin_login(self, name: str, redirect: str) -> Any:
+        """Return the address (a `LoginLink`) at which a person logs in at a server. The browser then comes back to
+        `redirect`. Raises `NotFound`, `Conflict` and `MissingPackage`."""
+        server = self._server(name)
+        access = self._access
+        if access is None or not server.settings.may_log_in:
+            why = "It is a program, or its configuration contains a header Authorization."
+            raise Conflict(f"Arvis cannot log in at the server {name}.", why=why, fix="Change its configuration.")
+        await server.tools()
+        return await _oauth().begin_login(
+            server.settings, server.challenge or "", redirect, logins=access.logins, open_client=access.open_client
+        )
+
+    async def finish_login(self, answer: Mapping[str, str]) -> str:
+        """Take the parameters with which a browser has come back, and return the name of the server. Raises
+        `Conflict`."""
+        if self._access is None:
+            raise Conflict("Arvis cannot log in at servers of tools here.", fix="Start the login again.")
+        name: str = await _oauth().finish_login(
+            answer, logins=self._access.logins, open_client=self._access.open_client
+        )
+        if name in self._servers:
+            await self._servers[name].retry()
+        return name
+
+    async def end_login(self, name: str) -> None:
+        """Forget the login at a server, and connect again without it."""
+        server = self._server(name)
+        if self._access is not None and server.settings.may_log_in:
+            await _oauth().end_login(server.settings, logins=self._access.logins, open_client=self._access.open_client)
+            server.reconnect()
 
     async def accept(self, name: str, digests: Mapping[str, str], by: str) -> None:
         """Accept the present descriptions of these tools. `digests` are those of the descriptions that the person has
@@ -180,12 +354,21 @@ class McpServers:
 
     def _server(self, name: str) -> RemoteServer:
         if name not in self._servers:
-            raise NotFound("There is no such tool server.", fix="List the servers of `mcp.servers`: `arvis mcp list`.")
+            raise NotFound("There is no such tool server.", fix="List the servers: `arvis mcp list`.")
         return self._servers[name]
 
     async def _ask(self, names: Sequence[str]) -> Sequence[Sequence[Tool]]:
         """Ask all servers concurrently, so that a slow one does not delay the others."""
         return await asyncio.gather(*(self._servers[name].tools() for name in names))
+
+
+def _oauth() -> Any:
+    """Return the module that logs in. It uses the protocol's package, so it is imported at its first use."""
+    try:
+        return importlib.import_module("arvis.tools.mcp.oauth")
+    except ImportError:
+        fix = f"Run `{install_command('mcp')}`, then start Arvis again."
+        raise MissingPackage("The package for the Model Context Protocol is missing.", fix=fix) from None
 
 
 def _parts(name: str) -> tuple[str, str, str]:
@@ -195,18 +378,28 @@ def _parts(name: str) -> tuple[str, str, str]:
 class _Offers:
     """The conversion of offers into tools. It leaves out unusable offers and logs each of them once."""
 
-    def __init__(self, *, pins: Pins) -> None:
+    def __init__(self, *, pins: Pins, services: Services | None = None) -> None:
+        self._services = services
         self._logged: dict[str, set[str]] = defaultdict(set)
         self._pins = pins
 
-    async def tools(self, server: RemoteServer, offers: Sequence[Offer]) -> Sequence[Tool]:
-        """Return the tools. The descriptions of tools that were never seen before are accepted."""
+    async def tools(self, server: RemoteServer, offers: Sequence[Offer], *, keep: bool = False) -> Sequence[Tool]:
+        """Return the tools. The descriptions of tools that were never seen before are accepted. If `keep` is True, the
+        offers are not a list of the server, and the accepted descriptions stay unchanged."""
         settings = server.settings
         named = {offer.name: offer for offer in offers if not settings.tools or offer.name in settings.tools}
         usable = {name: offer for name, offer in named.items() if _TOOL_NAME.fullmatch(name)}
-        accepted = await self._pins.settle(settings.name, usable, {offer.name for offer in offers})
+        if keep:
+            accepted = await self._pins.read(settings.name)
+        else:
+            accepted = await self._pins.settle(settings.name, usable, {offer.name for offer in offers})
         made = (self._tool(server, offer, accepted.get(name)) for name, offer in sorted(named.items()))
         return [tool for tool in made if tool is not None]
+
+    async def known(self, server: RemoteServer) -> Sequence[Tool]:
+        """Return the tools with the accepted descriptions, while the server cannot be asked."""
+        pins = await self._pins.read(server.settings.name)
+        return await self.tools(server, [pin.offer(name) for name, pin in pins.items() if not pin.removed], keep=True)
 
     def _tool(self, server: RemoteServer, present: Offer, pin: Pin | None) -> Tool | None:
         settings, accepted = server.settings, pin.offer(present.name) if pin is not None else None
@@ -239,6 +432,7 @@ class _Offers:
                 offer.name, description, _acceptance(change, pin), change=change, digest=Pin.of(present).digest
             ),
             accept=partial(self._accept, server, present),
+            services=self._services,
         )
 
     async def _accept(self, server: RemoteServer, offer: Offer, by: str) -> None:

@@ -21,6 +21,7 @@ import shutil
 import signal
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from http.client import FORBIDDEN, UNAUTHORIZED
 from types import TracebackType
 from typing import Any, Self
 
@@ -181,26 +182,32 @@ class _Outgoing:
 
 
 #: The maximum size in bytes of one answer, or of one event of a stream.
-MAX_ANSWER = 4 * 1024 * 1024
+MAX_ANSWER = 8 * 1024 * 1024
 _MAX_CONNECTIONS = 20
 #: The time limit in seconds for connecting and sending. The time limit of the call applies to the answer.
 _PATIENCE = 30.0
 _FIRST_REFUSAL = 400
+_LONGEST_CHALLENGE = 4_000
 
 
 class HttpTransport(httpx2.AsyncBaseTransport):
     """The HTTP transport of one server. It limits the size of answers and refuses compressed answers. `refusal` is the
-    status of the last answer if the server refused the request, because the package does not report this status."""
+    status of the last answer if the server refused the request, because the package does not report this status.
+    `challenge` is the header `WWW-Authenticate` of this answer if the server demands a login and Arvis can log in
+    (`may_log_in`), else None."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_log_in: bool = False) -> None:
+        self._may_log_in = may_log_in
         limits = httpx2.Limits(max_connections=_MAX_CONNECTIONS)
         self._inner = httpx2.AsyncHTTPTransport(limits=limits, trust_env=False)
         self.refusal: int | None = None
+        self.challenge: str | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.headers["accept-encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
         self.refusal = response.status_code if response.status_code >= _FIRST_REFUSAL else None
+        self.challenge = _challenge_in(response) if self._may_log_in else None
         endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         packed = response.headers.get("content-encoding", "identity").lower() != "identity"
         most = 0 if packed else None if endless else MAX_ANSWER
@@ -210,6 +217,12 @@ class HttpTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+def _challenge_in(response: httpx2.Response) -> str | None:
+    header: str = response.headers.get("www-authenticate", "")[:_LONGEST_CHALLENGE]
+    more_scope = response.status_code == FORBIDDEN and "insufficient_scope" in header
+    return header if more_scope or response.status_code == UNAUTHORIZED else None
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -231,17 +244,21 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 @contextlib.asynccontextmanager
-async def address(url: str, headers: Mapping[str, str], transport: HttpTransport) -> AsyncIterator[Any]:
-    """Open the transport to this address; every request has these headers."""
+async def address(
+    url: str, headers: Mapping[str, str], transport: HttpTransport, auth: httpx2.Auth | None
+) -> AsyncIterator[Any]:
+    """Open the transport to this address; every request has these headers, and the token of `auth`."""
     timeout = httpx2.Timeout(_PATIENCE, read=None)
     async with (
-        httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport, trust_env=False) as client,
+        httpx2.AsyncClient(
+            headers=dict(headers), timeout=timeout, transport=transport, trust_env=False, auth=auth
+        ) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=MAX_ANSWER) as streams,
     ):
         yield streams
 
 
-MAX_LINE = 4 * 1024 * 1024
+MAX_LINE = 8 * 1024 * 1024
 _MAX_STDERR_LINE = 1_000
 #: The maximum number of lines without a protocol message that a program may print. A program that prints more of them
 #: does not speak the protocol.

@@ -1,0 +1,110 @@
+"""The result of a call in the form of the protocol, converted to texts and files. Only `link` imports this module."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from mcp_types import (
+    Annotations,
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ReadResourceResult,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+
+from arvis.tools.mcp.remote import Reply
+from arvis.tools.result_files import Media
+
+#: The maximum number of characters of a name, an address or a media type.
+_MAX_NAME = 300
+#: A result with more links than this is a list, whose entries are only named.
+_MAX_READ = 4
+#: The maximum size in bytes that a link may state for its resource to be read.
+_MAX_LINKED = 5_000_000
+#: The number of characters from which the text of a resource is also a file, because prompts shorten long texts.
+_LONG_TEXT = 10_000
+
+_Contents = TextResourceContents | BlobResourceContents
+
+
+def links_in(result: CallToolResult) -> list[str]:
+    """Return the addresses of the linked resources that are read together with the result."""
+    links = [block for block in result.content if isinstance(block, ResourceLink)]
+    if len(links) > _MAX_READ:
+        return []
+    return [link.uri for link in links if (link.size or 0) <= _MAX_LINKED]
+
+
+def reply_of(result: CallToolResult, linked: Mapping[str, ReadResourceResult]) -> Reply:
+    """Return the reply. `linked` are the resources that were read, by the addresses of the links."""
+    parts = [part for block in result.content for part in _parts(block, linked)]
+    has_text = any(isinstance(block, TextContent) and block.text for block in result.content)
+    # Servers repeat their files in the structured content, as base64.
+    has_files = any(isinstance(part, Media) for part in parts)
+    if result.structured_content is not None and not has_text and not has_files:
+        parts.append(json.dumps(result.structured_content, ensure_ascii=False))
+    return Reply(tuple(parts), failed=bool(result.is_error))
+
+
+def _parts(block: ContentBlock, linked: Mapping[str, ReadResourceResult]) -> Iterator[str | Media]:
+    match block:
+        case TextContent():
+            yield block.text
+        case ImageContent() | AudioContent():
+            yield _decoded(block.data, "", block.mime_type, block.annotations)
+        case EmbeddedResource():
+            yield from _resource(block.resource, "", block.annotations)
+        case ResourceLink():
+            yield f"[resource {_short(block.name)} at {_short(block.uri)}]"
+            if (found := linked.get(block.uri)) is not None:
+                for contents in found.contents:
+                    yield from _resource(contents, block.name, block.annotations)
+
+
+def _resource(contents: _Contents, name: str, marks: Annotations | None) -> Iterator[str | Media]:
+    name = name or _name_in(contents.uri)
+    match contents:
+        case BlobResourceContents():
+            yield _decoded(contents.blob, name, contents.mime_type or "", marks)
+        case TextResourceContents():
+            yield f"[text of {_short(contents.uri)}, {len(contents.text):,} characters]\n{contents.text}"
+            if len(contents.text) > _LONG_TEXT or _for_person(marks):
+                data = contents.text.encode("utf-8", "replace")
+                yield Media(data, name, contents.mime_type or "text/plain", for_person=_for_person(marks), known=True)
+
+
+def _decoded(text: str, name: str, media_type: str, marks: Annotations | None) -> str | Media:
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return f"[a file ({_short(media_type)}) that is damaged: it is not base64]"
+    if not data:
+        return f"[a file ({_short(media_type)}) without content]"
+    return Media(data, _short(name), _short(media_type), for_person=_for_person(marks))
+
+
+def _for_person(marks: Annotations | None) -> bool:
+    return marks is not None and marks.audience is not None and "user" in marks.audience
+
+
+def _name_in(uri: str) -> str:
+    """Return the last name in the path of an address."""
+    try:
+        return unquote(PurePosixPath(urlsplit(uri).path).name)
+    except ValueError:
+        return ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MAX_NAME else f"{text[:_MAX_NAME]}…"

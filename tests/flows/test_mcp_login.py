@@ -1,0 +1,231 @@
+"""Logins at servers of tools (OAuth 2.1) against a real authorization server, on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from arvis.config.servers import McpServer
+from arvis.domain.errors import Conflict, ToolError
+from arvis.net.fetcher import open_fetcher
+from arvis.ports.store import Store
+from arvis.process.clock import SystemClock
+from arvis.process.secrets import SealedBox
+from arvis.testing.clock import SteppedClock
+from arvis.tools.mcp.logins import Access, Logins
+from arvis.tools.mcp.servers import LoginState, McpServers, open_servers
+from tests.fixtures.oauth_server import Faults, ProtectedServer, parameters
+from tests.flows.test_mcp_client import CALLER, serving, until
+
+REDIRECT = "http://127.0.0.1:8080/oauth/callback"
+
+
+@pytest.fixture
+async def outside() -> AsyncIterator[ProtectedServer]:
+    server = ProtectedServer()
+    async with serving(server) as url:
+        server.url = url
+        yield server
+
+
+class Process:
+    """The servers of one process, which shares the store with others."""
+
+    def __init__(self, servers: McpServers, logins: Logins, reports: list[bool]) -> None:
+        self.servers = servers
+        self.logins = logins
+        self.reports = reports
+
+    async def begin(self) -> str:
+        return str((await self.servers.begin_login("net", REDIRECT)).url)
+
+    async def log_in(self) -> None:
+        await self.servers.finish_login(parameters(await browse(await self.begin())))
+
+    async def call(self) -> str:
+        await until(lambda: self.servers.find(["net.add"]))
+        (add,) = await self.servers.find(["net.add"])
+        return await add.call({"a": 2, "b": 3}, CALLER)
+
+    async def state(self) -> LoginState:
+        return (await self.servers.status("net")).login
+
+
+@asynccontextmanager
+async def a_process(store: Store, folder: Path, url: str, **settings: Any) -> AsyncIterator[Process]:
+    logins = Logins(store, SealedBox(file=folder / "key", given=None, tell=print), SystemClock())
+    reports: list[bool] = []
+
+    @asynccontextmanager
+    async def open_client(hosts: Sequence[str]) -> AsyncIterator[Any]:
+        async with open_fetcher(allow=hosts) as fetcher:
+            yield fetcher
+
+    async def report(_: str, needed: bool) -> None:
+        reports.append(needed)
+
+    server = McpServer(name="net", url=f"{url}/mcp", **settings)
+    access = Access(logins, open_client, report)
+    async with open_servers([server], clock=SystemClock(), store=store, access=access) as servers:
+        yield Process(servers, logins, reports)
+
+
+async def browse(url: str) -> str:
+    """Open an address as a browser does, and return the address to which it is sent."""
+
+    def visit() -> str:
+        parts = urlsplit(url)
+        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+        connection.request("GET", f"{parts.path}?{parts.query}")
+        answer = connection.getresponse()
+        connection.close()
+        assert answer.status == 302
+        return answer.headers["Location"]
+
+    return await asyncio.to_thread(visit)
+
+
+async def test_a_person_logs_in_and_every_process_uses_the_login(
+    either_store: Store, tmp_path: Path, outside: ProtectedServer
+) -> None:
+    async with AsyncExitStack() as stack:
+        one, other = [await stack.enter_async_context(a_process(either_store, tmp_path, outside.url)) for _ in range(2)]
+        assert await one.servers.all() == []
+        await until(lambda: reported(one))
+        assert await one.state() is LoginState.NEEDED
+        address = await browse(await one.begin())
+        # The browser comes back to another process.
+        assert await other.servers.finish_login(parameters(address)) == "net"
+        await one.servers._servers["net"].retry()
+        assert (await one.call(), await other.call()) == ("5", "5")
+        assert (await one.state(), one.reports) == (LoginState.DONE, [True, False])
+        with pytest.raises(Conflict, match="not known"):
+            await one.servers.finish_login(parameters(address))
+        kept = await either_store.read(lambda tx: tx.kv.get("mcp login net") or "")
+        [grant] = outside.grants
+        assert not {token for token in (*grant.access, grant.refresh) if token in kept}
+        assert grant.scope == "tools"
+
+
+async def reported(process: Process) -> bool:
+    return bool(process.reports)
+
+
+async def test_tokens_are_refreshed_once_by_all_processes(
+    either_store: Store, tmp_path: Path, outside: ProtectedServer
+) -> None:
+    async with AsyncExitStack() as stack:
+        one, other = [await stack.enter_async_context(a_process(either_store, tmp_path, outside.url)) for _ in range(2)]
+        await one.log_in()
+        assert (await one.call(), await other.call()) == ("5", "5")
+        for _ in range(2):
+            outside.expire()
+            assert set(await asyncio.gather(one.call(), other.call(), one.call())) == {"5"}
+        refreshes = [fields for fields in outside.token_requests if fields["grant_type"] == "refresh_token"]
+        assert (len(refreshes), outside.reused) == (2, 0)
+
+
+async def test_a_lost_login_is_named_by_calls_and_reported(
+    store: Store, tmp_path: Path, outside: ProtectedServer
+) -> None:
+    async with a_process(store, tmp_path, outside.url) as one:
+        await one.log_in()
+        assert await one.call() == "5"
+        outside.grants.clear()
+        for _ in range(2):  # the call that notices it, and the next one
+            with pytest.raises(ToolError, match="arvis mcp login net"):
+                await one.call()
+        await until(lambda: lost(one))
+        assert await one.state() is LoginState.NEEDED
+        await one.log_in()
+        assert await one.call() == "5"
+        await one.servers.end_login("net")
+        assert len(outside.revoked) == 1
+        await until(lambda: needed(one))
+
+
+async def lost(process: Process) -> bool:
+    return process.reports[-1]
+
+
+async def needed(process: Process) -> bool:
+    return await process.state() is LoginState.NEEDED
+
+
+async def test_an_authorization_server_that_fails_for_a_moment_loses_no_login(
+    store: Store, tmp_path: Path, outside: ProtectedServer
+) -> None:
+    async with a_process(store, tmp_path, outside.url) as one:
+        await one.log_in()
+        assert await one.call() == "5"
+        outside.expire()
+        outside.faults = Faults(token_status=503)
+        with pytest.raises(ToolError):
+            await one.call()
+        outside.faults = Faults()
+        await one.servers._servers["net"].retry()
+        await until(lambda: connected(one))
+        assert await one.call() == "5"
+
+
+async def connected(process: Process) -> bool:
+    return (await process.servers.status("net")).connected
+
+
+@pytest.mark.parametrize(
+    ("faults", "why"),
+    [
+        (Faults(metadata={"issuer": "https://other.example"}), "another issuer"),
+        (Faults(metadata={"code_challenge_methods_supported": None}), "PKCE"),
+        (Faults(metadata={"token_endpoint": "http://other.example/token"}), "without TLS"),
+        (Faults(metadata={"registration_endpoint": None}), "client_id"),
+        (Faults(about={"resource": "https://other.example/mcp"}), "another resource"),
+        (Faults(about={"authorization_servers": ["http://169.254.169.254"]}), "169.254.169.254"),
+        (Faults(about={"authorization_servers": ["http://127.0.0.1:1"]}), "port 1"),
+    ],
+)
+async def test_an_unsafe_authorization_server_is_refused(
+    store: Store, tmp_path: Path, outside: ProtectedServer, faults: Faults, why: str
+) -> None:
+    outside.faults = faults
+    async with a_process(store, tmp_path, outside.url) as one:
+        with pytest.raises(Conflict) as caught:
+            await one.begin()
+        assert why in caught.value.why
+
+
+async def test_an_answer_that_does_not_belong_to_the_attempt_is_refused(
+    store: Store, tmp_path: Path, outside: ProtectedServer
+) -> None:
+    async with a_process(store, tmp_path, outside.url) as one:
+        for stated in ("https://other.example", ""):
+            outside.faults = Faults(stated_issuer=stated)
+            with pytest.raises(Conflict, match="failed"):
+                await one.log_in()
+        outside.faults = Faults()
+        old, new = await one.begin(), await one.begin()
+        with pytest.raises(Conflict, match="not known"):
+            await one.servers.finish_login(parameters(await browse(old)))
+        given = parameters(await browse(new))
+        with pytest.raises(Conflict, match="not known"):
+            await one.servers.finish_login({**given, "state": "net.guessed"})
+        with pytest.raises(Conflict) as caught:
+            await one.servers.finish_login({"state": given["state"], "iss": outside.url, "error": "access_denied"})
+        assert "access_denied" in caught.value.why
+        assert len(outside.grants) == 0
+        assert len(outside.clients) == 4, "a registration is only kept with a login"
+
+
+async def test_an_attempt_expires(store: Store, tmp_path: Path, outside: ProtectedServer) -> None:
+    async with a_process(store, tmp_path, outside.url) as one:
+        given = parameters(await browse(await one.begin()))
+        late = Logins(store, one.logins.box, SteppedClock(now=SystemClock().now() + 601_000))
+        assert await late.take(given["state"]) is None
+        assert await one.servers.finish_login(given) == "net"
