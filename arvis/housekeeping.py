@@ -5,6 +5,7 @@ No other work waits for the housekeeping. If the database is unavailable, the ne
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Collection
 from typing import Concatenate, ParamSpec
 

@@ -445,6 +445,8 @@ class KeyValues(Protocol):
 
     def put(self, key: str, value: str, now: int) -> None: ...
 
+    def delete(self, key: str) -> None: ...
+
     def delete_others(self, prefix: str, names: Collection[str]) -> None:
         """Delete the values whose key begins with `prefix`, except those of the keys `prefix` + name."""
 

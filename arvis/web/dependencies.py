@@ -22,7 +22,6 @@ from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
-from arvis.process.clock import SystemClock
 from arvis.process.secrets import Argon2Passwords
 from arvis.process.stalls import Stalls
 from arvis.settings import SettingsService
@@ -85,6 +84,8 @@ class WebDependencies:
     #: The service that imports, changes and removes skills.
     skills: Importer
     admin: AdminServices
+    #: The configured servers of tools.
+    tool_servers: McpServers
     #: Returns how often and how long the event loop was blocked.
     stalls: Callable[[], Stalls] = Stalls
     page_folder: Path = PAGE_FOLDER
@@ -97,8 +98,6 @@ class WebDependencies:
     all_owners: Mapping[str, Collection[str]] = field(default_factory=dict)
     #: Rules for partial transcripts from the socket.
     speech: UtteranceRules = field(default_factory=UtteranceRules)
-    #: The configured servers of tools.
-    tool_servers: McpServers = field(default_factory=lambda: McpServers((), clock=SystemClock()))
     #: Finds complete utterances in partial transcripts.
     detector: UtteranceDetector = field(default_factory=utterance_detector)
 

@@ -13,7 +13,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import ToolError
 from arvis.domain.tools import READ_SKILL, ToolCall
-from arvis.ports.store import Store
+from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.process.sandbox import Bubblewrap
 from arvis.skills.files import StoredSkillFiles
@@ -73,6 +73,12 @@ async def scene(store: Store, tmp_path: Path) -> Scene:
     return scene
 
 
+def give_skill(tx: Transaction) -> None:
+    agent = tx.agents.by_slug("helper")
+    assert agent is not None
+    tx.agents.update(replace(agent, skills=("pdf",)), 1)
+
+
 async def test_an_agent_reads_a_skill_that_its_prompt_lists(database: Database, tmp_path: Path) -> None:
     async with open_app(database) as app:
         scene = Scene(app.store, tmp_path)
@@ -82,7 +88,7 @@ async def test_an_agent_reads_a_skill_that_its_prompt_lists(database: Database, 
         app.provider.script.extend(["Hello.", call, "Done."])
         await app.ask("Hello")
         assert READ_SKILL not in repr(app.provider.asked[0])
-        await app.store.write(lambda tx: tx.agents.update(replace(tx.agents.by_slug("helper"), skills=("pdf",)), 1))
+        await app.store.write(give_skill)
         await app.ask("Read a file")
         first, second = app.provider.asked[1:]
         assert "- pdf: Reads PDF files." in first.changing

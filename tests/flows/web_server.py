@@ -47,6 +47,7 @@ from arvis.speech import UtteranceRules
 from arvis.store.backups.service import BackupService
 from arvis.store.open import Database, open_store
 from arvis.testing.providers import GivenProviders
+from arvis.tools.mcp.servers import McpServers
 from arvis.web.auth.sessions import LoginCodes
 from arvis.web.dependencies import PAGE_FOLDER, AdminServices, WebDependencies
 from arvis.web.event_counts import EventCounts
@@ -280,15 +281,10 @@ async def running_site(
             accounts=AccountService(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
             secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, timeouts=patience or Timeouts(), page_folder=page_folder,
-            admin=admin or await admin_services(folder, store, bus, clock), skills=_importer(fetcher, store, registry, clock, folder), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
+            admin=admin or await admin_services(folder, store, bus, clock), tool_servers=McpServers((), clock=clock, store=store), skills=_importer(fetcher, store, registry, clock, folder), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
         )  # fmt: skip
-        observers = Observers(LatencySeries(insights=deps.insights, store=store, clock=clock, zone=deps.zone), EventCounts(since=clock.now()))  # fmt: skip
         handling: dict[Any, OnDemand[Assembly]] = {}
-        server = WebServer(
-            config=deps.config, bus=bus, timeouts=deps.timeouts, max_frame=message_limit(deps.limits).size,
-            new_code=LoginCodes(store=store, clock=clock, new_token=deps.new_token).new_code,
-            listeners=(connector, observers.latency, observers.counts), handling=lambda link: handling.setdefault(link, OnDemand("arvis.web.wiring:Assembly", deps=deps, observers=observers, login_link=link)),
-        )  # fmt: skip
+        server = _server(deps, handling)
         await server.start()
         stack.push_async_callback(server.stop)
         http = await stack.enter_async_context(a_client())
@@ -296,6 +292,17 @@ async def running_site(
         yield Site(
             server, parts, http, store, bus, clock, inbox, insights, operations, connector, book, redact, fleet, roles
         )
+
+
+def _server(deps: WebDependencies, handling: dict[Any, OnDemand[Assembly]]) -> WebServer:
+    """Return the server. At its start it adds its parts to `handling`."""
+    store, clock, connector = deps.store, deps.clock, deps.connector
+    observers = Observers(LatencySeries(insights=deps.insights, store=store, clock=clock, zone=deps.zone), EventCounts(since=clock.now()))  # fmt: skip
+    return WebServer(
+        config=deps.config, bus=deps.bus, timeouts=deps.timeouts, max_frame=message_limit(deps.limits).size,
+        new_code=LoginCodes(store=store, clock=clock, new_token=deps.new_token).new_code,
+        listeners=(connector, observers.latency, observers.counts), handling=lambda link: handling.setdefault(link, OnDemand("arvis.web.wiring:Assembly", deps=deps, observers=observers, login_link=link)),
+    )  # fmt: skip
 
 
 def a_client() -> aiohttp.ClientSession:

@@ -77,6 +77,9 @@ class SqlKeyValues:
     def put(self, key: str, value: str, now: int) -> None:
         self._session.execute("put_key_value", key=key, value=value, now=now)
 
+    def delete(self, key: str) -> None:
+        self._session.execute("delete_key_value", key=key)
+
     def delete_others(self, prefix: str, names: Collection[str]) -> None:
         keys = json.dumps([f"{prefix}{name}" for name in names])
         self._session.execute("delete_other_key_values", prefix=prefix, keys=keys)

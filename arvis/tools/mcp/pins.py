@@ -89,9 +89,7 @@ class Pins:
 
     async def forget(self, server: str) -> None:
         """Forget the descriptions of a server that was removed."""
-        self._kept.pop(server, None)
-        if self.store is not None:
-            await self.store.write(_write, server, {}, self.clock.now())
+        await self.store.write(_forget, server)
 
     async def accept(self, server: str, offer: Offer, by: str) -> None:
         """Store this offer as accepted by a person, with an entry in the audit log. `by` is the id of the person."""
@@ -122,6 +120,10 @@ def _forget_removed(kept: _Kept, present: Collection[str]) -> bool:
 def _read(tx: Transaction, server: str) -> _Kept:
     found = json.loads(tx.kv.get(f"{ACCEPTED_TOOLS}{server}") or "{}")
     return {name: Pin(**fields) for name, fields in found.items()}
+
+
+def _forget(tx: Transaction, server: str) -> None:
+    tx.kv.delete(f"{ACCEPTED_TOOLS}{server}")
 
 
 def _write(tx: Transaction, server: str, kept: _Kept, now: int) -> None:

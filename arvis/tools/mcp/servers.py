@@ -172,7 +172,7 @@ class McpServers:
         settings: Sequence[McpServer],
         *,
         clock: Clock,
-        store: Store | None = None,
+        store: Store,
         services: Services | None = None,
         access: Access | None = None,
         stored: StoredServers | None = None,
@@ -180,7 +180,7 @@ class McpServers:
         self._clock = clock
         self._access = access
         self._stored = stored
-        self._pins = Pins(store, clock, {})
+        self._pins = Pins(store, clock)
         self._offers = _Offers(pins=self._pins, services=services)
         self._configured = frozenset(each.name for each in settings)
         self._servers = {each.name: self._made(each) for each in settings}
