@@ -43,10 +43,11 @@ async def test_facts_are_found_by_their_meaning_and_the_timeline_shows_it(tmp_pa
                 while not await found(place):  # noqa: ASYNC110 no event of the API says that a vector is stored
                     await asyncio.sleep(0.05)
             assert (await found(place))[0] == "Our physician is called Winter."
-            timeline = await place.ask("Who is our doctor?", "ann")
+            asked = await place.post("Who is our doctor?", "ann")
+            timeline = await place.wait(asked)
             prepared = next(step for step in timeline["steps"] if step["step"] == "node" and "prompt" in step)
             assert prepared["prompt"]["recalled"][0]["fact"] == kept
-            explained = await asyncio.to_thread(daemon.arvis, "explain", timeline["id"])
+            explained = await asyncio.to_thread(daemon.arvis, "explain", asked)
             assert f"facts found for the question: #21 {kept} (score" in explained.stdout
             assert "automobile is red" in await searched(daemon, "Which car?")
         finally:
