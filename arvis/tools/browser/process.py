@@ -137,7 +137,7 @@ class BrowserProcess:
 
     def _expect(self, number: int) -> asyncio.Future[tuple[Mapping[str, Any], bytes]]:
         answer = asyncio.get_running_loop().create_future()
-        # An answer that nobody waits for any more must not be reported as an error.
+        # An answer for which no call waits any more must not be reported as an error.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._waiting[number] = answer
         if self.ended:
