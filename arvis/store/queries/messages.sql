@@ -168,13 +168,12 @@ WHERE id = :id;
 -- name: add_conversation
 INSERT INTO conversations (
     id, agent_id, platform, connector, channel, thread, status, turns, created_at, last_message_at, direct, room, remembers
-) VALUES (:id, :agent_id, :platform, :connector, :channel, :thread, 'active', 0, :now, :now, :direct, :room, COALESCE((
-    SELECT newest.remembers FROM conversations AS newest
-    WHERE newest.platform = :platform AND newest.connector = :connector AND newest.channel = :channel
-        AND newest.agent_id = :agent_id
-    ORDER BY newest.id DESC LIMIT 1
-), 1))
-RETURNING remembers;
+) VALUES (:id, :agent_id, :platform, :connector, :channel, :thread, 'active', 0, :now, :now, :direct, :room, :remembers);
+
+-- name: newest_conversation
+SELECT remembers FROM conversations
+WHERE platform = :platform AND connector = :connector AND channel = :channel AND agent_id = :agent_id
+ORDER BY id DESC LIMIT 1;
 
 -- name: set_remembers
 UPDATE conversations SET remembers = :remembers

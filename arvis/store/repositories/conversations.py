@@ -185,12 +185,23 @@ class SqlConversations:
                 self._session.execute("note_room", id=known.id, room=room)
                 known = replace(known, room=room)
             return known
-        new_id = self._session.new_id()
-        row = self._session.one(
-            "add_conversation", id=new_id, agent_id=agent_id, now=now, direct=int(direct), room=room, **place(address)
+        channel = {"platform": address.platform, "connector": address.connector, "channel": address.channel}
+        newest = self._session.one("newest_conversation", agent_id=agent_id, **channel)
+        remembers = newest is None or bool(newest["remembers"])
+        made = Conversation(
+            self._session.new_id(), agent_id, address, created_at=now, direct=direct, room=room, remembers=remembers
         )
-        remembers = row is None or bool(row["remembers"])
-        return Conversation(new_id, agent_id, address, created_at=now, direct=direct, room=room, remembers=remembers)
+        self._session.execute(
+            "add_conversation",
+            id=made.id,
+            agent_id=agent_id,
+            now=now,
+            direct=int(direct),
+            room=room,
+            remembers=int(remembers),
+            **place(address),
+        )
+        return made
 
     def set_remembers(self, conversation: Conversation, *, remembers: bool) -> None:
         address = conversation.address
