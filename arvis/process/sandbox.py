@@ -13,6 +13,7 @@ import asyncio
 import os
 import platform
 import shutil
+import signal
 import socket
 import struct
 from asyncio.subprocess import Process
@@ -175,6 +176,8 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": 
 
 #: The maximum size in bytes of one file.
 _LARGEST_FILE = 268_435_456
+_SCRATCH = 67_108_864
+_TOO_LARGE = f"\nThe program was ended: a file was larger than {_LARGEST_FILE // 1_048_576} MiB.\n".encode()
 
 #: The maximum number of threads of a program, and of a program that keeps running, such as a browser. The guard counts
 #: processes and threads, and ends a program with too many. The kernel's limit `nproc`, for processes and threads
@@ -299,7 +302,10 @@ class Bubblewrap:
                 files=self._files,
             )
         code = finished.exit_code
-        return replace(finished, exit_code=128 - code) if code in _SIGNALS else finished
+        if code not in _SIGNALS:
+            return finished
+        stderr = finished.stderr + (_TOO_LARGE if code == 128 + signal.SIGXFSZ else b"")
+        return replace(finished, exit_code=128 - code, stderr=stderr)
 
     @contextmanager
     def _prepared(

@@ -172,15 +172,16 @@ def _crowded(init: int, most: int) -> bool:
     program starts thousands of processes; `_descendants` would then take seconds."""
     number = 0
     if init:
-        place = f"/proc/{init}/root/proc"
-        with suppress(OSError), os.scandir(place) as entries:
-            # Until the sandbox is complete, this path leads to the processes of the whole machine.
-            if os.stat(place).st_dev == os.stat("/proc").st_dev:  # noqa: PTH116 (pathlib takes longer to import)
+        proc = f"/proc/{init}/root/proc"
+        with suppress(OSError):
+            # Until bubblewrap has changed its root, it has the machine's /proc, which lists the processes of all users.
+            if os.stat(proc).st_dev == os.stat("/proc").st_dev:  # noqa: PTH116 (as below)
                 return False
-            for entry in entries:
-                number += entry.name.isdecimal()
-                if number > most:
-                    return True
+            with os.scandir(proc) as entries:
+                for entry in entries:
+                    number += entry.name.isdecimal()
+                    if number > most:
+                        return True
     return False
 
 

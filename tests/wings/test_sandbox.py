@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import signal
 import socket
 import stat
 import subprocess
@@ -21,8 +22,8 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import WORKSPACE, Finished, Task
 from arvis.ports.tool import Caller, Tool, ToolServices
-from arvis.process import subprocess_guard
 from arvis.process.sandbox import Bubblewrap, _limited, _limits
+from arvis.process.subprocess_guard import _crowded, _namespace_init
 from arvis.tools import run_shell
 from tests.flows.web_server import running_site
 from tests.parts import find, refused, require
@@ -131,9 +132,13 @@ async def test_a_bomb_of_processes_is_ended_on_a_busy_machine(place: Place) -> N
     assert finished.exit_code != 0 or b"Resource temporarily unavailable" in finished.stderr
 
 
-def test_processes_of_the_machine_are_not_counted() -> None:
-    """Until a sandbox has its own `/proc`, its first process sees the processes of the machine."""
-    assert not subprocess_guard._crowded(os.getpid(), 1)
+def test_the_processes_of_the_machine_do_not_count_before_the_sandbox_is_complete() -> None:
+    require("unshare", "install util-linux (Debian: apt-get install util-linux)")
+    with subprocess.Popen(["unshare", "-U", "-r", "--pid", "--fork", "sleep", "60"]) as starting:
+        while not (init := _namespace_init(starting.pid)):
+            assert starting.poll() is None
+        assert not _crowded(init, 0)
+        os.kill(init, signal.SIGKILL)
 
 
 async def test_a_program_with_many_threads_is_ended(place: Place) -> None:
@@ -190,7 +195,7 @@ async def test_a_program_yields_to_the_daemon(place: Place) -> None:
             "of memory",
         ),
         ("python3 -c \"for n in range(10 ** 6): open(str(n), 'w').close()\"; sleep 60", "more than 20000 files"),
-        ("truncate -s 1T hole", "File"),
+        ("truncate -s 1T hole", "a file was larger than 256 MiB"),
     ],
 )
 async def test_the_daemon_answers_while_a_program_uses_up_a_limit(
