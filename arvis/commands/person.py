@@ -12,7 +12,7 @@ from arvis.services.people import prefer
 
 #: The word that restores the default.
 _DEFAULT = "default"
-_NOT_HERE = "Write this to me in a direct message, so that nobody else can see your code."
+_NOT_HERE = "Write this to me in a direct message, so that no other person can see your code."
 _NOT_LINKED = "This account is not linked to another one. If others are linked to it, send /unlink from these."
 
 

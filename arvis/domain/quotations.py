@@ -113,7 +113,7 @@ def _whose(quotation: Quotation) -> str:
             return "an earlier message of the same person"
         case Writer.OTHER:
             name = _NOT_IN_NAMES.sub("", " ".join(quotation.author.split()))[:_LONGEST_NAME].strip()
-            return f"a message of {name}" if name else "a message of somebody else"
+            return f"a message of {name}" if name else "a message of another person"
 
 
 def _lines(quotation: Quotation, text: str) -> Iterator[str]:

@@ -51,7 +51,7 @@ def offer_link(tx: Transaction, person: Principal, address: Address, code: str, 
     middle = CODE_LENGTH // 2
     return (
         f"Send this to me on your other platform, in a direct message: /link {code[:middle]}-{code[middle:]}\n"
-        f"The code works once and expires in {LIFE_MS // MINUTE_MS} minutes. Give it to nobody: whoever links an account "
+        f"The code works once and expires in {LIFE_MS // MINUTE_MS} minutes. Give it to no other person: a person who links an account "
         "with yours shares your memory and your budget."
     )
 

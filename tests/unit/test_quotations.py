@@ -32,7 +32,7 @@ FORWARD = Quotation(QuotationKind.FORWARD, Writer.OTHER, author="Carl")
         (replace(REPLY, kind=QuotationKind.THREAD), "[This thread began with a message of Bob:]\n> one\n> two\nwhat?"),
         (replace(REPLY, kind=QuotationKind.FORWARD), "[Forwarded: a message of Bob:]\n> one\n> two\nwhat?"),
         (FORWARD, "[Forwarded: a message of Carl:]\n> what?"),
-        (replace(FORWARD, author=""), "[Forwarded: a message of somebody else:]\n> what?"),
+        (replace(FORWARD, author=""), "[Forwarded: a message of another person:]\n> what?"),
     ],
 )
 def test_a_quotation_precedes_the_persons_words(quotation: Quotation, shown: str) -> None:

@@ -57,7 +57,7 @@ export const texts = words({
     writers: {
       agent: (_name: string) => "a message of the bot",
       sender: (_name: string) => "a message of the same person",
-      other: (name: string) => (name === "" ? "a message of somebody else" : `a message of ${name}`),
+      other: (name: string) => (name === "" ? "a message of another person" : `a message of ${name}`),
     },
     unread: (name: string, why: string) => `${name}: ${why}`,
     statuses: {
