@@ -2,7 +2,7 @@
 reactions.
 
 A reaction counts only if the person may ask the agent that wrote the message. Reactions of unknown people, and to other messages, leave no
-row, so that strangers cannot fill the tables.
+row, so that unknown people cannot fill the tables.
 """
 
 from __future__ import annotations
