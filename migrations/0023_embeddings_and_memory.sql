@@ -39,4 +39,4 @@ CREATE INDEX embeddings_area ON embeddings (model, kind, area, subject);
 -- 0 if the agent neither stores facts from this conversation nor uses facts in it (`/memory off`). It is the same for all
 -- conversations of an agent in a channel, and a new conversation takes it over from the newest one.
 ALTER TABLE conversations ADD COLUMN remembers INTEGER NOT NULL DEFAULT 1;
-CREATE INDEX conversations_channel ON conversations (platform, connector, channel, agent_id, id);
+CREATE INDEX conversations_channel ON conversations (channel, agent_id, platform, connector, id);

@@ -167,7 +167,7 @@ def test_the_queries_that_rewrite_histories_are_known() -> None:
     queries = load_queries(SqliteDialect())
     assert set(rewrites_history(queries)) == {
         "bring_back_messages", "empty_messages", "erase_conversation", "erase_messages", "label_message", "mark_range",
-        "move_message", "name_files", "reopen_progress", "reopen_turn", "replace_text", "supersede_notice",
+        "move_message", "name_files", "pass_messages", "put_quotations", "reopen_progress", "reopen_turn", "replace_text", "supersede_notice",
     }  # fmt: skip
     changing = {name for name, text in queries.items() if re.search(r"(INTO|UPDATE|DELETE\s+FROM)\s+messages\b", text)}
     assert {name for name in changing if not re.match(r"\s*(SELECT|WITH)", queries[name])} == {

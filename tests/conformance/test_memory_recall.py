@@ -148,10 +148,10 @@ async def test_what_a_person_says_between_two_stays_out_of_a_group(either_store:
 async def test_what_is_over_is_not_recalled(either_store: Store) -> None:
     def script(tx: Transaction) -> None:
         for category in (Category.STICKY, PREFERENCE):
-            tell(tx, replace(told("is in Rome", category=category), expires_at=NOW))
+            tell(tx, replace(told("is in Rome", category=category), expires_at=NOW + 1))
 
     await either_store.write(script)
-    assert await recalled(either_store, (ANN,), "rome") == Recall((), (), ())
+    assert await either_store.read(recall, AGENT.id, (ANN,), "rome", NOW + 1) == Recall((), (), ())
 
 
 async def test_recall_only_reads_and_touch_counts(either_store: Store) -> None:

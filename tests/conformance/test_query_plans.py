@@ -102,6 +102,7 @@ COLD = {
     "schedules_of_kind": "a few hundred rows, for lists",
     "orphaned_occurrences": "running times of schedules, at most one row for each",
     "all_skills": "a few hundred rows, when one of them changed",
+    "delete_other_key_values": "once an hour; a few hundred rows",
     "all_credentials": "at most 200 rows, when a page lists them or an agent reads a variable",
     "skill_stamps": "a few hundred rows, every few seconds at most",
     "threads_of_conversations": "once when a channel gets another address",

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from arvis.config.sections import Browser
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import FetchFailed, FetchRefused, ToolError
@@ -22,12 +23,14 @@ from arvis.domain.tools import Risk
 from arvis.media import WebFileReader
 from arvis.net.client import open_http_client
 from arvis.net.fetcher import open_fetcher
+from arvis.ports.http import Dialer
 from arvis.ports.store import Store
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.process.sandbox import Bubblewrap
 from arvis.process.secrets import SealedBox
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.testing.clock import SteppedClock
+from arvis.tools.browser.browsers import Browsers
 from tests.flows.media_kit import docx, pdf, png
 from tests.wings.listening import listening
 
@@ -65,15 +68,24 @@ async def outside() -> AsyncIterator[Outside]:
 @asynccontextmanager
 async def opened_services(store: Store, folder: Path, outside: str) -> AsyncIterator[ToolServices]:
     async with AsyncExitStack() as stack:
+        fetcher = await stack.enter_async_context(open_fetcher(allow=[outside.removeprefix("http://")]))
+        clock, sandbox = SteppedClock(), Bubblewrap(hidden=[folder])
+
+        async def dialer() -> Dialer:
+            return fetcher
+
+        browsers = Browsers(settings=Browser(), folder=folder / "browser", sandbox=sandbox, dialer=dialer, clock=clock)
+        stack.push_async_callback(browsers.close)
         yield ToolServices(
             store=store,
-            clock=SteppedClock(),
-            fetcher=await stack.enter_async_context(open_fetcher(allow=[outside.removeprefix("http://")])),
+            clock=clock,
+            fetcher=fetcher,
             http=await stack.enter_async_context(open_http_client()),
-            sandbox=Bubblewrap(hidden=[folder]),
+            sandbox=sandbox,
             secrets=SealedBox(file=folder / "key", given=None, tell=print),
             search=cast("Any", None),
             reader=WebFileReader(programs=GuardedPrograms()),
+            browser=browsers,
         )
 
 
