@@ -12,8 +12,8 @@ EXPRESSIONS = """
 import gc, importlib, pkgutil, re, sys
 
 compiled, compile_ = [], re._compiler.compile
-# `regex` itself, expressions of a generic class, and a file that a child program loads without modules of Arvis.
-EXCEPTIONS = ("arvis.domain.regex", "arvis.engine.graph", "arvis.media.page")
+# `regex` itself, expressions of a generic class, and files that child programs load without modules of Arvis.
+EXCEPTIONS = ("arvis.domain.regex", "arvis.engine.graph", "arvis.media.page", "arvis.tools.browser.inside")
 
 def noting(pattern, flags=0):
     frame = sys._getframe(1)

@@ -79,7 +79,7 @@ class AskedModel(ScriptedProvider):
         super().__init__()
         self._answers: dict[str, list[Answer]] = {}
         for words, given in answers.items():
-            self._answers[words] = [given] if isinstance(given, Answer) else list(given)
+            self._answers[words] = list(given) if isinstance(given, list | tuple) else [given]
 
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
         prompt = last_words(request)

@@ -60,7 +60,7 @@ async def test_a_person_chooses_a_time_zone_and_a_language(app: AppHarness) -> N
 
 
 async def test_reminders_and_tools_use_the_time_zone_of_the_person(database: Database) -> None:
-    async with open_app(database, agents=[agent_with(tools=("look",))]) as app:
+    async with open_app(database, agents=[agent_with(tools=("look",), allow_users=("ann",))]) as app:
         await app.ask("/timezone Asia/Tokyo")
         app.provider.script += [asking(call(1, "look", words="w")), "Done."]
         await app.ask("Look")

@@ -19,6 +19,8 @@ PARTS = {
     records.PersonRef: "Schedule",
     records.File: "Message",
     records.Round: "Message",
+    records.Quotation: "Message",
+    records.Feedback: "Message",
     records.ToolCall: "Message",
 }
 

@@ -22,7 +22,7 @@ def codes(document: dict[str, Any], known: KnownNames | None = None) -> list[str
 
 
 def test_every_rule_has_a_case() -> None:
-    assert [code for code, _, _ in CASES] == list(RULES)
+    assert list(dict.fromkeys(code for code, _, _ in CASES)) == list(RULES)
 
 
 @pytest.mark.parametrize(("code", "document", "place"), CASES, ids=[case[0] for case in CASES])

@@ -23,8 +23,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-GIVEN = json.loads(sys.argv[1])
-sys.path.append(GIVEN["site"])
+GIVEN: dict[str, Any] = {}
+if __name__ == "__main__":
+    GIVEN = json.loads(sys.argv[1])
+    sys.path.append(GIVEN["site"])
 
 from playwright.async_api import (  # noqa: E402 (the path is set above)
     BrowserContext,

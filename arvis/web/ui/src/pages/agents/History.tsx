@@ -110,5 +110,5 @@ function ChangesOne({ difference }: { difference: Difference }) {
         ))}
       </ul>
     );
-  return <ChangedLines lines={difference.lines} label={texts.fields[difference.field]} />;
+  return <ChangedLines lines={difference.lines} label={texts.changeOf(texts.fields[difference.field])} />;
 }

@@ -30,6 +30,7 @@ export const texts = words({
     idle: "Idle",
     cost: "Cost in 7 days",
     noDescription: "No description.",
+    changeOf: (field: string) => `Change of ${field}`,
     fields: {
       name: "Name",
       role: "Role",
