@@ -85,7 +85,7 @@ async def test_an_owner_accepts_on_a_phone_and_the_open_page_of_an_operator_foll
 async def test_a_server_with_an_address_is_added_changed_and_removed(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/settings/servers")
     await dashboard.get_by_role("link", name="New server").click()
-    await dashboard.get_by_label("Server").fill("net")
+    await dashboard.get_by_label("Server", exact=True).fill("net")
     await dashboard.get_by_label("Address").fill("http://127.0.0.1:9/mcp")
     await dashboard.get_by_label("Header Authorization").fill("Bearer very-secret")
     await dashboard.get_by_label("Risk of its tools").select_option("read")
