@@ -35,6 +35,9 @@ _SWEEP = 0.005
 #: The change of the guard's nice value, so that it counts the processes of a program that uses all processors.
 _PRIORITY = -10
 
+#: The beginning of the name of a control group; the process id of its guard follows.
+_GROUP = "arvis-program-"
+
 #: After a scan of the folder, the pause before the next scan is this many times as long as the scan took.
 _SPARED = 10
 
@@ -71,8 +74,12 @@ def main(lifeline: int, bounds: Bounds, argv: list[str]) -> int:
         signal.signal(ignored, signal.SIG_IGN)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     folder = Folder(bounds.disk, bounds.files)
+    group = _control_group(2 * bounds.threads) if bounds.threads and not os.geteuid() else ""
     child = os.fork()
     if child == 0:
+        if group:
+            with suppress(OSError):
+                _write(f"{group}/cgroup.procs", "0")
         _become(argv, expendable=any(bounds))
     with suppress(OSError):  # only root may raise a priority
         os.nice(_PRIORITY)
@@ -84,6 +91,37 @@ def main(lifeline: int, bounds: Bounds, argv: list[str]) -> int:
     finally:
         _end_all(child)
         folder.tidy()
+        if group:
+            with suppress(OSError):
+                os.rmdir(group)  # noqa: PTH106 (as below)
+
+
+def _control_group(most: int) -> str:
+    """Return the folder of a new control group with at most this many processes and threads; "" if there can be none.
+    Only root needs the group, because the kernel limits the processes of every other user by RLIMIT_NPROC (ADR 0082).
+    """
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8") as file:  # noqa: PTH123 (as below)
+            groups = {kinds: path.rstrip("\n/") for _, kinds, path in (line.split(":", 2) for line in file)}
+        if "pids" not in groups:
+            return ""
+        parent = f"/sys/fs/cgroup/pids{groups['pids']}"
+        for name in os.listdir(parent):  # noqa: PTH208 (as below)
+            left = name.startswith(_GROUP) and not os.path.exists(f"/proc/{name.removeprefix(_GROUP)}")  # noqa: PTH110 (as below)
+            if left:
+                with suppress(OSError):  # processes may still be in it
+                    os.rmdir(f"{parent}/{name}")  # noqa: PTH106 (as below)
+        group = f"{parent}/{_GROUP}{os.getpid()}"
+        os.mkdir(group)  # noqa: PTH102 (as below)
+        _write(f"{group}/pids.max", str(most))
+    except (OSError, ValueError):
+        return ""
+    return group
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="ascii") as file:  # noqa: PTH123 (as below)
+        file.write(text)
 
 
 def _become(argv: list[str], *, expendable: bool) -> NoReturn:
@@ -91,8 +129,8 @@ def _become(argv: list[str], *, expendable: bool) -> NoReturn:
     before other programs such as the daemon."""
     try:
         if expendable:
-            with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123 (as below)
-                file.write("1000")
+            with suppress(OSError):
+                _write("/proc/self/oom_score_adj", "1000")
         os.setsid()  # Signals that the program sends to its process group do not reach the guard.
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         # Python ignores SIGPIPE and SIGXFSZ, and a started program would inherit that.

@@ -23,7 +23,7 @@ from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import WORKSPACE, Finished, Task
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.process.sandbox import Bubblewrap, _limited, _limits
-from arvis.process.subprocess_guard import _crowded, _namespace_init
+from arvis.process.subprocess_guard import _control_group, _crowded, _namespace_init
 from arvis.tools import run_shell
 from tests.flows.web_server import running_site
 from tests.parts import find, refused, require
@@ -148,9 +148,8 @@ async def test_a_program_with_many_threads_is_ended(place: Place) -> None:
     assert b"more than 512 threads" in finished.stderr
 
 
-async def test_the_kernel_limits_the_processes_of_every_user_except_root(tmp_path: Path) -> None:
-    require("bwrap", _INSTALL)
-    code = """
+#: A program that starts processes until the kernel refuses them, and prints their number.
+FORKS = """
 import os, signal
 forked = []
 try:
@@ -161,23 +160,33 @@ try:
         forked.append(pid)
 except BlockingIOError:
     print(len(forked))
+for pid in forked:
+    os.kill(pid, signal.SIGKILL)
 """
-    task = Task([_PYTHON, "-c", code], tmp_path)
-    walls = [
-        "--unshare-all",
-        "--unshare-user",
-        "--disable-userns",
-        "--die-with-parent",
-        "--ro-bind",
-        "/",
-        "/",
-        "--proc",
-        "/proc",
-    ]
+
+
+async def test_the_kernel_limits_the_processes_of_every_user_except_root(tmp_path: Path) -> None:
+    require("bwrap", _INSTALL)
+    task = Task([_PYTHON, "-c", FORKS], tmp_path)
+    walls = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
+    walls += ["--ro-bind", "/", "/", "--proc", "/proc"]
     user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
     argv = [*user, "bwrap", *walls, *_limited(_limits(task)), *task.argv]
     finished = await asyncio.to_thread(subprocess.run, argv, cwd="/", capture_output=True, timeout=120)
     assert 900 < int(finished.stdout or 0) <= 1024, finished.stderr
+
+
+def test_a_control_group_limits_the_processes_of_root() -> None:
+    if not (group := _control_group(50)):
+        refused("Only root can create a control group, and only with version 1.")
+    join = f"open('{group}/cgroup.procs', 'w').write('0')"
+    try:
+        output = subprocess.run([_PYTHON, "-c", f"{join}\n{FORKS}"], capture_output=True, timeout=60, check=True).stdout
+        assert int(output) == 49
+    finally:
+        while Path(f"{group}/cgroup.procs").read_text(encoding="ascii"):
+            pass
+        Path(group).rmdir()
 
 
 async def test_a_program_yields_to_the_daemon(place: Place) -> None:
