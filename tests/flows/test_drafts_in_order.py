@@ -96,7 +96,8 @@ async def test_an_answer_takes_the_place_of_a_draft_that_nobody_heard_of(
     assert there == [answer] if first is None or not first.permanent else there == ["A long story", answer]
     draft = await draft_of(app, message)
     assert draft is not None
-    assert (draft.state is DraftState.GONE) == (len(there) == 1)
+    # If the draft cannot be found, its state says who has searched first: the delivery, or the task that removes drafts.
+    assert draft.state is DraftState.GONE or len(there) == 2
 
 
 async def test_a_draft_that_nobody_heard_of_is_cleared_away(app: AppHarness, chat: FindingConnector) -> None:
