@@ -102,6 +102,7 @@ async def test_the_description_covers_every_route(site: Site) -> None:
     assert public == {
         "/health",
         "/ready",
+        "/oauth/callback",
         "/api/auth/login",
         "/api/auth/state",
         "/hooks/{platform}/{name}",
