@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from arvis.app.graphs import GraphParts, build_graphs, drawn_graphs
 from arvis.domain.agents import Agent
+from arvis.domain.errors import ProviderError
 from arvis.domain.executions import Execution, ExecutionStatus, Wait
 from arvis.domain.jobs import Done, Job, JobKind
 from arvis.domain.messages import Address, Delivery
@@ -24,7 +25,7 @@ from arvis.services import workflow_runs
 from arvis.workflows.document.model import normalise
 from arvis.workflows.runtime.parts import NodeParts
 from tests.flows.engine_kit import Death, Graphs, Scenario, Stage, World, claim, family
-from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools
+from tests.flows.scripted import Answer, Held, ScriptedProvider, ScriptedTools
 from tests.flows.turn_kit import outlive, parts_with
 
 MOST_LINES = 10_000
@@ -71,6 +72,10 @@ def pause(node_id: str, seconds: int = 0, **data: Any) -> dict[str, Any]:
 # -- running -----------------------------------------------------------------------------------------------------------
 
 
+#: The classes of answers; an answer may also be a function.
+_ANSWERS = (str, RunResult, ProviderError, Held)
+
+
 class AskedModel(ScriptedProvider):
     """A model that answers by the newest text. A text that contains no key of `answers` is repeated, and so are
     outputs of tools. The entries of a list are used one by one, the last one repeatedly."""
@@ -79,7 +84,7 @@ class AskedModel(ScriptedProvider):
         super().__init__()
         self._answers: dict[str, list[Answer]] = {}
         for words, given in answers.items():
-            self._answers[words] = list(given) if isinstance(given, list | tuple) else [given]
+            self._answers[words] = [given] if isinstance(given, _ANSWERS) or callable(given) else list(given)
 
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
         prompt = last_words(request)

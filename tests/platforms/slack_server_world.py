@@ -29,6 +29,7 @@ ALL_SCOPES = frozenset(
         "im:read",
         "metadata.message:read",
         "mpim:history",
+        "reactions:read",
         "users:read",
     ]
 )

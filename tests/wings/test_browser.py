@@ -260,7 +260,8 @@ async def test_pages_that_hang_and_browsers_that_crash(tmp_path: Path) -> None:
         lost = asyncio.create_task(surf.open("/hangs"))
         await until(lambda: sum("GET /hangs" in head for head in surf.site.requests) == 2)
         os.kill(main, signal.SIGKILL)
-        with pytest.raises(ToolError, match="ended unexpectedly"):
+        # The end of the page may be noticed before the end of the browser, and on a busy machine the time limit before both.
+        with pytest.raises(ToolError, match=r"ended unexpectedly|could not be loaded|No page came"):
             await lost
         with pytest.raises(ToolError, match="No page is open"):
             await surf.browsers.read(surf.caller(), surf.page, 0)
