@@ -411,7 +411,9 @@ async def _text(page: Page) -> str:
     hidden = await asyncio.gather(*(_hide(frame) for frame in frames))
     try:
         text = await page.aria_snapshot(mode="ai")
-        return await _masked(page, text)
+        # Each question to a frame that does not answer takes time, so it counts as one with passwords.
+        certain = None not in hidden and not any(await asyncio.gather(*map(_has_passwords, frames)))
+        return text if certain else await _masked(page, text)
     finally:
         await asyncio.gather(*(_show(frame, each) for frame, each in zip(frames, hidden, strict=True)))
 
@@ -432,19 +434,16 @@ async def _show(frame: Frame, hidden: JSHandle | None) -> None:
                 await hidden.dispose()
 
 
+async def _has_passwords(frame: Frame) -> bool:
+    fields = frame.locator("input[type=password], input[autocomplete*=password], input[autocomplete=one-time-code]")
+    with suppress(Error, TimeoutError):
+        async with asyncio.timeout(_FRAME):
+            return bool(await fields.evaluate_all(_HAS_PASSWORDS))
+    return True
+
+
 async def _masked(page: Page, text: str) -> str:
-    """Replace the values of password fields. If it is not certain whether a field contains a password, its value is
-    replaced, too."""
-    filled = False
-    for frame in page.frames[:_MOST_FRAMES]:
-        with suppress(Error, TimeoutError):
-            fields = frame.locator(
-                "input[type=password], input[autocomplete*=password], input[autocomplete=one-time-code]"
-            )
-            async with asyncio.timeout(_FRAME):
-                filled = filled or await fields.evaluate_all(_HAS_PASSWORDS)
-    if not filled:
-        return text
+    """Replace the values of fields that may contain passwords."""
     secret: set[str] = set()
     for line in _FIELD.finditer(text):
         ref = _REFERENCE.search(line["attributes"])
