@@ -42,7 +42,7 @@ _OVERLAP_MS = 60_000
 #: The lengths to which a text is cut that the model refuses as too long.
 _SHORTER = (1_000, 250)
 _NEWS = (MessageReceived, GraphCompleted, DeliveryAdded)
-_ABOUT_TEXTS = frozenset({ProviderErrorKind.TOO_LONG, ProviderErrorKind.REFUSED})
+_ABOUT_TEXTS = frozenset({ProviderErrorKind.TOO_LONG, ProviderErrorKind.REFUSED, ProviderErrorKind.BAD_REQUEST})
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class EmbeddingIndexer:
         self._rate = texts_per_minute
         #: The time (ms) of the last look for new texts that succeeded.
         self._looked_at = clock.now()
-        #: The texts that the vendor refused since the start.
+        #: The texts that the vendor refused since the last look at all texts began.
         self._refused: set[str] = set()
 
     async def run(self, holding: Holding) -> None:
@@ -108,6 +108,7 @@ class EmbeddingIndexer:
             news.clear()
             try:
                 if not older and self._clock.monotonic() >= passed_at:
+                    self._refused.clear()
                     older = [_Pass(kind) for kind in SubjectKind]
                 await self.embed_new(model, holding)
                 worked = bool(older) and await self.embed_older(model, older, holding)
@@ -141,7 +142,7 @@ class EmbeddingIndexer:
                 found = await self._store.read(unembedded, kind, model, position, _SLICE)
                 await self._embed(model, found.subjects, holding)
                 position = found.position
-                if position is None or not found.subjects or (kind is SubjectKind.MESSAGE and position < since):
+                if position is None or (position < since if kind is SubjectKind.MESSAGE else not found.subjects):
                     break
         self._looked_at = now
 

@@ -130,7 +130,7 @@ def _add(tx: Transaction, invocation: Invocation, text: str, now: int) -> str:
 
 
 def _correct(tx: Transaction, invocation: Invocation, argument: str, now: int) -> str:
-    named, _, text = argument.partition(" ")
+    named, text = (*argument.split(maxsplit=1), "", "")[:2]
     fact = _fact(tx, invocation, named)
     if fact is None:
         return _unknown(named)
@@ -142,7 +142,7 @@ def _correct(tx: Transaction, invocation: Invocation, argument: str, now: int) -
 
 
 def _expire(tx: Transaction, invocation: Invocation, argument: str, now: int) -> str:
-    named, _, days = argument.partition(" ")
+    named, days = (*argument.split(maxsplit=1), "", "")[:2]
     fact, number = _fact(tx, invocation, named), _number(days.strip())
     if fact is None:
         return _unknown(named)
@@ -191,7 +191,7 @@ def _switch(tx: Transaction, invocation: Invocation, *, remembers: bool) -> str:
 
 def _forget_me(tx: Transaction, invocation: Invocation, argument: str, _: int) -> str:
     """Delete all facts and values about the person, of all agents, with their history. The first command only asks."""
-    if argument.casefold() not in {"me", f"me {_SURELY}"}:
+    if " ".join(argument.casefold().split()) not in {"me", f"me {_SURELY}"}:
         return _USE
     if not invocation.conversation.direct:
         return "Send /memory forget me in a direct chat with me."

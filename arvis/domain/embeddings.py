@@ -79,8 +79,7 @@ class Vector:
     @classmethod
     def of(cls, values: Sequence[float]) -> Vector:
         most = max(map(abs, values))
-        scale = _LARGEST / most if most else 0.0
-        return cls(array("b", [round(value * scale) for value in values]).tobytes())
+        return cls(array("b", [round(value / most * _LARGEST) if most else 0 for value in values]).tobytes())
 
     @property
     def signs(self) -> bytes:

@@ -27,7 +27,7 @@ from arvis.domain.messages import (
 )
 from arvis.domain.platforms import OverheardMessage
 from arvis.domain.plugins import PluginCommand
-from arvis.domain.quotations import QuotationKind, with_quotations
+from arvis.domain.quotations import QuotationKind, is_forward, with_quotations
 from arvis.inbox.feeds import EventSource
 from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import notice
@@ -99,7 +99,7 @@ def join_album(tx: Transaction, message: IncomingMessage, files: Sequence[Attach
     """Add this event to the message of its album. Return None if the album has no message yet or its turn has begun;
     the event then becomes a separate message."""
     known = tx.incoming.by_album(message.address, message.album or "")
-    if known is None or known.execution_id is None:
+    if known is None or known.execution_id is None or is_forward(known.quotations) is not message.forwarded:
         return None
     waiting = [job for job in tx.jobs.live_of_execution(known.execution_id) if job.status is JobStatus.PENDING]
     if len(waiting) != 1 or not tx.jobs.defer(waiting[0].id, now + ALBUM_MS):

@@ -37,6 +37,7 @@ from arvis.domain.messages import (
 )
 from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
 from arvis.domain.platforms import ChannelStatus, Click, MessageDeletion, MessageEdit
+from arvis.domain.quotations import is_forward
 from arvis.domain.reactions import ReactionChange
 from arvis.domain.text import presentable
 from arvis.inbox.accept import LONGEST_OBSERVED, Handled, InboxRules, handle_message
@@ -189,7 +190,7 @@ def _known(tx: Transaction, address: Address, ref: str) -> StoredMessage | None:
 def _change_text(tx: Transaction, message: StoredMessage, content: str, now: int) -> None:
     if content == message.content:
         return
-    if content.strip() and _not_begun(tx, message):
+    if content.strip() and not is_forward(message.quotations) and _not_begun(tx, message):
         tx.incoming.replace_text(message.id, content, estimate_tokens(content))
         _note(tx, message, "edited", {"before": message.content[:_LONGEST_NOTE]}, now)
     else:

@@ -27,7 +27,7 @@ from arvis.domain.embeddings import (
     Purpose,
     Vector,
 )
-from arvis.domain.errors import ArvisError, ConfigError, ProviderError
+from arvis.domain.errors import ArvisError, BudgetReached, ConfigError, ProviderError
 from arvis.domain.money import OpenCall, Spender
 from arvis.domain.runs import Account, Cooldown, ModelCall
 from arvis.llm.budgets import BudgetSession
@@ -131,6 +131,9 @@ class Embedder:
     async def _ask(self, key: _Key, text: str) -> Meaning | None:
         try:
             [vector] = await self.embed([text], Purpose.QUERY)
+        except BudgetReached as error:
+            log.info("question_not_embedded", error=error.what, why="the search uses words alone")
+            return None
         except ArvisError as error:
             log.warning("question_not_embedded", error=error.what, why="the search uses words alone")
             return None

@@ -112,7 +112,8 @@ def _control_group(most: int) -> str:
                 with suppress(OSError):  # processes may still be in it
                     os.rmdir(f"{parent}/{name}")  # noqa: PTH106 (as below)
         group = f"{parent}/{_GROUP}{os.getpid()}"
-        os.mkdir(group)  # noqa: PTH102 (as below)
+        with suppress(FileExistsError):  # left by an earlier guard with the same process id
+            os.mkdir(group)  # noqa: PTH102 (as below)
         _write(f"{group}/pids.max", str(most))
     except (OSError, ValueError):
         return ""

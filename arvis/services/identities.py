@@ -13,7 +13,7 @@ import json
 from arvis.domain.effects import Access, AccessKind, access_entry
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.jobs import Priority
-from arvis.domain.messages import RANKS, Address, Principal, PrincipalRole
+from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.platforms import LinkRequest, LinkStatus
 from arvis.messaging.messages import send_to_place
 from arvis.ports.store import Transaction
@@ -138,8 +138,9 @@ def unlink(tx: Transaction, identity_id: str, by: str, now: int) -> Principal:
             "This identity is not linked to another one.",
             fix="`arvis people show PERSON` lists the identities. End the links of the other ones.",
         )
-    lower = min(identity.role, PrincipalRole.OPERATOR, key=RANKS.index)
-    tx.identities.unlink(identity.identity, lower, now if identity.paired else None, now)
+    # The stored role of an owner counts only for an identity that the configuration names, and its next message stores it again.
+    role = PrincipalRole.MEMBER if identity.role is PrincipalRole.OWNER else identity.role
+    tx.identities.unlink(identity.identity, role, now if identity.paired else None, now)
     _note(tx, AccessKind.UNLINK, identity, identity.id, by=by, now=now)
     return _known(tx, identity_id)
 

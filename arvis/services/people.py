@@ -47,7 +47,9 @@ def change(
     person = tx.principals.get(person_id)
     if person is None:
         raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
-    _check(person, role, paired, owners)
+    for identity in tx.identities.of(person.id):
+        # The role and the pairing of a person are those of all identities.
+        _check(replace(identity, role=person.role, paired=person.paired), role, paired, owners)
     if role is not None:
         tx.principals.set_role(person.id, role, now)
     if role is PrincipalRole.BLOCKED:

@@ -38,6 +38,9 @@ _COMPRESSIONS: Mapping[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
 }
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
+#: The methods of zip whose output `zipfile` can limit. Its readers of bzip2 and LZMA expand a whole piece at once.
+_ZIP_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+
 
 def packed(bundle: Bundle) -> bytes:
     """Return the files as a zip archive. The same files give the same bytes."""
@@ -76,6 +79,8 @@ def _zipped(data: bytes) -> Iterator[tuple[str, bytes]]:
                 raise refused(f"{path[:60]!r} is a link or a device")
             if entry.flag_bits & 1:
                 raise refused("the archive is encrypted")
+            if entry.compress_type not in _ZIP_METHODS:
+                raise refused("the zip archive uses another compression than deflate")
             with archive.open(entry) as stream:
                 content = stream.read(min(left, LARGEST_FILE) + 1)
             left -= len(content)

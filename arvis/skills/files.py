@@ -1,7 +1,7 @@
 """The files of skills for tools: read, checked against their hashes, and laid out for programs in the sandbox.
 
-A skill of a folder is used there. The files of an imported skill are in the database; they are written to a folder whose
-name is their hash when a program first needs them.
+The files of a skill are written to a folder whose name is their hash when a program first needs them. So programs see only
+the files that were loaded and trusted, and none that is only beside them, such as a hidden file.
 """
 
 from __future__ import annotations
@@ -84,9 +84,6 @@ class StoredSkillFiles:
 
     async def _laid_out(self, skill: Skill) -> Path:
         """Return the folder with the files of a skill, after a check of its content."""
-        if skill.folder is not None:
-            await self.bundle(skill)
-            return skill.folder
         target = self._folder / skill.digest
         async with self._laying:
             if await asyncio.to_thread(_has, target, skill.digest):

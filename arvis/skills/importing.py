@@ -22,7 +22,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.skills.archives import packed
 from arvis.skills.bundle import Bundle
 from arvis.skills.files import StoredSkillFiles
-from arvis.skills.registry import SkillRegistry, switch_skill
+from arvis.skills.registry import SkillRegistry, skill_of_row, switch_skill
 from arvis.skills.scan import Remark, remarks_on
 from arvis.skills.skill import Skill, Source, read_skill, with_files
 from arvis.skills.sources import BY_HAND, Content, Given, Sources
@@ -237,7 +237,7 @@ def put_skill(tx: Transaction, skill: StoredSkill, bundle: bytes | None = None) 
 def _trust(tx: Transaction, skill: Skill, by: str, now: int) -> bool:
     slug, seen = skill.slug, skill.hash
     known = tx.skills.get(slug)
-    if known is None or known.text != skill.text:
+    if known is None or skill_of_row(known).hash != seen:
         return False
     trusted = replace(known, trusted=seen)
     bundle = tx.skills.bundle(slug) if known.files else None

@@ -194,7 +194,7 @@ def _read_all(folders: Mapping[Source, Path], rows: Sequence[StoredSkill]) -> Av
         for file in files:
             found.take(source, str(file.relative_to(folder)), partial(_read_file, file, source))
     for row in rows:
-        found.take(Source.IMPORTED, row.slug, partial(_read_row, row))
+        found.take(Source.IMPORTED, row.slug, partial(skill_of_row, row))
     return AvailableSkills(dict(sorted(found.skills.items())), found.problems)
 
 
@@ -225,7 +225,7 @@ def _read_directory(folder: Path, source: Source) -> Skill:
     return with_files(read_skill(bundle.text, stem=None, source=source, folder=folder.name), bundle, folder)
 
 
-def _read_row(row: StoredSkill) -> Skill:
+def skill_of_row(row: StoredSkill) -> Skill:
     """Read an imported skill, and compare its hash with the hash that an owner has trusted."""
     skill = read_skill(row.text, stem=None, source=Source.IMPORTED)
     if row.files:

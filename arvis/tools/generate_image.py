@@ -6,6 +6,7 @@ approve it, unless a rule in `approvals.policy` permits it.
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Annotated
 
 from pydantic import Field
@@ -42,6 +43,9 @@ def create(services: ToolServices) -> Tool:
         data = made.data
         if made.url:
             answer = await services.fetcher.fetch(made.url, max_bytes=_MAX_BYTES, timeout=_SECONDS)
+            if answer.status != HTTPStatus.OK or answer.truncated:
+                why = "it is too large" if answer.truncated else f"its address answers with status {answer.status}"
+                raise ToolError(f"The picture was generated, but it cannot be fetched: {why}.")
             data = answer.body
         parts: list[str | Media] = [Media(data, "picture", "")]
         if made.prompt:

@@ -71,10 +71,13 @@ def _of_stored(
     tx: Transaction, quotation: Quotation, known: StoredMessage, conversation: Conversation, principal: Principal
 ) -> Quotation:
     """Return the quotation of a stored message. The row decides who wrote the message and from which sources."""
+    author = tx.principals.get(known.principal_id) if known.principal_id and not quotation.author_id else None
     quotation = replace(
         quotation,
         writer=_writer(known, principal),
         author=quotation.author or known.user_name,
+        # An erasure of the author finds the quotation by this id.
+        author_id=quotation.author_id or (author.user_id if author is not None else ""),
         text=quotation.text or known.content,
     )
     if known.conversation_id != conversation.id:

@@ -141,7 +141,8 @@ class Reader:
     def _edit(self, now: Event, place: Event, names: Mapping[str, str]) -> MessageEdit:
         ts = str(now["ts"])
         stamp = (now.get("edited") or {}).get("ts") or ts
-        content = self._content(now, names)
+        # An edit changes only the own words of the sender, never a shared message.
+        content = self.text(str(now.get("text") or ""), names)
         return MessageEdit(
             self.address(place), f"{self.me.team}:{ts}:edit:{stamp}", ts, self.sender(now, names), content
         )

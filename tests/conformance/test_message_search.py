@@ -404,3 +404,24 @@ async def test_an_index_for_other_numbers_of_rows_is_made_again(tmp_path: Path) 
         finally:
             working.cancel()
         assert await place.found("crane monday") == ["a", "b"]
+
+
+async def test_messages_of_linked_identities_are_found_and_leave_no_words(place: Place) -> None:
+    def prepare(tx: Transaction) -> tuple[str, str]:
+        ann, other = (tx.principals.seen(each, "ann", "Ann", None, NOW).id for each in ("here", "there"))
+        write(tx, {"m1": "about lighthouses"}, principal=ann)
+        write(tx, {"m2": "about windmills"}, principal=other)
+        return ann, other
+
+    ann, other = await place.store.write(prepare)
+    await place.build()
+    assert await place.found("windmills", ann) == []
+    await place.store.write(lambda tx: tx.identities.link(other, ann, NOW))
+    assert await place.found("windmills", ann) == ["m2"]
+    assert await place.found("windmills", other) == []
+    if place.store.shared:
+        return
+    # The words that an erasure removes must be those that the index has.
+    await place.store.write(lambda tx: tx.erasures.erase_words(["m2"]))
+    assert await place.found("windmills", ann) == []
+    assert await place.found("lighthouses", ann) == ["m1"]

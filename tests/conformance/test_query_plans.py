@@ -358,7 +358,7 @@ def test_what_each_database_says_in_its_own_words_is_a_short_list() -> None:
         for dialect in ("sqlite", "postgres")
     }
     index = {
-        "unindexed_messages", "newest_unindexed", "indexed_message", "indexed_messages_of_summary", "add_message_words",
+        "unindexed_messages", "newest_unindexed", "indexed_message", "indexed_messages_of_summary", "indexed_messages_of", "add_message_words",
         "clear_message_index", "common_words", "find_messages", "postings", "newest_postings", "count_postings",
         "count_indexed", "ranked_messages", "put_vector", "nearest_vectors", "nearest_vectors_in_areas",
     }  # fmt: skip

@@ -95,6 +95,9 @@ async def test_linked_accounts_share_memory_budget_and_preferences(app: AppHarne
 
     await app.store.write(prepare)
     await linked(app)
+    scopes = [principal_scope(first.id)]
+    found = await app.store.read(lambda tx: tx.facts.search(HELPER.id, scopes, ["rome"], 10))
+    assert [fact.content for fact in found] == ["Ann lives in Rome"]
 
     def shared(tx: Transaction) -> tuple[list[str], list[str | None]]:
         facts = [each for number in range(1, 9) if (each := tx.facts.by_number(number)) is not None]

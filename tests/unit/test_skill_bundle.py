@@ -21,13 +21,13 @@ TEXT = b"---\nname: pdf\ndescription: Reads PDF files.\n---\n# Steps\n"
 FILES = {"SKILL.md": TEXT, "references/FORMS.md": b"Forms", "scripts/read.py": b"print(1)\n"}
 
 
-def zipped(files: dict[str, bytes], mode: int = stat.S_IFREG | 0o644) -> bytes:
+def zipped(files: dict[str, bytes], mode: int = stat.S_IFREG | 0o644, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             entry = zipfile.ZipInfo(name)
             entry.external_attr = mode << 16
-            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+            archive.writestr(entry, data, method)
     return buffer.getvalue()
 
 
@@ -83,6 +83,10 @@ def test_an_archive_of_several_skills_needs_a_choice() -> None:
         (lambda: zipped({"SKILL.md": TEXT, "big": b"\0" * (LARGEST_FILE + 1)}), "bytes"),
         (lambda: zipped({"SKILL.md": TEXT, **{f"{n}": b"\0" * LARGEST_FILE for n in range(3)}}), "bytes"),
         (lambda: zipped({"SKILL.md": TEXT, **{f"f{n}": b"" for n in range(MOST_FILES)}}), "files"),
+        (
+            lambda: zipped({"SKILL.md": TEXT, "big": b"\0" * 90_000_000}, method=zipfile.ZIP_BZIP2),
+            "another compression",
+        ),
         (lambda: zipped(FILES)[:-30], "damaged"),
         (lambda: zipped({"README.md": TEXT}), r"no file SKILL\.md"),
         (lambda: tarred({"SKILL.md": b""}, kind=tarfile.SYMTYPE, target="/etc/passwd"), "link or a device"),

@@ -206,7 +206,7 @@ class _Nodes:
         most_rounds = (state.run.rounds if state.run is not None else None) or self._tools.rounds
         tools_off = state.looping or state.rounds.tool_rounds >= most_rounds
         request = await self._request(context, state, call, off=tools_off)
-        streamed = _streams(call, request)
+        streamed = _streams(state, call, request)
         links = await self._links(context, state, call) if streamed else None
         try:
             answer = await context.once("model", partial(self._call, context, state, call, request, links))
@@ -231,7 +231,7 @@ class _Nodes:
         result = checked
         if not streamed:
             links = await self._links(context, state, call)
-        safe = result if links is None else replace(result, content=links.safe(result.content))
+        safe = result if links is None else _with_safe_links(result, links, request)
         decision = await self._complete(
             context, call, marked(safe), read, asked_for_tools=bool(result.calls or answered.calls)
         )
@@ -353,7 +353,7 @@ class _Nodes:
     async def _call(
         self, context: NodeContext, state: AgentState, call: PreparedCall, request: RunRequest, links: SafeLinks | None
     ) -> dict[str, Any]:
-        address, audience = state.address, call.newest if _streams(call, request) else None
+        address, audience = state.address, call.newest if _streams(state, call, request) else None
 
         begun = len(state.reply_so_far)
 
@@ -379,10 +379,16 @@ class _Nodes:
                 stream.close()
 
 
-def _streams(call: PreparedCall, request: RunRequest) -> bool:
+def _streams(state: AgentState, call: PreparedCall, request: RunRequest) -> bool:
     """Return True if the reply is shown while the model writes it. A reply in a format is not, because it is checked
-    first and may be replaced."""
-    return call.newest is not None and request.format is None
+    first and may be replaced. A continued reply of a tainted turn is not, because an address may be in two parts."""
+    return call.newest is not None and request.format is None and not (state.reply_so_far and state.taint)
+
+
+def _with_safe_links(result: RunResult, links: SafeLinks, request: RunRequest) -> RunResult:
+    """Return the reply with harmless links only. The note that `safe` adds would make a reply in a format invalid."""
+    harmless = links.safe if request.format is None else links.replaced
+    return replace(result, content=harmless(result.content))
 
 
 def _prepared(

@@ -16,7 +16,7 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import Role, StoredMessage
 from arvis.domain.outgoing import Found, Judge, Known, Outgoing, Reach, address_key, addresses_in
 from arvis.domain.outgoing_links import SafeLinks
-from arvis.domain.quotations import own_taint
+from arvis.domain.quotations import is_forward, own_taint
 from arvis.domain.regex import regex
 from arvis.domain.taint import Label, Taint
 from arvis.domain.text import EARLIER_MESSAGES, own_words
@@ -61,16 +61,22 @@ def words_of(messages: Sequence[StoredMessage]) -> str:
 
 
 def _own(message: StoredMessage) -> str:
-    if message.content.startswith(EARLIER_MESSAGES):
+    if _reports_earlier(message):
         return own_words(message.content)
     return "" if own_taint(message.taint, message.quotations) & _FOREIGN else message.content
+
+
+def _reports_earlier(message: StoredMessage) -> bool:
+    """Return True if the content contains earlier messages that a client program of the API reported. A forwarded text may
+    imitate them."""
+    return message.content.startswith(EARLIER_MESSAGES) and not is_forward(message.quotations)
 
 
 def earlier_words(tx: Transaction, state: Mapping[str, Any], messages: Sequence[StoredMessage]) -> str:
     """Return own texts of the person from earlier turns of the conversation, and tasks by agents without other sources."""
     texts = [message.content for message in messages if message.taint and message.taint <= _ONLY_AGENTS]
     for message in messages:
-        if message.content.startswith(EARLIER_MESSAGES):
+        if _reports_earlier(message):
             texts += [each.replace("\n> ", "\n") for each in _REPORTED.findall(message.content)]
     work = WorkState.from_json(state)
     asker = messages[-1].principal_id

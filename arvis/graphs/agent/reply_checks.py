@@ -11,7 +11,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.reply_format import ReplyFormat, json_text
-from arvis.domain.runs import LENGTH, RunResult
+from arvis.domain.runs import END, LENGTH, RunResult
 from arvis.engine.graph import Decision, Fail, Goto, NodeContext
 from arvis.engine.state import changes
 from arvis.tasks.state import AgentState
@@ -41,15 +41,16 @@ class ReplyChecks:
         """Return the whole reply if it can be used, else the decision that calls the model again or fails."""
         state = self.state
         joined = replace(result, content=state.reply_so_far + result.content) if state.reply_so_far else result
+        wanted = format_of(state)
+        problem = None if wanted is None else wanted.problem(joined.content)
+        if wanted is not None and problem is None:
+            # The JSON is complete, so the reply is not cut. A note about a cut would make it invalid.
+            return replace(joined, content=json_text(joined.content), stop_reason=END, truncated=False)
         if self._is_to_be_continued(result):
             more = changes(AgentState, reply_so_far=joined.content, continued=state.continued + 1)
             return self._call_again(result.content, _GO_ON, more, read)
-        wanted = format_of(state)
-        if wanted is None:
+        if wanted is None or problem is None:
             return joined
-        problem = wanted.problem(joined.content)
-        if problem is None:
-            return replace(joined, content=json_text(joined.content))
         if not state.corrected and not joined.cut:
             more = changes(AgentState, reply_so_far="", corrected=True)
             return self._call_again(result.content, wanted.repair(problem), more, read)

@@ -31,10 +31,13 @@ ORDER BY number DESC;
 
 -- name: embedded_message
 -- The row of a message whose text is still the same; it is locked until the vector is stored.
-SELECT id FROM messages WHERE id = :id AND substr(content, 1, :most) = CAST(:text AS TEXT) AND superseded = 0 /*hold*/;
+SELECT id, COALESCE(
+    principal_id, (SELECT asked.principal_id FROM messages AS asked WHERE asked.id = messages.reply_to), ''
+) AS area
+FROM messages WHERE id = :id AND substr(content, 1, :most) = CAST(:text AS TEXT) AND superseded = 0 /*hold*/;
 
 -- name: embedded_fact
-SELECT id FROM facts WHERE id = :id AND content = CAST(:text AS TEXT) AND status = 'active' /*hold*/;
+SELECT id, number, agent_id, scope, content FROM facts WHERE id = :id AND content = CAST(:text AS TEXT) AND status = 'active' /*hold*/;
 
 -- name: drop_vectors
 DELETE FROM embeddings WHERE kind = :kind AND subject IN (SELECT listed.value FROM json_each(:ids) AS listed);

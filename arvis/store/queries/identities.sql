@@ -20,9 +20,6 @@ UPDATE link_requests SET status = :status WHERE id = :id AND status IN ('open', 
 -- Ids begin with their creation time.
 DELETE FROM link_requests WHERE id IN (SELECT id FROM link_requests WHERE id < :oldest ORDER BY id LIMIT :limit);
 
--- name: pass_facts
-UPDATE facts SET scope = 'principal:' || CAST(:person_id AS TEXT) WHERE scope = 'principal:' || CAST(:id AS TEXT);
-
 -- name: pass_authored_facts
 UPDATE facts SET author_id = :person_id WHERE author_id = :id;
 
@@ -60,6 +57,14 @@ ON CONFLICT (principal_id, kind) DO UPDATE SET used = allowances.used + excluded
 
 -- name: pass_usage
 UPDATE usage SET principal_id = :person_id WHERE principal_id = :id;
+
+-- name: messages_to_pass
+-- Reads the whole table, because people seldom link identities.
+SELECT messages.id FROM messages LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.principal_id = :id OR asked.principal_id = :id;
+
+-- name: pass_vectors
+UPDATE embeddings SET area = :person_id WHERE kind = 'message' AND area = :id;
 
 -- name: pass_messages
 -- Reads the whole table, because people seldom link identities.

@@ -45,6 +45,11 @@ UPDATE principals SET person_id = :person_id, updated_at = :now WHERE id = :id;
 UPDATE principals SET person_id = NULL, role = :role, paired_at = CAST(:paired_at AS BIGINT), updated_at = :now
 WHERE id = :id AND person_id IS NOT NULL;
 
+-- name: unlink_identities_of
+UPDATE principals SET person_id = NULL, role = :role, updated_at = :now,
+    paired_at = (SELECT main.paired_at FROM principals AS main WHERE main.id = :id)
+WHERE person_id = :id;
+
 -- name: pair_principal
 -- Keeps the time of the first pairing.
 UPDATE principals SET paired_at = COALESCE(paired_at, :now), updated_at = :now

@@ -54,12 +54,14 @@ class SqlEmbeddings:
             row = self._session.one("embedded_fact", id=subject.id, text=subject.text)
         if row is None:
             return False
+        # The area may have changed since the text was read, for example by a link between identities.
+        area = row["area"] if subject.kind is SubjectKind.MESSAGE else _fact_subject(row).area
         self._session.execute(
             "put_vector",
             kind=subject.kind,
             subject=subject.id,
             model=model,
-            area=subject.area,
+            area=area,
             signs=vector.signs,
             vector=vector.numbers,
         )

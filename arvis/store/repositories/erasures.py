@@ -12,7 +12,7 @@ from arvis.domain.embeddings import SubjectKind
 from arvis.domain.erasures import Channel, Erasure, ErasureKind, ItemKind, Phase, Subject
 from arvis.domain.memory import principal_scope
 from arvis.domain.messages import Principal, PrincipalRole
-from arvis.domain.quotations import quotations_of, quotations_text
+from arvis.domain.quotations import is_forward, quotations_of, quotations_text
 from arvis.domain.regex import regex
 from arvis.store.repositories.conversations import conversation_of
 from arvis.store.repositories.executions import EXECUTION_PARTS
@@ -238,15 +238,20 @@ class SqlErasures:
         people, gone = {(person.platform, person.user_id) for person in subject.people}, 0
         for row in self._session.rows("messages_with_quotations", after=after, upto=upto):
             known = quotations_of(row["quotations"])
-            kept = [
-                each
+            erased = [
+                (row["platform"], each.author_id) in people
+                or (each.message_id is not None and self._erases(erasure_id, each.message_id))
                 for each in known
-                if (row["platform"], each.author_id) not in people
-                and not (each.message_id is not None and self._erases(erasure_id, each.message_id))
             ]
-            if len(kept) < len(known):
+            if any(erased):
+                # A message that is a forwarded text stays marked as such: its content is not the text of its sender.
+                kept = [
+                    replace(each, author="", author_id="", ref=None, message_id=None) if lost else each
+                    for each, lost in zip(known, erased, strict=True)
+                    if not lost or is_forward([each])
+                ]
                 self._session.execute("put_quotations", id=row["id"], quotations=quotations_text(kept))
-                gone += len(known) - len(kept)
+                gone += sum(erased)
         return upto, gone
 
     def _erases(self, erasure_id: str, message_id: str) -> bool:

@@ -6,14 +6,16 @@ import json
 from collections.abc import Sequence
 
 from arvis.domain.ids import first_id_at
+from arvis.domain.memory import principal_scope
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.platforms import LinkRequest, LinkStatus
+from arvis.store.repositories.memory import SqlFacts
+from arvis.store.repositories.message_index import SqlMessageIndex
 from arvis.store.repositories.people import principal_of
 from arvis.store.sql.session import Row, Session, dump
 
 #: The queries that pass the rows of a linked identity to its person, in this order.
 _PASSED = (
-    "pass_facts",
     "pass_authored_facts",
     "pass_confirmed_facts",
     "drop_double_values",
@@ -26,6 +28,7 @@ _PASSED = (
     "erase_allowances",
     "pass_usage",
     "pass_messages",
+    "pass_vectors",
     "pass_executions",
     "pass_jobs",
     "pass_schedules",
@@ -50,8 +53,13 @@ class SqlIdentities:
         return [principal_of(row) for row in self._session.rows("identities_of", person_id=person_id)]
 
     def link(self, identity_id: str, person_id: str, now: int) -> None:
+        SqlFacts(self._session).move(principal_scope(identity_id), principal_scope(person_id))
+        index = SqlMessageIndex(self._session)
+        # The words of a message in the index include the person who wrote it, or who asked.
+        indexed = index.take_out([row["id"] for row in self._session.rows("messages_to_pass", id=identity_id)])
         for query in _PASSED:
             self._session.execute(query, id=identity_id, person_id=person_id)
+        index.put_back(indexed)
         self._session.execute("link_identity", id=identity_id, person_id=person_id, now=now)
 
     def unlink(self, identity_id: str, role: PrincipalRole, paired_at: int | None, now: int) -> bool:

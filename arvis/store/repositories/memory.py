@@ -102,7 +102,9 @@ class SqlFacts:
         )
         similar = most_similar(rows, meaning.vector)
         ids = [each for each, _ in similar]
-        others = [fact_of(row) for row in self._session.rows("active_facts", ids=dump(ids))]
+        found = [fact_of(row) for row in self._session.rows("active_facts", ids=dump(ids))]
+        # The area of a vector is a copy, and the row of the fact decides who may use it.
+        others = [fact for fact in found if fact.agent_id == agent_id and fact.scope in scopes]
         return ranked_facts(by_words, others, similar)[:limit]
 
     def same(self, agent_id: str, scope: str, content: str) -> list[Fact]:

@@ -125,6 +125,19 @@ class SqlMessageIndex:
             self._session.execute_many("remove_message_words", [self._document(row) for row in rows])
         self._session.execute("note_erased_words")
 
+    def take_out(self, message_ids: Sequence[str]) -> Sequence[str]:
+        """Remove the words of these messages if they are in the index. Return the ids of the removed ones. The caller then
+        changes the people of the messages, and calls `put_back`."""
+        rows = self._session.rows("indexed_messages_of", ids=dump(list(message_ids))) if message_ids else ()
+        if not self._session.locks_rows:
+            self._session.execute_many("remove_message_words", [self._document(row) for row in rows])
+        return [row["id"] for row in rows]
+
+    def put_back(self, message_ids: Sequence[str]) -> None:
+        rows = self._session.rows("indexed_messages_of", ids=dump(list(message_ids))) if message_ids else ()
+        query = "put_message_words" if self._session.locks_rows else "add_message_words"
+        self._session.execute_many(query, [self._document(row) for row in rows])
+
     def step_back(self) -> None:
         """Continue at the newest indexed message that is left. Otherwise a new message with the row number of a deleted
         one would count as indexed."""

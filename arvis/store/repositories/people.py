@@ -157,6 +157,10 @@ class SqlPrincipals:
             known = self.find(platform, user_id) or known
         current = replace(known, name=name, role=known.role if blocked or role is None else role)
         if current.role is not known.role:
+            if not known.linked:
+                # The other identities of this person have not been given the new role.
+                former = PrincipalRole.MEMBER if known.role is PrincipalRole.OWNER else known.role
+                self._session.execute("unlink_identities_of", id=known.id, role=former, now=now)
             self.set_role(current.id, current.role, now)
         if name != known.name:
             self._session.execute("rename_identity", id=known.identity, name=name, now=now)

@@ -44,6 +44,7 @@ _MORE = 90.0
 _DOWNLOAD_SECONDS = 120.0
 #: The maximum number of texts of pages that are kept for each browser.
 _MOST_TEXTS = 60
+_LONGEST_TEXT = 400_000
 _LONGEST_TITLE = 300
 _MOST_NOTES = 12
 #: The characters that stay unchanged in a fragment. They include `%`, because encoded text stays encoded.
@@ -158,7 +159,7 @@ class Browsers:
         async with self._using(caller) as running:
             value, _ = await self._ask(running, "element", caller, page=page, ref=_reference(ref))
             title = f" ({_text(value, 'title')[:_LONGEST_TITLE]})" if _text(value, "title") else ""
-            return f"Page: {_text(value, 'url')}{title}\nElement: {_text(value, 'lines')}"
+            return f"Page: {_text(value, 'url')}{title}\nElement: {_text(value, 'lines', 1_000)}"
 
     # -- the browsers ------------------------------------------------------------------------------------------
 
@@ -273,7 +274,10 @@ class Browsers:
         if not _ID.fullmatch(page):
             return "\n".join(["The page was closed.", *notes])
         known = PageText(
-            _key(caller), _text(value, "url"), _text(value, "title")[:_LONGEST_TITLE], _text(value, "text")
+            _key(caller),
+            _text(value, "url"),
+            _text(value, "title")[:_LONGEST_TITLE],
+            _text(value, "text", _LONGEST_TEXT),
         )
         running.keep(page, known)
         return _part(page, known, 0, self._settings.text_chars, notes)
@@ -308,8 +312,9 @@ def _key(caller: Caller) -> str:
     return caller.conversation_id or caller.execution_id
 
 
-def _text(value: Mapping[str, Any], name: str) -> str:
-    return storable(str(value.get(name, "")))
+def _text(value: Mapping[str, Any], name: str, most: int = 8_000) -> str:
+    """Return a text of an answer. The browser is not trusted, so its answers may have any length."""
+    return storable(str(value.get(name, ""))[:most])
 
 
 def _head(page: str, value: Mapping[str, Any]) -> str:

@@ -59,10 +59,8 @@ _TALLEST = 4_000
 #: The maximum seconds of waits: for all files of a page, for a pause in its requests, for its text, and for the effect
 #: of an action. A page that exceeds the last two does not answer.
 _LOADING, _QUIET, _TEXT, _ACTION = 5.0, 1.5, 15.0, 10.0
-#: The seconds in which a frame must answer.
-_FRAME = 2.0
-_AFTER_ACTION = 0.3
-_LOOK = 0.05
+#: The seconds in which a frame must answer, and the pauses after an action and between two looks.
+_FRAME, _AFTER_ACTION, _LOOK = 2.0, 0.3, 0.05
 
 _LONGEST_TEXT = 400_000
 _LONGEST_NOTE = 300
@@ -70,7 +68,7 @@ _MOST_NOTES = 10
 _MOST_FRAMES = 30
 _MOST_POPUPS = 3
 _SILENT = "The page does not answer, so it was closed."
-_MASKED = "••••••••"
+_MASK = r"\g<head>\g<props>\g<text>: ••••••••"
 _FIRST_ERROR = 400
 
 #: The maximum number of lines and characters of an element in a question.
@@ -82,8 +80,11 @@ _NET_ERROR = re.compile(r"net::(ERR_\w+)")
 #: references are read only here.
 _REST = r"""(?: "(?:[^"\\]|\\.)*")?(?P<attributes>(?: \[[^\]\n]*\])*)'?"""
 _ELEMENT = re.compile(r"(?P<indent>\s*)- '?[\w-]+" + _REST + r"(?=:|$)")
+#: A field with its content, which follows the head, or the properties of the field, such as its placeholder.
 _FIELD = re.compile(
-    r"^(?P<head>\s*- '?(?:textbox|searchbox|combobox|spinbutton)" + _REST + r"): (?=\S).*$", re.MULTILINE
+    r"^(?P<head>(?P<indent> *)- '?(?:textbox|searchbox|combobox|spinbutton)" + _REST + r")"
+    r"(?P<props>:(?:\n(?P=indent) +- /.*)+)?(?P<text>\n(?P=indent) +- text)?: (?=\S).*$",
+    re.MULTILINE,
 )
 
 _HAS_PASSWORDS = """fields => fields.some(field => field.value)"""
@@ -276,7 +277,7 @@ class Worker:
                     data = await tab.page.screenshot(type="jpeg", quality=80)
                 finally:
                     await tab.page.set_viewport_size({"width": _SIZE[0], "height": _SIZE[1]})
-                title = await tab.page.title()
+                title = (await tab.page.title())[:_LONGEST_NOTE]
             return {"url": tab.page.url, "title": title, "notes": tab.take_notes()}, data
 
     async def download(self, key: str, page: str, ref: str, seconds: float) -> tuple[dict[str, Any], bytes]:
@@ -361,9 +362,9 @@ def _size(folder: Path) -> int:
 async def _goto(page: Page, url: str, seconds: float) -> Response | None:
     try:
         return await page.goto(url, wait_until="domcontentloaded", timeout=seconds * 1000)
+    except Late:
+        raise Failure(f"No page came within {seconds:g} seconds.") from None
     except Error as error:
-        if "Timeout" in error.message:
-            raise Failure(f"No page came within {seconds:g} seconds.") from None
         if "Download is starting" in error.message:
             raise Failure(
                 "This address offers a file, not a page. Read it with http_fetch, or open a page that links to it and "
@@ -388,7 +389,7 @@ async def _shown(tab: Tab) -> dict[str, Any]:
             before = tab.id
             try:
                 text = await _text(tab.page)
-                title = await tab.page.title()
+                title = (await tab.page.title())[:_LONGEST_NOTE]
             except Error:
                 if tab.id == before or tab.page.is_closed():
                     raise
@@ -401,7 +402,7 @@ async def _shown(tab: Tab) -> dict[str, Any]:
     tab.text, tab.url, tab.title = text, tab.page.url, title
     notes = tab.take_notes()
     if len(text) > _LONGEST_TEXT:
-        text = text[: text.rindex("\n", 0, _LONGEST_TEXT)]
+        text = text[: text.rfind("\n", 0, _LONGEST_TEXT) + 1 or _LONGEST_TEXT]
         notes.append("The page is too long: the end of its text is missing")
     return {"page": tab.id, "url": tab.page.url, "title": title, "text": text, "notes": notes}
 
@@ -455,19 +456,19 @@ async def _masked(page: Page, text: str) -> str:
             open_text = False
         if not open_text:
             secret.add(line[1])
-    return _FIELD.sub(lambda line: f"{line[1]}: {_MASKED}" if line[1] in secret else line[0], text)
+    return _FIELD.sub(lambda line: line.expand(_MASK) if line[1] in secret else line[0], text)
 
 
 def lines_of(text: str, ref: str) -> str:
     """Return the line of an element and the lines of the elements in it, up to a limit; "" if the text has no such
     element. The states that change by themselves and the content of fields are left out."""
-    lines = iter(text.split("\n"))
+    lines = iter(_FIELD.sub(r"\g<head>\g<props>", text).split("\n"))
     for line in lines:
         head = _ELEMENT.match(line)
         if head is not None and f" [ref={ref}]" in head["attributes"]:
             following = itertools.islice(lines, _INNER_LINES)
             inner = itertools.takewhile(partial(_is_deeper, len(head["indent"])), following)
-            shown = [_UNSTEADY.sub("", _FIELD.sub(r"\g<head>", each)).strip() for each in (line, *inner)]
+            shown = [_UNSTEADY.sub("", each).strip() for each in (line, *inner)]
             return "\n".join(shown)[:_INNER_CHARS]
     return ""
 
@@ -490,12 +491,12 @@ async def _element(tab: Tab, ref: str) -> Locator:
 async def _act(action: Callable[[], Awaitable[Any]]) -> None:
     try:
         await action()
+    except Late:
+        raise Failure("The element cannot be used: it is covered, disabled, or has no such option.") from None
     except Error as error:
-        if "Timeout" in error.message:
-            raise Failure("The element cannot be used: it is covered, disabled, or has no such option.") from None
-        if "closed" not in error.message:
-            first = error.message.partition("\n")[0].partition(": ")[2]
-            raise Failure(f"The element cannot be used in this way: {first[:200]}") from None
+        first = error.message.partition("\n")[0]  # the rest contains text of the page
+        if "has been closed" not in first:
+            raise Failure(f"The element cannot be used in this way: {first.partition(': ')[2][:200]}") from None
 
 
 async def _started(page: Page, element: Locator) -> Download:

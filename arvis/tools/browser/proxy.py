@@ -58,7 +58,7 @@ class Proxy:
         try:
             if len(self._open) <= _MOST_CONNECTIONS:
                 await self._talk(reader, writer)
-        except (_NoRequest, ConnectionError, TimeoutError, asyncio.IncompleteReadError):
+        except (_NoRequest, OSError, asyncio.IncompleteReadError):
             pass
         finally:
             self._open.discard(task)
@@ -81,7 +81,7 @@ class Proxy:
             async with asyncio.TaskGroup() as both:
                 both.create_task(_pump(reader, far_writer))
                 both.create_task(_pump(far_reader, writer))
-        except* (ConnectionError, TimeoutError):
+        except* OSError:
             pass
         finally:
             await _close(far_writer)
@@ -135,6 +135,6 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
-    with suppress(ConnectionError, TimeoutError):
+    with suppress(OSError):
         async with asyncio.timeout(1.0):
             await writer.wait_closed()

@@ -52,14 +52,20 @@ _LISTEN_AGAIN = 30.0
 
 @contextlib.asynccontextmanager
 async def open_link(
-    settings: McpServer, *, clock: Clock, say: Callable[[str], None], access: Access | None = None
+    settings: McpServer,
+    *,
+    clock: Clock,
+    say: Callable[[str], None],
+    access: Access | None = None,
+    tokens: set[str] | None = None,
 ) -> AsyncIterator[OpenLink]:
     """Open a connection for the duration of the context. Afterwards end the server's program or session, in the same
-    task. `say` gets the lines that the program writes to its standard error. `access` provides the tokens of logins."""
+    task. `say` gets the lines that the program writes to its standard error. `access` provides the tokens of logins; those
+    that are used are added to `tokens`, because they must not be shown."""
     _keep_the_package_quiet()
     auth = None
     if access is not None and settings.may_log_in:
-        auth = StoredToken(settings, logins=access.logins, open_client=access.open_client)
+        auth = StoredToken(settings, logins=access.logins, open_client=access.open_client, used=tokens)
     news, transport = News(), HttpTransport(may_log_in=auth is not None)
 
     async def hear(message: object) -> None:
@@ -90,13 +96,12 @@ async def open_link(
                 transport=transport,
                 seconds=settings.timeout_seconds,
                 questions=questions,
-                tokens=auth.used if auth is not None else set(),
             )
 
 
 class OpenLink:
     """A `Link` over the client of the package `mcp`. `questions` are the questions that the server asked and Arvis
-    declined. The result of the next call reports them to the model. `tokens` are the access tokens that were used."""
+    declined. The result of the next call reports them to the model."""
 
     def __init__(
         self,
@@ -106,9 +111,7 @@ class OpenLink:
         transport: HttpTransport,
         seconds: float,
         questions: list[str],
-        tokens: set[str],
     ) -> None:
-        self.tokens = tokens
         self._client = client
         self._news = news
         self._transport = transport

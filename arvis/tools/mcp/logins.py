@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -17,6 +18,7 @@ from typing import Any
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import SecretLost
+from arvis.domain.regex import regex
 from arvis.ports.clock import Clock
 from arvis.ports.http import GuardedClient
 from arvis.ports.secrets import SecretBox
@@ -26,6 +28,8 @@ from arvis.ports.store import Store, Transaction
 ATTEMPT_MS = 600_000
 #: The time (ms) after which another process may refresh a login, if the first one has not stored the result.
 REFRESH_MS = 40_000
+#: The names of servers.
+_SERVER = regex(r"[a-z0-9_-]{1,32}", re.ASCII)
 _LOGIN, _ATTEMPT = "mcp login {}", "mcp login attempt {}"
 _SEALED = ("access", "refresh", "client_secret", "verifier")
 
@@ -134,7 +138,11 @@ class Logins:
     async def take(self, state: str) -> tuple[str, Attempt] | None:
         """Return the server and the attempt with this state, once. Return None if there is none, or it has expired."""
         server = state.rpartition(".")[0]
-        text = await self.store.write(_take, _ATTEMPT.format(server), _hash(state), self.clock.now())
+        key = _ATTEMPT.format(server)
+        # Everybody can send a state, so an unknown one causes no write.
+        if not _SERVER.fullmatch(server) or not await self.store.read(_text, key):
+            return None
+        text = await self.store.write(_take, key, _hash(state), self.clock.now())
         if not text:
             return None
         kept = json.loads(text)

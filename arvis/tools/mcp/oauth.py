@@ -240,10 +240,13 @@ async def _about_resource(
 
 
 def _safe(endpoints: Endpoints, address: str) -> Endpoints:
-    """Return the endpoints. Refuse an address without TLS on a host other than that of the server."""
-    for url in (endpoints.authorization, endpoints.token, endpoints.registration, endpoints.revocation):
+    """Return the endpoints. Refuse an address without TLS, except on the host of a server that has no TLS itself."""
+    server = urlsplit(address)
+    plain = server.hostname if server.scheme == "http" else None
+    named = (endpoints.issuer, endpoints.authorization, endpoints.token, endpoints.registration, endpoints.revocation)
+    for url in named:
         parts = urlsplit(url)
-        if url and parts.scheme != "https" and parts.hostname != urlsplit(address).hostname:
+        if url and parts.scheme != "https" and (plain is None or parts.hostname != plain):
             raise OAuthFlowError(f"The authorization server uses an address without TLS: {url}")
     return endpoints
 
@@ -379,16 +382,27 @@ def _with_query(url: str, more: Mapping[str, str]) -> str:
 # -- tokens for requests -----------------------------------------------------------------------------------------------
 
 
+#: The errors of a refresh after which a person must log in again.
+_ENDED = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
+
+
+def _error_in(answer: Fetched) -> str:
+    with contextlib.suppress(ValueError, AttributeError):
+        return str(json.loads(answer.body).get("error") or "")
+    return ""
+
+
 class StoredToken(httpx2.Auth):
     """The access token of a stored login, for the requests to a server. It is refreshed before it expires, and after the
     server has refused it."""
 
-    def __init__(self, settings: McpServer, *, logins: Logins, open_client: OpenClient) -> None:
+    def __init__(
+        self, settings: McpServer, *, logins: Logins, open_client: OpenClient, used: set[str] | None = None
+    ) -> None:
         self._name, self._address = settings.name, settings.url or ""
         self._logins = logins
         self._open_client = open_client
-        #: The tokens that were used, which must not be shown.
-        self.used: set[str] = set()
+        self._used = set() if used is None else used
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         token = await self._current()
@@ -402,7 +416,7 @@ class StoredToken(httpx2.Auth):
                 yield request
 
     def _add(self, request: httpx2.Request, token: str) -> None:
-        self.used.add(token)
+        self._used.add(token)
         request.headers["Authorization"] = f"Bearer {token}"
 
     async def _current(self) -> str:
@@ -439,10 +453,11 @@ class StoredToken(httpx2.Auth):
         except ToolError as failed:
             await self._logins.swap(self._name, login, replace(login, refreshing_until=0))
             raise LinkLost(f"its authorization server cannot be reached: {failed.what}") from None
-        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-            await self._logins.swap(self._name, login, replace(login, refreshing_until=0))
-            raise LinkLost(f"its authorization server answers with status {answer.status}")
         token = _read(OAuthToken, answer)
+        if token is None and _error_in(answer) not in _ENDED:
+            # Only these errors end a login (RFC 6749). A proxy, for example, may answer with another one for a while.
+            await self._logins.swap(self._name, login, replace(login, refreshing_until=0))
+            raise LinkLost(f"its authorization server does not refresh the login: status {answer.status}")
         renewed = login.without_tokens if token is None else _with_token(login, token, self._logins.clock)
         await self._logins.swap(self._name, login, renewed)
         return renewed.access

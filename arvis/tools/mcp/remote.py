@@ -68,10 +68,7 @@ class LoginNeeded(LinkLost):
 
 
 class Link(Protocol):
-    """An open connection. Its methods may raise any exception of the protocol's package. `tokens` are access tokens,
-    which must not be shown."""
-
-    tokens: set[str]
+    """An open connection. Its methods may raise any exception of the protocol's package."""
 
     async def offers(self) -> Sequence[Offer]: ...
 
@@ -123,6 +120,8 @@ class RemoteServer:
         self._known = known
         self._access = access
         self._redactor = Redactor(settings.secrets())
+        #: The access tokens that were used, which must not be shown.
+        self._tokens: set[str] = set()
         self._challenge: str | None = None
         self._reported_login: bool | None = None
         self._awake = asyncio.Event()
@@ -197,7 +196,7 @@ class RemoteServer:
         if link is None:
             raise ToolError(f"The server {name} cannot be reached now.", fix="Try again in a minute.")
         found = await self._outcome(link.call(tool, arguments, progress), self._settings.timeout_seconds + LINK_SECONDS)
-        if isinstance(found, Reply) and self._challenge is not None:
+        if isinstance(found, Reply) and self._reported_login:
             self._challenge = None
             await self._report_login(needed=False)
         match found:
@@ -259,7 +258,9 @@ class RemoteServer:
         package = await asyncio.to_thread(_load)
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(_MOST_TO_START):
-                opened = package.open_link(self._settings, clock=self._clock, say=self._say, access=self._access)
+                opened = package.open_link(
+                    self._settings, clock=self._clock, say=self._say, access=self._access, tokens=self._tokens
+                )
                 link: Link = await stack.enter_async_context(opened)
                 await self._list(link)
             self._link, self._reported_down, self._challenge = link, False, None
@@ -332,8 +333,7 @@ class RemoteServer:
         log.warning("mcp_server_unreachable", server=self._settings.name, why=self._trouble, fix=fix)
 
     def _redact(self, text: str) -> str:
-        if self._link is not None:
-            self._redactor.learn(self._link.tokens)
+        self._redactor.learn(self._tokens)
         return self._redactor(text)
 
     def _say(self, line: str) -> None:

@@ -8,7 +8,7 @@ import importlib
 import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -236,11 +236,20 @@ class McpServers:
         """Remove a server with its login and the accepted descriptions of its tools. Raises `NotFound` and
         `Conflict`."""
         self._refuse_configured(name)
-        if name in self._servers:
-            await self.end_login(name)
-        await self._changeable().remove(name)
-        await self._pins.forget(name)
         await self._refresh(now=True)
+        server = self._servers.get(name)
+        await self._changeable().remove(name)
+        # The connection is closed first. Otherwise it could store the descriptions again, or report a missing login.
+        await self._refresh(now=True)
+        await self._pins.forget(name)
+        if self._access is None:
+            return
+        logins = self._access.logins
+        if server is not None and await logins.get(name, server.settings.url or "") is not None:
+            with suppress(MissingPackage):
+                await _oauth().end_login(server.settings, logins=logins, open_client=self._access.open_client)
+        await logins.remove(name)
+        await self._access.report(name, False)
 
     def _changeable(self) -> StoredServers:
         if self._stored is None:

@@ -39,6 +39,16 @@ LEFT JOIN messages AS asked ON asked.id = messages.reply_to
 WHERE messages.compaction_id = :compaction_id AND messages.content <> ''
 ORDER BY messages.id;
 
+-- name: indexed_messages_of
+-- Sorted, as above.
+SELECT 0 AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name, messages.channel,
+    messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+JOIN message_index ON message_index.message_id = messages.id
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.id IN (SELECT listed.value FROM json_each(:ids) AS listed)
+ORDER BY messages.id;
+
 -- name: add_message_words
 -- A message that another transaction has changed meanwhile is already in the index, with its new words.
 INSERT INTO message_index (message_id, words) VALUES (:id, CAST(:words AS tsvector)) ON CONFLICT (message_id) DO NOTHING;
