@@ -17,7 +17,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
-from arvis.domain.tools import ACCEPTED_TOOLS
+from arvis.domain.tools import ACCEPTED_TOOLS, TOOL_LOGIN_ATTEMPTS, TOOL_LOGINS
 from arvis.domain.webhooks import KNOWN_CALLS_MS
 from arvis.memory.decay import decay
 from arvis.ports.api_requests import KEYS_KEPT_MS
@@ -173,11 +173,12 @@ def fade(tx: Transaction, holding: Holding, now: int) -> bool:
 
 
 def forget_tools(tx: Transaction, holding: Holding, servers: Collection[str]) -> bool:
-    """Delete the accepted descriptions of tools of all servers except these and those that were added at run time.
-    Return False."""
+    """Delete the accepted descriptions of tools and the logins of all servers except these and those that were added at
+    run time. Return False."""
     holding.check(tx)
     added = json.loads(tx.kv.get(STORED_SERVERS) or "{}")
-    tx.kv.delete_others(ACCEPTED_TOOLS, {*servers, *added})
+    for prefix in (ACCEPTED_TOOLS, TOOL_LOGINS, TOOL_LOGIN_ATTEMPTS):
+        tx.kv.delete_others(prefix, {*servers, *added})
     return False
 
 

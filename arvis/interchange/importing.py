@@ -195,6 +195,8 @@ def _import_skill(tx: Transaction, record: records.Skill, rules: Rules, now: int
     known = tx.skills.get(skill.slug)
     if known is not None and known.text == storable(record.text):
         return _SAME
+    if known is not None and known.files:
+        return Action.SKIP, "the skill here has files, which an import would delete; delete the skill first"
     if known is not None and not rules.replace:
         return _DIFFERS
     text = storable(record.text)

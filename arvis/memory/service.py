@@ -117,6 +117,10 @@ def correct(
     if not 0 < len(content) <= MOST_LETTERS:
         return _wrong_length("A fact")
     if expires_at is not None and expires_at <= now:
+        if expires_at == fact.expires_at:
+            return Refused(
+                f"The fact #{fact.number} has expired.", "First set how long it is used: /memory expire NUMBER DAYS."
+            )
         return _EXPIRED
     if content == fact.content:
         tx.facts.note(fact, "refreshed", by_id=by_id, now=now)

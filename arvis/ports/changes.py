@@ -47,6 +47,10 @@ class Versions(Protocol):
         """Return the versions of a row, newest first; an empty list if no change was stored."""
         ...
 
+    def forget_old(self, kind: Versioned, row_id: str) -> None:
+        """Delete all versions of a row except the two that an undo needs."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Delegation:

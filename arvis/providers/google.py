@@ -63,14 +63,15 @@ class GoogleProvider:
             return embeddings.in_embeddings(await answered.document(), request, account)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
-        """Make one call, and repeat it for each form of thinking that the model refuses."""
+        """Make one call, and repeat it for each form of thinking or of the reply that the model refuses."""
         if request.effort is None and request.format is None:
             return await self._once(request, account, reply, {}, stream=stream)
         key = (account.base_url or BASE_URL, model := request.model or account.model)
+        mark = _FORMAT_WITH_TOOLS if request.tools else _FORMAT
         while True:
             refused = self._refused.get(key, frozenset())
             thinking = {} if request.effort is None else thinking_of(model, request.effort, refused)
-            wanted = {} if _FORMAT in refused and request.tools else format_of(request)
+            wanted = {} if mark in refused else format_of(request)
             more = {**({"thinkingConfig": thinking} if thinking else {}), **wanted}
             try:
                 result = await self._once(request, account, reply, more, stream=stream)
@@ -79,8 +80,8 @@ class GoogleProvider:
                     raise
                 if thinking and _ABOUT_THINKING.search(error.what):
                     self._refused[key] = refused | {str(value) for value in thinking.values()}
-                elif wanted and request.tools and _ABOUT_FORMAT.search(error.what):
-                    self._refused[key] = refused | {_FORMAT}
+                elif wanted and _ABOUT_FORMAT.search(error.what):
+                    self._refused[key] = refused | {mark}
                 else:
                     raise
             else:
@@ -159,8 +160,8 @@ def thinking_of(model: str, effort: str, refused: Collection[str] = ()) -> dict[
     return {"thinkingLevel": level} if level is not None and _LEVEL_MODELS.match(plain) else {}
 
 
-#: The mark of a model that refuses tools together with JSON as the format of the reply.
-_FORMAT = "format"
+#: The marks of a model that refuses JSON as the format of the reply: always, or only together with tools.
+_FORMAT, _FORMAT_WITH_TOOLS = "format", "format with tools"
 _ABOUT_FORMAT = regex(r"mime ?type|response_?schema|json", re.IGNORECASE)
 
 

@@ -29,7 +29,7 @@ _REFUSING = frozenset({400, 422})
 #: The statuses of a server without the address of the Responses API.
 _MISSING = frozenset({404, 405})
 _NAMES = regex(
-    r"\b(?:max_tokens|max_completion_tokens|max_output_tokens|reasoning_content|reasoning_effort|reasoning"
+    r"\b(?:max_tokens|max_completion_tokens|reasoning_content|reasoning_effort|reasoning"
     r"|stream_options|response_format|text|temperature|top_p|frequency_penalty|presence_penalty|seed|include)\b"
 )
 _REQUIRED = regex(r"must be passed back|\bis missing\b|\bmissing\b.{0,40}reasoning_content", re.IGNORECASE)
@@ -115,7 +115,7 @@ class Accepted:
             return replace(self, tools_without_reasoning=True) if only_chat else replace(self, responses=True)
         if self.responses and refused.missing:
             return replace(self, responses=False, tools_without_reasoning=True)
-        if self.responses and self.encrypted and refused.unencrypted:
+        if self.responses and self.encrypted and (refused.unencrypted or "include" in refused.named):
             return replace(self, encrypted=False)
         return None
 

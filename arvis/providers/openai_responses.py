@@ -34,7 +34,7 @@ def document_of(request: RunRequest, account: Account, accepted: Accepted, *, st
     origin = origin_of(request, account)
     document: dict[str, Any] = {
         "model": request.model or account.model,
-        "input": [item for turn in turns_of(request) for item in _items(turn, origin)],
+        "input": [item for turn in turns_of(request) for item in _items(turn, origin if accepted.encrypted else None)],
         "max_output_tokens": max(request.max_tokens, _LEAST_REPLY),
         "store": False,
         **accepted.sampling(request),
@@ -66,10 +66,11 @@ def document_of(request: RunRequest, account: Account, accepted: Accepted, *, st
     return document
 
 
-def _items(turn: Turn, origin: str) -> Iterator[Item]:
+def _items(turn: Turn, origin: str | None) -> Iterator[Item]:
+    """Yield the items of a turn. Reasoning is sent back to its `origin`; with None, no reasoning is sent."""
     for output in turn.outputs:
         yield {"type": "function_call_output", "call_id": output.call_id, "output": output.content}
-    if turn.thoughts is not None and turn.thoughts.get("origin") == origin:
+    if origin is not None and turn.thoughts is not None and turn.thoughts.get("origin") == origin:
         yield from turn.thoughts.get("items", ())
     if turn.images:
         parts = [{"type": "input_text", "text": turn.content}] if turn.content else []

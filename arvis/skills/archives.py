@@ -38,8 +38,17 @@ _COMPRESSIONS: Mapping[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
 }
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
+#: The beginnings of archives, and the mark of a tar archive with its place.
+_STARTS = (b"PK\x03\x04", *_COMPRESSIONS)
+_TAR_MARK, _TAR_MARK_AT = b"ustar", 257
+
 #: The methods of zip whose output `zipfile` can limit. Its readers of bzip2 and LZMA expand a whole piece at once.
 _ZIP_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+
+
+def is_archive(data: bytes) -> bool:
+    """Return True if these bytes begin as a zip archive, a tar archive or a compressed file."""
+    return data.startswith(_STARTS) or data.startswith(_TAR_MARK, _TAR_MARK_AT)
 
 
 def packed(bundle: Bundle) -> bytes:

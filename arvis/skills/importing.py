@@ -20,7 +20,7 @@ from arvis.ports.automation import TRUSTED_BEFORE_HASHES, StoredSkill
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.skills.archives import packed
-from arvis.skills.bundle import Bundle
+from arvis.skills.bundle import Bundle, bundle_of
 from arvis.skills.files import StoredSkillFiles
 from arvis.skills.registry import SkillRegistry, skill_of_row, switch_skill
 from arvis.skills.scan import Remark, remarks_on
@@ -147,7 +147,8 @@ class Importer:
             files = (await self._files.bundle(known)).files
         except ToolError as error:
             raise Conflict(error.what, fix="Import the skill again.", code="skill_changed") from None
-        bundle = Bundle({**files, SKILL_FILE: skill.text.encode()})
+        bundle = bundle_of({**files, SKILL_FILE: skill.text.encode()}.items())
+        skill = read_skill(bundle.text, stem=None, source=Source.IMPORTED)
         content = Content(with_files(skill, bundle), bundle, known.origin or BY_HAND)
         return await self._keep(content, by=by, replace=True, trusted=known.trusted)
 
@@ -242,6 +243,7 @@ def _trust(tx: Transaction, skill: Skill, by: str, now: int) -> bool:
     trusted = replace(known, trusted=seen)
     bundle = tx.skills.bundle(slug) if known.files else None
     tx.versions.keep(Versioned.SKILL, slug, _data_of(trusted, bundle), by, now, before=_data_of(known, bundle))
+    tx.versions.forget_old(Versioned.SKILL, slug)  # each version contains all files
     tx.skills.trust(slug, seen, max(now, known.updated_at + 1))
     _note(tx, AccessKind.SKILL_TRUSTED, trusted, by, now)
     return True
@@ -292,6 +294,7 @@ def _keep(tx: Transaction, slug: str, after: StoredSkill | None, bundle: bytes |
         return
     kept = _data_of(before, tx.skills.bundle(slug) if before is not None and before.files else None)
     tx.versions.keep(Versioned.SKILL, slug, _data_of(after, bundle), changed.by, changed.now, before=kept)
+    tx.versions.forget_old(Versioned.SKILL, slug)
 
 
 def _content_of(skill: StoredSkill) -> tuple[str, dict[str, tuple[int, str]]]:

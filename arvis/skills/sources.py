@@ -13,14 +13,13 @@ from arvis.domain.errors import ToolError, Unprocessable
 from arvis.domain.text import storable
 from arvis.ports.http import AddressChecker, Fetched, Fetcher
 from arvis.ports.sandbox import Sandbox, Task
-from arvis.skills.archives import LARGEST_ARCHIVE, bundle_of_archive, commit_of
+from arvis.skills.archives import LARGEST_ARCHIVE, bundle_of_archive, commit_of, is_archive
 from arvis.skills.bundle import LARGEST_SKILL, Bundle
 from arvis.skills.skill import Skill, Source, read_skill, with_files
 from arvis.skills.specification import SKILL_FILE
 
 _FETCH_SECONDS = 15.0
 _CLONE_SECONDS = 60.0
-_ARCHIVE_STARTS = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 
 #: The stored source of a skill that was given as a text or a file.
 BY_HAND = "text"
@@ -87,7 +86,7 @@ class Sources:
                 code=error.code,
             ) from None
         _refuse_failure(fetched)
-        if fetched.body.startswith(_ARCHIVE_STARTS):
+        if is_archive(fetched.body):
             return await _content(fetched.body, inside, fetched.url)
         return Content(read_skill(_text_of(fetched), stem=None, source=Source.IMPORTED), None, fetched.url)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from arvis.domain.dataclass import replace
 from arvis.domain.memory import EVERYWHERE, Category, NewFact
 from arvis.domain.messages import Role
 from arvis.domain.quotations import QuotationKind
@@ -21,6 +22,7 @@ from arvis.interchange.exporting import Choice, Exporter
 from arvis.interchange.format import KINDS, Manifest
 from arvis.interchange.importing import Action, ArchiveImporter, Rules
 from arvis.memory.service import MOST_FACTS
+from arvis.ports.automation import StoredSkill
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker
 from arvis.services import schedules
@@ -190,6 +192,23 @@ async def test_the_limits_of_memory_hold_for_imports(store: Store, clock: Steppe
     again = await importer.run(given, RULES)
     same = [Action.UNCHANGED, Action.UNCHANGED, Action.SKIP, Action.UNCHANGED, Action.SKIP, Action.SKIP]
     assert [each.action for each in again.outcomes if each.kind == "memory"] == same
+
+
+async def test_an_import_deletes_no_files_of_a_skill(store: Store, clock: SteppedClock) -> None:
+    text = "---\nslug: knots\ndescription: Tie knots.\n---\nOld."
+    row = StoredSkill("knots", text, "text", "ann", AT, AT, None, {"a.txt": (1, "0" * 64)})
+    await store.write(lambda tx: tx.skills.put(row, b"PK"))
+    given = contents(conversation(turns=False))
+    for kind in KINDS:
+        given.records[kind].clear()
+    given.records["skills"].append(records.Skill(slug="knots", text=text.replace("Old", "New")))
+    report = await ArchiveImporter(store=store, clock=clock).run(given, replace(RULES, replace=True))
+    (outcome,) = report.outcomes
+    assert (outcome.action, outcome.why) == (
+        Action.SKIP,
+        "the skill here has files, which an import would delete; delete the skill first",
+    )
+    assert await store.read(lambda tx: tx.skills.bundle("knots")) == b"PK"
 
 
 def test_a_writer_makes_what_a_reader_accepts() -> None:

@@ -13,6 +13,7 @@ import pytest
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, FetchFailed, NotFound, ToolError, Unprocessable
+from arvis.domain.versions import Versioned
 from arvis.net.fetcher import open_fetcher
 from arvis.ports.automation import TRUSTED_BEFORE_HASHES, StoredSkill
 from arvis.ports.http import Fetched, Fetcher
@@ -276,6 +277,16 @@ async def test_a_skill_from_outside_is_used_after_its_hash_is_trusted(scene: Sce
     restored = await scene.importer.undo("pdf", by="ann")
     assert restored is not None
     assert (restored.trusted, restored.hash) == (True, made.hash)
+
+
+async def test_a_skill_has_two_versions(scene: Scene) -> None:
+    for number in range(4):
+        await scene.importer.create(given(**{"assets/x": str(number).encode()}), by="ann")
+    kept = await scene.store.read(lambda tx: tx.versions.newest(Versioned.SKILL, "pdf", 9))
+    assert [version.version for version in kept] == [5, 4]
+    restored = await scene.importer.undo("pdf", by="ann")
+    assert restored is not None
+    assert await scene.importer.file("pdf", "assets/x") == (b"2", 1)
 
 
 async def test_content_that_changes_after_the_trust_is_refused(scene: Scene) -> None:

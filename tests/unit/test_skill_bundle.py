@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from arvis.domain.errors import Unprocessable
-from arvis.skills.archives import bundle_of_archive, packed
+from arvis.skills.archives import bundle_of_archive, is_archive, packed
 from arvis.skills.bundle import LARGEST_FILE, MOST_FILES, Bundle, bundle_of_folder
 
 TEXT = b"---\nname: pdf\ndescription: Reads PDF files.\n---\n# Steps\n"
@@ -53,6 +53,7 @@ def test_the_same_files_give_the_same_digest_from_every_source(tmp_path: Path) -
         "repository-1.0/README.md": b""
     }
     archives = [zipped(FILES), zipped(below), *(tarred(below, f"w:{way}") for way in ("", "gz", "bz2", "xz"))]
+    assert [is_archive(archive) for archive in (*archives, TEXT, b"")] == [True] * 6 + [False] * 2
     for bundle in (of_folder, *map(bundle_of_archive, archives), bundle_of_archive(packed(of_folder))):
         assert (bundle.files, bundle.digest) == (FILES, of_folder.digest)
     assert Bundle({**FILES, "scripts/read.py": b"print(2)\n"}).digest != of_folder.digest

@@ -10,13 +10,12 @@ import click
 from arvis.cli.api_client import Api, ApiCommands
 from arvis.cli.output import Output, Row, Table, fields
 from arvis.domain.errors import UsageError
-from arvis.skills.archives import LARGEST_ARCHIVE, packed
+from arvis.skills.archives import LARGEST_ARCHIVE, is_archive, packed
 from arvis.skills.bundle import bundle_of_folder
 
 _SKILLS = Table("slug", "name", "source", "trusted", "description", nothing="No skills.")
 #: The timeout in seconds. The daemon's own limits for fetching a skill are shorter.
 _TIMEOUT = 90.0
-_ARCHIVES = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 
 
 @click.group(cls=ApiCommands)
@@ -115,7 +114,7 @@ def _given(source: str, *, git: bool) -> dict[str, str]:
     if place.is_dir():
         return {"archive": base64.b64encode(packed(bundle_of_folder(place.resolve()))).decode()}
     data = _read(place)
-    if data.startswith(_ARCHIVES):
+    if is_archive(data):
         return {"archive": base64.b64encode(data).decode()}
     try:
         return {"text": data.decode("utf-8-sig")}

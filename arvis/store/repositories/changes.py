@@ -37,6 +37,9 @@ class SqlVersions:
         rows = self._session.rows("newest_versions", kind=kind, row_id=row_id, limit=limit)
         return [version_of(row) for row in rows]
 
+    def forget_old(self, kind: Versioned, row_id: str) -> None:
+        self._session.execute("forget_old_versions", kind=kind, row_id=row_id)
+
     def _add(self, kind: Versioned, row_id: str, data: Mapping[str, Any] | None, by_id: str | None, now: int) -> None:
         self._session.execute("add_version", kind=kind, row_id=row_id, data=dump(data), by_id=by_id, at=now)
 

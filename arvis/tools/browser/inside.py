@@ -1,10 +1,10 @@
 """Run Chromium for one agent, inside the sandbox; the interpreter gets this file's text with `-c`.
 
 The first argument is a JSON object: `executable`, `channel` (a file descriptor), `site` (the folder of the packages),
-`pages` (the maximum number of pages), `download` (bytes) and `hide` (the text of `hide.js`). Over the channel, the daemon gets the socket on which
-Chromium's proxy listens: this network namespace has no other way out. Standard input has one JSON object a line, and
-each is answered on standard output by one line: `{"id", "value" or "error", "size"}`, followed by `size` bytes. This
-file imports only the standard library and Playwright.
+`pages` (the maximum number of pages), `download` (bytes) and `hide` (the text of `hide.js`). Over the channel, the
+daemon gets the socket on which Chromium's proxy listens: this network namespace has no other way out. Each line of
+standard input is a JSON object, answered on standard output by a line `{"id", "value" or "error", "size"}` and `size`
+bytes. This file imports only the standard library and Playwright.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Tabs:
     async def _add(self, page: Page, key: str) -> Tab:
         tab = Tab(page, key)
         self._tabs.append(tab)
-        page.on("framenavigated", lambda frame: _renamed(tab, frame))
+        page.on("framenavigated", lambda frame: tab.renew() if frame is page.main_frame else None)
         page.on("dialog", lambda dialog: _answer(tab, dialog))
         page.on("popup", lambda opened: self._popup(tab, opened))
         page.on("download", lambda download: _dropped(tab, download))
@@ -183,11 +183,6 @@ class Tabs:
         opener.note(f"The page opened another page: {tab.id}")
 
 
-def _renamed(tab: Tab, frame: Frame) -> None:
-    if frame is tab.page.main_frame:
-        tab.renew()
-
-
 async def _answer(tab: Tab, dialog: Dialog) -> None:
     with suppress(Error):
         if dialog.type == "beforeunload":
@@ -198,10 +193,12 @@ async def _answer(tab: Tab, dialog: Dialog) -> None:
 
 
 async def _dropped(tab: Tab, download: Download) -> None:
-    if not tab.downloads:
-        tab.note(f"The page offered a file, which was not saved: {download.suggested_filename}")
-        with suppress(Error):
-            await download.cancel()
+    if tab.downloads:
+        tab.downloads = False  # a call takes one file
+        return
+    tab.note(f"The page offered a file, which was not saved: {download.suggested_filename}")
+    with suppress(Error):
+        await download.cancel()
 
 
 class Worker:

@@ -19,6 +19,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import SecretLost
 from arvis.domain.regex import regex
+from arvis.domain.tools import TOOL_LOGIN_ATTEMPTS, TOOL_LOGINS
 from arvis.ports.clock import Clock
 from arvis.ports.http import GuardedClient
 from arvis.ports.secrets import SecretBox
@@ -30,7 +31,7 @@ ATTEMPT_MS = 600_000
 REFRESH_MS = 40_000
 #: The names of servers.
 _SERVER = regex(r"[a-z0-9_-]{1,32}", re.ASCII)
-_LOGIN, _ATTEMPT = "mcp login {}", "mcp login attempt {}"
+_LOGIN, _ATTEMPT = f"{TOOL_LOGINS}{{}}", f"{TOOL_LOGIN_ATTEMPTS}{{}}"
 _SEALED = ("access", "refresh", "client_secret", "verifier")
 
 

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -119,6 +120,12 @@ class StoredServers:
             _refuse_redirection(before, changes)
         kept = {"settings": settings, "headers": headers, **({_SECRET: secret} if settings.get("client_id") else {})}
         self._opened(name, kept)
+        if "@" in urlsplit(str(settings.get("url") or "")).netloc:
+            raise Unprocessable(
+                "`settings.url` contains a login.",
+                why="Addresses are stored without encryption.",
+                fix="Send the login as the header `Authorization`.",
+            )
         return kept
 
     def _opened(self, name: str, kept: Mapping[str, Any]) -> McpServer:
