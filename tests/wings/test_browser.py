@@ -51,7 +51,7 @@ def listening_ports(pids: Iterable[int]) -> set[int]:
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """Return the command lines of the descendants of a process."""
+    """Return the command lines of the descendants of a process. The browser of other tests may be among them."""
     parents: dict[int, int] = {}
     for each in Path("/proc").iterdir():
         if each.name.isdecimal():
@@ -236,6 +236,7 @@ async def test_pages_that_hang_and_browsers_that_crash(tmp_path: Path) -> None:
         "/loops": "<h1>Loop</h1><button onclick='for(;;);'>Spin</button>",
         "/cookie": "<script>document.write('cookie ' + document.cookie)</script>",
     }
+    before = descendants(os.getpid())
     async with surfing(tmp_path, pages, navigation=2_000) as surf:
         await surf.open()
         hanging = asyncio.create_task(surf.open("/hangs", conversation="other"))
@@ -255,7 +256,7 @@ async def test_pages_that_hang_and_browsers_that_crash(tmp_path: Path) -> None:
         (main,) = [
             pid
             for pid, line in descendants(os.getpid()).items()
-            if "remote-debugging-pipe" in line and "--type" not in line
+            if pid not in before and "remote-debugging-pipe" in line and "--type" not in line
         ][-1:]
         lost = asyncio.create_task(surf.open("/hangs"))
         await until(lambda: sum("GET /hangs" in head for head in surf.site.requests) == 2)
@@ -279,13 +280,19 @@ async def test_pages_that_hang_and_browsers_that_crash(tmp_path: Path) -> None:
 
 
 async def test_an_unused_browser_ends(tmp_path: Path) -> None:
+    before = descendants(os.getpid())
     async with surfing(tmp_path, {"/": "<h1>Hello</h1>"}, idle=1_000, browsers=1) as surf:
         await surf.open(agent="agent-2")
         await surf.open()
         # The browser of the other agent made room.
         with pytest.raises(ToolError, match="No page is open"):
             await surf.browsers.read(surf.caller(agent="agent-2"), surf.page, 0)
-        await until(lambda: not any("remote-debugging-pipe" in each for each in descendants(os.getpid()).values()))
+
+        def running() -> list[str]:
+            return [line for pid, line in descendants(os.getpid()).items() if pid not in before]
+
+        assert any("remote-debugging-pipe" in line for line in running())
+        await until(lambda: not any("remote-debugging-pipe" in line for line in running()))
 
 
 OWNER = """

@@ -36,10 +36,10 @@ export function JobSheet({ id, onClose, onOpen }: { id: string } & Opening) {
     >
       {(data) => (
         <>
-          {editing && (
+          {editing && story.data && (
             <EditRetry
               job={data.id}
-              content={story.data?.content ?? ""}
+              content={story.data.content ?? ""}
               onCancel={() => setEditing(false)}
               onDone={(next) => {
                 setEditing(false);
