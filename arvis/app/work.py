@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection
-from functools import partial
+from functools import lru_cache, partial
 
 from arvis.actions.context import Limits
 from arvis.app.bots import Bots
@@ -112,7 +112,7 @@ def build_flow(
         limits=ModelLimits(
             windows=config.context_windows, replies=config.reply_tokens, reply=config.limits.reply_tokens
         ),
-        sees=lambda provider, model: may_see(provider, model, config.vision_models),
+        sees=lru_cache(maxsize=256)(lambda provider, model: may_see(provider, model, config.vision_models)),
         first_byte=config.model.first_byte_seconds,
     )
     patient = RetryingStore(store=base.store, clock=base.clock)

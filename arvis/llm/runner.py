@@ -126,6 +126,8 @@ class Runner:
         self._first_byte = first_byte
         #: The models that have refused pictures, as `provider/model`.
         self._blind: set[str] = set()
+        #: The accounts, and their candidates for each model with its fallbacks.
+        self._served: tuple[Sequence[Account], dict[tuple[str | None, ...], tuple[Choice, ...]]] = ((), {})
         self._load = Load()
         self._changed = asyncio.Event()
 
@@ -136,11 +138,11 @@ class Runner:
 
     def profile(self, model: str | None, fallbacks: Sequence[str] = ()) -> ModelProfile:
         """Return the limits of the model that would be called first now."""
-        return self._limits.of(self._first(candidates(self._accounts(), model, fallbacks)))
+        return self._limits.of(self._first(self._candidates(model, fallbacks)))
 
     def largest(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> LargestUse:
         """Return the largest possible use and cost of one call of `run` with these parameters."""
-        choices = candidates(self._accounts(), model, fallbacks)
+        choices = self._candidates(model, fallbacks)
         first, size = self._first(choices), measure_request(request)
         tokens = most_tokens(size)
         micros = self._prices.at_most(choices, tokens, request.max_tokens)
@@ -176,7 +178,7 @@ class Runner:
         (`largest` returns it). Raise `RunFailed` if no attempt succeeds. A cancellation ends the running call
         immediately, and `trail` contains the receipt of that call."""
         trail = Trail() if trail is None else trail
-        choices = candidates(self._accounts(), model, fallbacks)
+        choices = self._candidates(model, fallbacks)
         if not choices:
             raise Unserved(model)
         size = measure_request(request) if size is None else size
@@ -245,10 +247,19 @@ class Runner:
             return bound
         return 2 * bound if selection.later else None
 
+    def _candidates(self, model: str | None, fallbacks: Sequence[str] = ()) -> tuple[Choice, ...]:
+        accounts, known = self._accounts(), (model, *fallbacks)
+        if self._served[0] is not accounts:
+            self._served = accounts, {}
+        choices = self._served[1].get(known)
+        if choices is None:
+            choices = self._served[1][known] = candidates(accounts, model, fallbacks)
+        return choices
+
     def _first(self, choices: Sequence[Choice]) -> Choice:
         """Return the choice to call first now. If no choice is available, return the preferred one. Without `choices`,
         choose from all accounts."""
-        choices = choices or candidates(self._accounts(), None)
+        choices = choices or self._candidates(None)
         return (self._select(choices).now or choices)[0]
 
     def _select(self, choices: Sequence[Choice], request: RunRequest | None = None) -> Selection:

@@ -180,13 +180,18 @@ class Answered:
             yield parse(line.decode("utf-8", "replace"), self._account)
 
     async def _slices(self) -> AsyncIterator[bytes]:
-        """Yield the body in slices, so that a large chunk of tiny events is not parsed without a pause."""
+        """Yield the body in slices, and let other tasks run after each `_SLICE` bytes, however many chunks they are."""
+        passed = 0
         try:
             async for chunk in self._response.chunks():
                 self._begun.note()
                 for start in range(0, len(chunk), _SLICE):
-                    yield chunk[start : start + _SLICE]
-                    await asyncio.sleep(0)
+                    piece = chunk[start : start + _SLICE]
+                    yield piece
+                    passed += len(piece)
+                    if passed >= _SLICE:
+                        passed = 0
+                        await asyncio.sleep(0)
         except HttpError as error:
             if error.timeout and not self._begun.seen:
                 raise  # the server has sent nothing, so no stream has begun

@@ -73,7 +73,7 @@ _VARIANTS = (
             Edit(
                 WRITER,
                 old='        self._connection.execute("RELEASE script")\n',
-                new='        self._connection.execute("RELEASE script")\n        wake_waiters([submission])\n',
+                new='        self._connection.execute("RELEASE script")\n        wake([submission])\n',
             ),
             Edit(
                 WRITER,
