@@ -40,8 +40,8 @@ def question(
     call: ToolCall, *, tool: str, agent: str, asker: str, person: Principal | None, about: str = "", why: str = ""
 ) -> str | None:
     """Return the question about a tool call; None if the question is too long to be shown completely. `asker` is the name
-    of the person, or of the program that works for the person. `about` are lines of the tool about the call, and `why` is
-    the reason why a call that the policy permits needs an approval, in lines."""
+    of the person, or of the program that works for the person. `about` are lines in which the tool describes the call.
+    `why` are lines with the reason why a call that the policy permits still needs an approval."""
     lines = [line(name, value) for name, value in _items(call)]
     head = f"{_short(agent)} wants to use the tool {visible(tool)}."
     reason = [visible(each) for each in why.splitlines()]

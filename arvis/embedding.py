@@ -27,17 +27,16 @@ from arvis.process.leases import Holding
 
 log = structlog.get_logger(__name__)
 
-#: The seconds between two looks for new texts, and after how many seconds all texts are looked at again.
+#: The interval in seconds of the checks for new texts, and of the passes through all texts.
 LOOK_SECONDS = 10.0
 PASS_SECONDS = 86_400.0
-#: If only this process uses the database, the longest time (seconds) between two looks while nothing happens that adds
-#: messages.
+#: The interval of the checks (seconds) while no event announces a message, if only this process uses the database.
 IDLE_SECONDS = 60.0
 #: The pause (seconds) after a failure; it doubles with each further failure, up to the longest one.
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 3_600.0
-#: The number of rows that one look reads.
+#: The maximum number of rows that one query reads.
 _SLICE = 500
-#: New texts are looked for this far (ms) before the newest one of the last look, because transactions may end later.
+#: A check also reads texts from this time (ms) before the last check, because transactions may end later.
 _OVERLAP_MS = 60_000
 #: The lengths to which a text is cut that the model refuses as too long.
 _SHORTER = (1_000, 250)
@@ -47,7 +46,7 @@ _ABOUT_TEXTS = frozenset({ProviderErrorKind.TOO_LONG, ProviderErrorKind.REFUSED,
 
 @dataclass(slots=True)
 class _Pass:
-    """The progress of one look at all texts of a kind, from the newest to the oldest."""
+    """The progress of one pass through all texts of a kind, from the newest to the oldest."""
 
     kind: SubjectKind
     position: str | None = None
@@ -72,9 +71,9 @@ class EmbeddingIndexer:
         self._bus = bus
         self._clock = clock
         self._rate = texts_per_minute
-        #: The time (ms) of the last look for new texts that succeeded.
+        #: The time (ms) of the last successful check for new texts.
         self._looked_at = clock.now()
-        #: The texts that the vendor refused since the last look at all texts began.
+        #: The texts that the vendor refused since the last pass through all texts began.
         self._refused: set[str] = set()
 
     async def run(self, holding: Holding) -> None:
@@ -147,7 +146,7 @@ class EmbeddingIndexer:
         self._looked_at = now
 
     async def embed_older(self, model: str, passes: Sequence[_Pass], holding: Holding) -> bool:
-        """Embed the next slice of each kind. Return False if all texts have been looked at."""
+        """Embed the next slice of messages and of facts. Return False when the pass has reached the oldest texts."""
         for each in passes:
             if not each.ended:
                 found = await self._store.read(unembedded, each.kind, model, each.position, _SLICE)

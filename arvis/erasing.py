@@ -104,7 +104,7 @@ class Slice:
 
 class Eraser:
     """The task that carries out erasures. One process does it for all processes. `sessions` is the parent of the
-    folders of conversations, `purge_messages` removes the words of deleted messages from the search index, and
+    folders of conversations, `purge_messages` removes the words of deleted messages from the search index,
     `erase_logs` removes texts from the log files of this process, and `remove_profiles` removes the browser profiles of
     agents (their ids)."""
 

@@ -44,7 +44,7 @@ _VENDORS = (("claude", "anthropic"), ("gpt", "openai"), ("gemini", "google"))
 
 class InstalledChoices:
     """The choices of this installation; implements `Choices`. `accounts` returns the current model accounts, and
-    `servers` the names of the servers of tools."""
+    `servers` the names of the tool servers."""
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ def build_indexer(*, base: Base, embedder: OnDemand[Embedder]) -> EmbeddingIndex
 
 
 def meaning_of(base: Base, embedder: OnDemand[Embedder]) -> MeaningOf:
-    """Return the function that embeds questions. It builds the embedder when a model is configured."""
+    """Return the function that embeds search texts. It builds the embedder when a model is configured."""
 
     async def meaning(text: str) -> Meaning | None:
         if base.settings.current().embeddings.choice is None:

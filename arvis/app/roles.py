@@ -52,7 +52,7 @@ log = structlog.get_logger(__name__)
 DAY_MS = 24 * 3600 * 1000
 #: Before the first erasure, the rows are checked for one at intervals of this many seconds.
 ERASURE_SECONDS = 5.0
-#: The seconds between two looks for a model for embeddings.
+#: The interval in seconds at which a configured embedding model is looked for.
 EMBEDDING_SECONDS = 30.0
 
 Up = Callable[[], None]
@@ -223,14 +223,14 @@ class Duty(Protocol):
 
 
 async def _erase(base: Base, eraser: OnDemand[Duty], holding: Holding) -> None:
-    """Carry out erasures from the first erasure on."""
+    """Start the eraser when the first erasure is requested."""
     while not await _has_erasure(base.store):
         await base.clock.sleep(ERASURE_SECONDS)
     await (await eraser.get()).run(holding)
 
 
 async def _embed(base: Base, indexer: OnDemand[Duty], holding: Holding) -> None:
-    """Embed texts from the first time on when a model is configured, or when vectors of a former model must be deleted."""
+    """Start the indexer when a model is configured, or when vectors of a former model must be deleted."""
     while base.settings.current().embeddings.choice is None and not await _has_vectors(base.store):
         await base.clock.sleep(EMBEDDING_SECONDS)
     await (await indexer.get()).run(holding)

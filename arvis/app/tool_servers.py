@@ -1,4 +1,4 @@
-"""Builds the servers of tools (Model Context Protocol). The daemon imports this module at its start only if there are
+"""Builds the tool servers (Model Context Protocol). The daemon imports this module at its start only if there are
 servers."""
 
 from __future__ import annotations

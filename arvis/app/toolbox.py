@@ -46,7 +46,7 @@ from arvis.turns.workflow_tools import WorkflowStarter
 class Toolbox:
     """The tools and plugins of agents. `fetcher` returns the fetcher for addresses from people and models; the first
     call opens the fetcher. `checker` returns the checker of such addresses, and `services` the services of tools.
-    `servers` are the configured servers of tools, and `browsers` the browsers of agents."""
+    `servers` are the tool servers, and `browsers` the browsers of agents."""
 
     rules: ToolRules
     fetcher: Callable[[], Awaitable[Fetcher]]
@@ -176,7 +176,7 @@ def skill_files(base: Base) -> StoredSkillFiles:
 
 
 def _images(base: Base, providers: ProviderPool) -> ApiImages | None:
-    """Return the service for pictures; None if no model is set."""
+    """Return the image service; None if no model is set."""
     settings = base.config.images
     if settings.model is None:
         return None

@@ -61,7 +61,7 @@ COMMANDS = {
     "explain": Command("commands.explain", "Explain how a message was handled and why."),
     "login": Command("commands.login", "Print a new one-time link to the dashboard."),
     "password": Command("commands.password", "Set the password of a dashboard user."),
-    "mcp": Command("commands.mcp", "List servers of tools and accept their changes; serve MCP to a program."),
+    "mcp": Command("commands.mcp", "List tool servers and accept their changes; serve MCP to a program."),
     "doctor": Command("commands.doctor", "Check the installation, with or without a running daemon."),
     "backup": Command("commands.database", "Back up all data, with or without a running daemon."),
     "export": Command("commands.interchange", "Export agents, memory, conversations and more into a file."),

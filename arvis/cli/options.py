@@ -252,7 +252,7 @@ def _value(text: str) -> Any:
 
 
 def secrets_of(asked: Sequence[str], variables: Pairs, files: Pairs) -> dict[str, str]:
-    """Return the secrets that options name: from variables, from files, and those to ask for."""
+    """Return the secrets that the options name. Read them from variables and files, and ask for those in `asked`."""
     found = {key: read_secret(key, variable, None) for key, variable in variables}
     found |= {key: read_secret(key, None, Path(path)) for key, path in files}
     if not asked:

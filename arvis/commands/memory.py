@@ -46,7 +46,7 @@ _USE = """/memory: list the facts and values about you and this channel
 /memory delete NUMBER, /memory delete KEY: delete a fact or a value
 /memory undo: undo the newest change
 /memory confirm NUMBER: confirm that a fact is true (owners and operators)
-/memory off, /memory on: store and use no facts in this channel, or do it again
+/memory off, /memory on: turn memory in this channel off or on
 /memory forget me: delete all facts and values about you (in a direct chat)"""
 
 
@@ -184,8 +184,8 @@ def _switch(tx: Transaction, invocation: Invocation, *, remembers: bool) -> str:
     if remembers:
         return f"Memory is on: {invocation.agent.name} stores facts from this channel and uses them here."
     return (
-        f"Memory is off: {invocation.agent.name} stores no facts and values from this channel and uses none here. Stored "
-        "ones stay; /memory lists them, and /memory on turns memory on again."
+        f"Memory is off: {invocation.agent.name} stores no facts or values from this channel and uses none here. "
+        "Stored facts and values stay; /memory lists them, and /memory on turns memory on again."
     )
 
 

@@ -12,8 +12,8 @@ from arvis.services.people import prefer
 
 #: The word that restores the default.
 _DEFAULT = "default"
-_NOT_HERE = "Write this to me in a direct message, so that no other person can see your code."
-_NOT_LINKED = "This account is not linked to another one. If others are linked to it, send /unlink from these."
+_NOT_HERE = "Send this to me in a direct message, so that no other person sees your code or your accounts."
+_NOT_LINKED = "This account is not linked to another one. If other accounts are linked to it, send /unlink from them."
 
 
 def timezone(tx: Transaction, invocation: Invocation, now: int) -> str:
@@ -49,7 +49,7 @@ def language(tx: Transaction, invocation: Invocation, now: int) -> str:
 
 def _present(person: Principal) -> str:
     chosen = (
-        "You have not chosen a language, so agents use that of your messages."
+        "You have not chosen a language, so agents use the language of your messages."
         if person.language is None
         else f"Your language is {person.language}."
     )
@@ -86,6 +86,6 @@ def unlink(tx: Transaction, invocation: Invocation, now: int) -> str:
     except UsageError as refused:
         return sentences(refused.what, refused.fix)
     return (
-        "This account is separate again. What it has written and stored so far stays with the other account; from now on "
+        "This account is separate again. Its messages and memory until now stay with the other account; from now on "
         "it has its own memory, budget and preferences."
     )

@@ -131,7 +131,7 @@ class Embeddings(Section):
         None, "a model for embeddings, such as text-embedding-3-small or nomic-embed-text; null: texts are not embedded"
     )
     dimensions: Annotated[Whole, Field(ge=64, le=4096)] | None = setting(
-        None, "the numbers of a vector, if the model can shorten its vectors; null: those of the model"
+        None, "the dimensions of a vector, if the model can shorten its vectors; null: those of the model"
     )
     texts_per_minute: Whole = setting(
         600, "the largest number of stored texts that are embedded in a minute", ge=1, le=1_000_000
@@ -158,7 +158,7 @@ class Limits(Section):
     message_bytes: Whole = setting(262_144, "the largest message, in bytes", ge=1, le=16_777_216)
     reply_tokens: ReplyTokens = setting(
         4_096,
-        "the longest reply of one model call, in tokens; a longer reply is continued, and at last cut, with a note",
+        "the longest reply of one model call, in tokens; a longer reply is continued, and finally cut, with a note",
     )
     continuations: Whole = setting(
         2, "the largest number of times that a reply which reached its limit of tokens is continued", ge=0, le=20

@@ -96,7 +96,7 @@ class McpServer(Section):
     client_secret: SecretText | None = setting(None, "the secret of this id: env:NAME or file:PATH")
     scopes: TextList = setting((), "the scopes of a login; empty: those that the server names")
     send_files: bool = setting(
-        False, "all files in results are sent with the reply; else those that the server marks for the person"
+        False, "all files in results are sent with the reply; otherwise only those that the server marks for the person"
     )
 
     @model_validator(mode="after")

@@ -178,7 +178,7 @@ class DraftStream:
         self._text = ""
         self._step = ""
         self._progress = ""
-        #: True if a progress was reported after the last status line.
+        #: True if progress was reported after the last status line.
         self._is_new = False
         self._began = clock.monotonic()
         self._changed_at = 0.0

@@ -197,7 +197,7 @@ def _flaws_of_names(agent: Agent) -> Iterator[Flaw]:
 
 
 def is_model(name: str) -> bool:
-    """Return whether this is the form of a model's name: `provider/model`, or the bare name."""
+    """Return True if the name has the form of a model's name: `provider/model`, or the bare name."""
     return _MODEL.fullmatch(name) is not None
 
 

@@ -16,7 +16,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.regex import regex
 
 NAME = regex(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
-#: The parts of a template for which the value of the variable, or its base64, is inserted.
+#: The placeholders of a template. The value of the variable, or its base64, replaces them.
 VALUE, BASE64 = "{value}", "{base64}"
 MOST_CREDENTIALS = 200
 MOST_HOSTS = 20
@@ -45,13 +45,13 @@ _PORTS = {"http": 80, "https": 443}
 _SECRET = regex(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 #: Shown in place of a secret that a server has sent back.
 DOTS = "••••••••"
-#: A shorter secret is not replaced in answers, because it would be a part of ordinary words.
+#: The minimum length of a secret that is replaced in answers. A shorter one could be a part of ordinary words.
 _LEAST_REPLACED = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """The rule for one header. Times in ms."""
+    """A rule that inserts one header with a secret into requests. Times in ms."""
 
     name: str
     #: The key of the secret variable.
@@ -83,7 +83,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """The header of a request, and all forms in which its secret may come back."""
+    """The header of a request, and all forms in which an answer may repeat its secret."""
 
     credential: str
     header: str

@@ -90,11 +90,11 @@ class AccessKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Access:
     """Failed logins of one kind from one address, an export, an accepted description of a server's tool, a change of an
-    imported skill, or a change of the identities of a person."""
+    imported skill or of a credential, or a change of the identities of a person."""
 
     kind: AccessKind
-    #: The address from which the logins came; for an export the id of the person, or `all`; the name of the tool or of
-    #: the skill; or the identity.
+    #: For logins, the address from which they came. For an export, the id of the person, or `all`. Otherwise the name
+    #: of the tool, skill or credential, or the identity.
     subject: str
     #: The known details, such as the number of logins (`times`) or the exported kinds (`kinds`). They contain no secret.
     fields: Mapping[str, Any]

@@ -1,9 +1,9 @@
-"""Embeddings: the vectors that a model computes for texts. Texts with a similar meaning have similar vectors, also if they have
-no word in common.
+"""Embeddings: the vectors that a model computes for texts. Texts with a similar meaning have similar vectors, even if
+they have no word in common.
 
 A vector is stored in two forms (docs/adr/0081): one byte for each number, by which two vectors are compared, and the signs of
-the numbers, one bit for each, by which the vectors to compare are found. Numbers that differ in few signs are similar, and
-signs are compared so fast that no other index is needed.
+the numbers, one bit for each, by which the vectors to compare are found. Vectors that differ in few signs are similar,
+and signs are compared so fast that no other index is needed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MOST_TEXT = 4_000
 SHORTEST_TEXT = 12
 #: The maximum number of texts of one request. The answer to more texts would have too many numbers (`providers/exchange.py`).
 MOST_TEXTS = 16
-#: The numbers of a vector that are accepted.
+#: The accepted numbers of dimensions.
 SIZES = range(8, 8_193)
-#: The largest number of a stored vector.
+#: The largest value of one number in a stored vector.
 _LARGEST = 127
 
 
 class Purpose(StrEnum):
-    """The use of a vector. Some models compute different vectors for texts and for the questions that find them."""
+    """The use of a vector. Some models compute different vectors for texts and for the queries that find them."""
 
     DOCUMENT = "document"
     QUERY = "query"
@@ -44,8 +44,8 @@ class SubjectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """The account and the model that embed texts. `dimensions` is the wanted number of numbers of a vector (None: the number
-    that the model chooses)."""
+    """The account and the model that embed texts. `dimensions` is the requested number of dimensions (None: the
+    number that the model chooses)."""
 
     account: str
     model: str
@@ -72,7 +72,7 @@ class EmbeddingResult:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A vector in its stored form: a signed byte for each number. The length of the vector has no meaning."""
+    """A vector in its stored form: a signed byte for each number. The norm of the vector has no meaning."""
 
     numbers: bytes
 
@@ -99,7 +99,7 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The vector of a question, with the name of the model that has computed it. Vectors of other models are not
+    """The vector of a query, with the name of the model that has computed it. Vectors of other models are not
     comparable."""
 
     model: str

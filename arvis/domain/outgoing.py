@@ -57,11 +57,11 @@ _FREE_SIGNS = frozenset({" ", "", ", ", ". ", "-", ".", ": ", "/", "@", "'", "_"
 
 
 class Reach(StrEnum):
-    """The systems to which a call sends its arguments."""
+    """The kinds of systems to which a call sends its arguments."""
 
     #: The arguments stay on this machine, as far as the tool declares.
     LOCAL = "local"
-    #: A service that the configuration names, such as a search provider or a server of tools.
+    #: A service that the configuration names, such as a search provider or a tool server.
     SERVICE = "service"
     #: Only the hosts of the addresses in the arguments.
     ADDRESSES = "addresses"
@@ -323,9 +323,9 @@ class _Words:
         if sign in _FREE_SIGNS:
             return 0.0
         if len(sign) > _LONGEST_SIGN:
-            raise _Unknown(f"The call contains the signs {_named(ascii(sign))}.")
+            raise _Unknown(f"The call contains the characters {_named(ascii(sign))}.")
         if not (sign.isascii() and sign.isprintable()) and sign.strip() not in self._judge.own_text:
-            raise _Unknown(f"The call contains the signs {sign!a}, which your message does not contain.")
+            raise _Unknown(f"The call contains the characters {sign!a}, which your message does not contain.")
         return _SIGN * len(sign)
 
 

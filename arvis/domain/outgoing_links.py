@@ -1,6 +1,6 @@
 """Links and images in the replies of tainted turns (ADR 0071).
 
-Programs of readers load images without a click, and a click sends the address of a link. So an image whose address is not
+Chat programs load images without a click, and a click sends the address of a link. So an image whose address is not
 known becomes a link, and the address of a link that may carry data becomes plain text: `https[:]//host/…`.
 """
 

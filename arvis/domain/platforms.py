@@ -245,5 +245,5 @@ class BotStatus:
     #: The bot's own id and name on the platform. Both are "" until they are known.
     user_id: str
     user_name: str
-    #: The time (ms) since which the bot is in this state.
+    #: The time (ms) at which the bot entered this state.
     since: int

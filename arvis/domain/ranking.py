@@ -22,7 +22,7 @@ _REPETITION, _LENGTH = 1.2, 0.4
 NEIGHBOURS = (0.45, 0.2)
 
 #: The weights of the other rankings beside the ranking by words: the similarity of the meaning, the time of a message, and the
-#: confidence in a fact. They are measured with `python -m bench.recall --embeddings`.
+#: confidence in a fact. They were chosen with `python -m bench.recall --embeddings`.
 OF_MEANING, OF_TIME, OF_CONFIDENCE = 0.45, 0.005, 0.005
 #: The constant of reciprocal rank fusion: the higher it is, the less the first places of a ranking differ.
 _FUSION = 10

@@ -8,7 +8,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, FeedPosition, Sender
 from arvis.domain.regex import regex
 
-#: Signs that only change the look of a symbol: the tones of skin, and the choice of a coloured picture.
+#: Characters that only change the appearance of an emoji: skin tones, and selectors of its style.
 _LOOKS = regex("[\U0001f3fb-\U0001f3ff\ufe0e\ufe0f]")
 _LONGEST = 64
 #: The maximum number of characters of the answer that a line about a reaction quotes.
@@ -56,7 +56,7 @@ class Feedback:
 
 
 def plain(emoji: str) -> str:
-    """Return a symbol in its usual look, or a name, on one line and with a bounded length."""
+    """Return an emoji without variants, or a name, on one line and with a bounded length."""
     return "".join(_LOOKS.sub("", emoji).split())[:_LONGEST]
 
 

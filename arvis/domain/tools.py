@@ -23,7 +23,7 @@ READ_SKILL = "read_skill"
 
 #: The beginning of the `kv` keys of the accepted descriptions of tools; the name of the server follows.
 ACCEPTED_TOOLS = "mcp tools "
-#: The beginnings of the keys of the logins at servers of tools, and of the attempts to log in.
+#: The beginnings of the keys of the logins of tool servers, and of the attempts to log in.
 TOOL_LOGINS, TOOL_LOGIN_ATTEMPTS = "mcp login ", "mcp attempt "
 
 

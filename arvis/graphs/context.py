@@ -208,7 +208,7 @@ def load_turn_context(
 
 
 def asked_text(messages: Sequence[StoredMessage]) -> str:
-    """Return the text with which facts are searched for these messages."""
+    """Return the search text that finds the facts for these messages."""
     return "\n".join(with_quotations(message.content, message.quotations) for message in messages)[:_ASKED]
 
 

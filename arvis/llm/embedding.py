@@ -1,8 +1,8 @@
 """The embedding of texts: one account and one model, which `embeddings` of the configuration names.
 
-Vectors of several models are not comparable, so there is no other account to try. A failed account rests as one whose model
-calls fail (`llm/selection.py`), and searches use words alone meanwhile. Every call is recorded in a receipt and counts
-towards the daily budget.
+Vectors of several models are not comparable, so there is no other account to try. A failed account gets a cooldown, as
+after failed model calls (`llm/selection.py`). During the cooldown, searches use words alone. Every call is recorded in
+a receipt and counts towards the daily budget.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from arvis.ports.store import Store, Transaction
 
 log = structlog.get_logger(__name__)
 
-#: The longest wait (seconds) of a search for the vector of its question.
+#: The maximum time (seconds) that a search waits for the vector of its text.
 SEARCH_SECONDS = 1.0
-#: The number of questions whose vectors are held in memory.
+#: The maximum number of search texts whose vectors are held in memory.
 _HELD = 256
 _CANCELLED = "cancelled"
-#: The name of a model, and the digest of a question.
+#: The name of a model, and the digest of a search text.
 _Key: TypeAlias = tuple[str, bytes]
 
 
@@ -112,8 +112,8 @@ class Embedder:
         return rest.until
 
     async def meaning(self, text: str, *, within: float = SEARCH_SECONDS) -> Meaning | None:
-        """Return the vector of a question. Return None if texts are not embedded, if the account fails, or if it does not
-        answer within this time (seconds); a late answer is held for the next search of the same text."""
+        """Return the vector of a search text. Return None if texts are not embedded, if the account fails, or if it
+        does not answer within this time (seconds); a late answer is held for the next search of the same text."""
         model, text = self.model, " ".join(text.split())[:MOST_TEXT]
         if model is None or not text or self.rests_until is not None:
             return None

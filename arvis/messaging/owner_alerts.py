@@ -35,7 +35,7 @@ _WEB = "web"
 #: The sources of runs for which no person waits.
 _BY_ITSELF = frozenset({"schedule", "webhook"})
 
-#: The prefix of the cause of a missing login at a server of tools.
+#: The prefix of the cause of a missing login to a tool server.
 _LOGIN = "tool_server_login"
 
 #: The prefixes of causes that end when the job of the notification has ended well or was deleted.
@@ -242,7 +242,7 @@ def _bot_cause(platform: str, name: str, cause: str) -> str:
 
 
 def alert_login(tx: Transaction, server: str, now: int) -> bool:
-    """Send an alert about a server of tools at which a person must log in."""
+    """Send an alert about a tool server to which a person must log in."""
     problem = Problem(
         cause=f"{_LOGIN}:{server}",
         text=f"The tools of the server {server} cannot be used, because a person must log in there.",
@@ -260,7 +260,7 @@ def alert_login(tx: Transaction, server: str, now: int) -> bool:
 
 
 def resolve_login(tx: Transaction, server: str, now: int) -> bool:
-    """End the alert about a server of tools that can be used again. Return whether there was one."""
+    """End the alert about a tool server that can be used again. Return True if there was one."""
     return resolve(tx, f"{_LOGIN}:{server}", now)
 
 

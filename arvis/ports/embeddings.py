@@ -1,4 +1,4 @@
-"""The repository of the vectors of messages and facts, and the function that returns the vector of a question."""
+"""The repository of the vectors of messages and facts, and the function that returns the vector of a search text."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Embeddings(Protocol):
         ...
 
     def are_stored(self) -> bool:
-        """Return whether there is a vector of any model."""
+        """Return True if a vector of any model is stored."""
         ...
 
 
-#: Returns the vector of a question; None if texts are not embedded, or if the vendor does not answer in time.
+#: Returns the vector of a search text; None if texts are not embedded, or if the vendor does not answer in time.
 MeaningOf = Callable[[str], Awaitable[Meaning | None]]
 
 

@@ -131,7 +131,7 @@ class HttpResponse(Protocol):
         ...
 
     async def body(self) -> bytes:
-        """Return the whole answer. Raises `HttpError`, also if the answer exceeds `max_bytes`."""
+        """Return the whole answer. Raises `HttpError`, for example if the answer exceeds `max_bytes`."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:

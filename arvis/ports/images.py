@@ -23,5 +23,5 @@ class Generated:
 
 class ImageGenerator(Protocol):
     async def generate(self, prompt: str, size: str) -> Generated:
-        """Return a picture. `size` may be empty. Raises `ToolError` with a text for the model."""
+        """Return a picture. An empty `size` means the configured one. Raises `ToolError` with a text for the model."""
         ...

@@ -26,7 +26,7 @@ from arvis.ports.store import Store
 
 
 def _nowhere(_thing: object) -> None:
-    """Ignore a file, a source, a picture, labels or a progress. This is the default of the functions of `Caller` that add
+    """Ignore a file, a source, a picture, labels or progress. This is the default of the functions of `Caller` that add
     to a reply, for calls without a reply."""
 
 
@@ -250,7 +250,7 @@ class ToolServices:
     reminders: Reminders | None = None
     workflows: WorkflowStarts | None = None
     browser: BrowserPages | None = None
-    #: The service for pictures; None if none is set up.
+    #: The image service; None if none is configured.
     images: ImageGenerator | None = None
 
 

@@ -50,7 +50,7 @@ class Load:
         return Load(self.tokens // 2, self.pictures // 2, self.bytes // 2)
 
     def reduces(self, total: Load, limit: Load) -> bool:
-        """Return True if this load is a part of what exceeds the limit."""
+        """Return True if removing this load reduces a figure that exceeds the limit."""
         return (
             (self.tokens > 0 and total.tokens > limit.tokens)
             or (self.pictures > 0 and total.pictures > limit.pictures)
@@ -106,7 +106,7 @@ class Form:
 
 class _Details:
     """The choice of the detail of each message. It depends only on the messages, from the oldest to the newest, so a
-    choice that is continued equals one that is made again."""
+    choice that is continued has the same result as one that begins again."""
 
     def __init__(self, form: Form, details: Sequence[Detail] = (), loads: Sequence[Load] = ()) -> None:
         self._form = form

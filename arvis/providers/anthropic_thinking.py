@@ -1,5 +1,5 @@
 """The reasoning effort in the forms of Anthropic's models: adaptive thinking with an effort, or a budget of tokens for
-thinking. A model that refuses a form is asked again in another form, and at last without any."""
+thinking. If a model refuses a form, the request is sent again in another form, and finally without any."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Thinking:
         return {"output_config": {"format": {"type": "json_schema", "schema": wanted.schema}}}
 
     def without_refused(self, request: RunRequest, fields: Mapping[str, Any]) -> RunRequest:
-        """Return the request without sampling parameters if the model refuses them, as every model does that thinks."""
+        """Return the request without sampling parameters if the model refuses them, as every thinking model does."""
         thinks = fields.get("thinking", {}).get("type", "disabled") != "disabled"
         return replace(request, sampling={}) if request.sampling and (thinks or not self.sampling) else request
 

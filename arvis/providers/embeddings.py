@@ -10,7 +10,7 @@ from arvis.domain.runs import Account
 from arvis.providers import failures
 from arvis.providers.reply import token_count
 
-#: Larger numbers are no components of a vector. Not a number (NaN) is not below it, either.
+#: A component of a vector must be smaller. NaN fails this comparison, too.
 _TOO_LARGE = 1e30
 
 

@@ -65,7 +65,7 @@ class ApiImages:
             ) as response:
                 return response.status, _parsed(await response.body())
         except HttpError as error:
-            raise ToolError(f"The service for pictures does not answer: {error}.") from None
+            raise ToolError(f"The image service does not answer: {error}. Try again later.") from None
 
 
 def _parsed(body: bytes) -> Any:
@@ -81,20 +81,20 @@ def _generated(answer: Any) -> Generated:
             try:
                 data = base64.b64decode(text, validate=True)
             except (binascii.Error, ValueError):
-                raise ToolError("The service for pictures sent a damaged picture.") from None
+                raise ToolError("The image service sent a damaged picture. Try again.") from None
             return Generated(data, prompt=_text(more.get("revised_prompt")))
         case {"data": [{"url": str(url), **more}, *_]} if url:
             return Generated(url=url, prompt=_text(more.get("revised_prompt")))
-    raise ToolError("The service for pictures sent an answer in an unexpected form.")
+    raise ToolError("The image service sent an answer in an unexpected form. An owner must check `images.account`.")
 
 
 def _refusal(status: int, answer: Any) -> str:
     if status in _KEY_REFUSED:
-        return "The service for pictures rejected the key of the account. An owner must check it."
+        return "The image service rejected the key of the account. An owner must check the key."
     if status == _TOO_MANY:
-        return "The service for pictures has received too many requests. Try again later."
+        return "The image service has received too many requests. Try again later."
     reason = _reason(answer)
-    return f"The service for pictures refused the request (HTTP {status}){f': {reason}' if reason else ''}."
+    return f"The image service refused the request (HTTP {status}){f': {reason}' if reason else ''}."
 
 
 def _reason(answer: Any) -> str:

@@ -74,7 +74,7 @@ def put(tx: Transaction, credential: Credential, *, by: str, now: int) -> Creden
     if variable is None or not variable.secret:
         raise Unprocessable(
             f"There is no secret variable {credential.variable}.",
-            fix="Store the secret first: `arvis variables create NAME --secret`.",
+            fix="Store the secret first: `arvis variables create KEY --secret`.",
         )
     known = tx.credentials.get(credential.name)
     if known is None and len(tx.credentials.all()) >= MOST_CREDENTIALS:

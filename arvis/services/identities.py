@@ -77,8 +77,8 @@ def claim_link(tx: Transaction, code: str, by: Principal, now: int) -> str:
         return obstacle
     tx.identities.claim(request.id, by.identity)
     asked = (
-        f"{' '.join(by.name.split())} ({by.platform}:{by.user_id}) has sent your code, to be linked with this account. If this is you, send "
-        "/link yes. If not, send /link no."
+        f"{' '.join(by.name.split())} ({by.platform}:{by.user_id}) has sent your code, to link that account "
+        "with this one. If this was you, send /link yes. If not, send /link no."
     )
     send_to_place(tx, request.address, asked, priority=Priority.OWNER, now=now)
     return "The code is correct. Confirm in your other chat: send /link yes there."
@@ -93,7 +93,7 @@ def confirm_link(tx: Transaction, by: Principal, now: int, *, agreed: bool) -> s
     other = tx.principals.get(request.claimed_by or "")
     if not agreed or other is None:
         tx.identities.settle(request.id, LinkStatus.REFUSED)
-        return "The accounts stay separate, and the code is void."
+        return "The accounts stay separate, and the code is no longer valid."
     first = tx.principals.get(by.identity) or by
     if (obstacle := _obstacle(tx, first, other)) is not None:
         tx.identities.settle(request.id, LinkStatus.REFUSED)
@@ -129,7 +129,7 @@ def link(tx: Transaction, person_id: str, other_id: str, by: str, now: int) -> P
 
 
 def unlink(tx: Transaction, identity_id: str, by: str, now: int) -> Principal:
-    """End the link of an identity. It keeps its rights, but what it has written and stored stays with the person. Raise
+    """End the link of an identity. It keeps its rights, but its messages and memory stay with the person. Raise
     `Conflict` if the identity is not linked to another one."""
     tx.jobs.lock([_LANE])
     identity = _known(tx, identity_id)
@@ -184,7 +184,7 @@ def _obstacle(tx: Transaction, first: Principal, other: Principal) -> str | None
         return reason
     if (first.role, first.paired) != (other.role, other.paired):
         return (
-            "These accounts have different rights, so an owner has to link them: arvis people link "
+            "These accounts have different rights, so only an owner can link them, with: arvis people link "
             f"{first.platform}:{first.user_id} {other.platform}:{other.user_id}"
         )
     return None

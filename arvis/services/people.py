@@ -121,7 +121,7 @@ def prefer(tx: Transaction, person_id: str, *, timezone: str | None, language: s
             f"There is no time zone {timezone[:60]!r}.", fix="Use a name of the IANA database, such as Europe/Berlin."
         )
     if language and not _LANGUAGE.fullmatch(language):
-        raise Unprocessable(f"{language[:60]!r} is no language code.", fix="Use a code such as de, en or pt-BR.")
+        raise Unprocessable(f"{language[:60]!r} is not a language code.", fix="Use a code such as de, en or pt-BR.")
     after = replace(
         person,
         timezone=person.timezone if timezone is None else timezone or None,

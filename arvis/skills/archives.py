@@ -1,5 +1,5 @@
-"""Archives of skills. An archive is decompressed with a limit before its entries are read, because small data can expand
-without end."""
+"""Archives of skills. An archive is decompressed with a limit before its entries are read, because a small archive can
+expand to any size."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def packed(bundle: Bundle) -> bytes:
 
 def bundle_of_archive(data: bytes, inside: str | None = None, *, whole: bool = True) -> Bundle:
     """Read a zip or tar archive. The skill is the directory `inside` (None: the only directory that has a
-    `SKILL.md`). `whole`: the size of the archive is limited. Raise `Unprocessable` if the archive cannot be used."""
+    `SKILL.md`). If `whole` is True, the size of the archive is limited. Raise `Unprocessable` if it cannot be used."""
     if whole and len(data) > LARGEST_ARCHIVE:
         raise refused(f"the archive has more than {LARGEST_ARCHIVE:,} bytes")
     entries = _zipped(data) if data[:2] == b"PK" else _tarred(_decompressed(data))
@@ -89,7 +89,7 @@ def _zipped(data: bytes) -> Iterator[tuple[str, bytes]]:
             if entry.flag_bits & 1:
                 raise refused("the archive is encrypted")
             if entry.compress_type not in _ZIP_METHODS:
-                raise refused("the zip archive uses another compression than deflate")
+                raise refused("the zip archive uses a compression other than deflate")
             with archive.open(entry) as stream:
                 content = stream.read(min(left, LARGEST_FILE) + 1)
             left -= len(content)

@@ -20,9 +20,9 @@ EARLIER = ".earlier"
 
 
 def convert(files: Iterable[Path]) -> None:
-    """Convert these files. A file stays as it is, and stays in use, if the specification cannot express it, if a part of it is
-    ignored, or if the disk refuses. The original text stays beside the directory. A call after a crash completes the
-    conversion."""
+    """Convert these files. A file stays unchanged and in use if the specification cannot express it, if a part of it is
+    ignored, or if the new files cannot be written. The original text stays beside the directory. A call after a crash
+    completes the conversion."""
     for file in files:
         if file.is_symlink() or file.name in SKILL_FILES:
             continue

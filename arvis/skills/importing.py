@@ -113,7 +113,7 @@ class Importer:
         if shown is not None and shown.source is not Source.IMPORTED and not replace:
             raise Conflict(
                 f"There is already {_KINDS[shown.source]} with the slug {skill.slug}.",
-                fix="Change the slug in your text, or choose to replace the existing skill.",
+                fix="Change the name in your text, or choose to replace the existing skill.",
                 code="slug_taken",
             )
         trusted = trusted or (shown is not None and shown.trusted and shown.hash == skill.hash)
@@ -139,7 +139,7 @@ class Importer:
         skill = read_skill(text, stem=None, source=Source.IMPORTED)
         if skill.slug != slug:
             raise Unprocessable(
-                f"The text has another slug. This skill must keep its slug {slug}.", fix="Write this slug in the text."
+                f"The text has another name. This skill must keep the name {slug}.", fix="Write this name in the text."
             )
         if not known.files:
             return await self._keep(Content(skill, None, BY_HAND), by=by, replace=True, trusted=True)

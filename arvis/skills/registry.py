@@ -71,7 +71,7 @@ class _Look:
 
 class SkillRegistry:
     """The registry of skills. `folder` is the operator's folder (`DATA/skills`), which may be missing. With `convert`, the
-    first look turns its files of the earlier form into directories."""
+    first load turns its files of the earlier form into directories."""
 
     def __init__(
         self, *, store: Store, clock: Clock, folder: Path, built_in: Path = BUILT_IN, convert: bool = False

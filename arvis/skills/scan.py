@@ -1,8 +1,8 @@
 """The remarks about a skill that an owner reads before trusting it.
 
-The scan finds places to look at; it proves nothing. It checks all texts for characters that are not visible and for words by
-which a text commands a model, hides comments or demands secrets, and all scripts for the network, secrets, the start of
-programs, hidden code and deletions.
+The scan finds places that an owner should check; it proves nothing. It searches all texts for characters that are not
+visible and for words by which a text commands a model, hides comments or demands secrets. It searches all scripts for
+the network, secrets, the start of programs, hidden code and deletions.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _SCRIPTS = {
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A place to look at."""
+    """A place that an owner should check."""
 
     path: str
     #: The number of the line; 0: the whole file.
@@ -102,7 +102,7 @@ def _on_file(path: str, data: bytes) -> Iterator[Remark]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeError:
-        yield Remark(path, 0, "is not a text, so it was not searched")
+        yield Remark(path, 0, "is not a text file, so it was not searched")
         return
     program = PurePosixPath(path).suffix.lower() in _PROGRAMS or text.startswith("#!")
     rules = _TEXTS | _SCRIPTS if program else _TEXTS

@@ -108,8 +108,8 @@ class Pattern:
     matches: Matches
 
 
-#: The keys of `metadata` with an effect. They have a prefix, because published skills use the plain words for other
-#: purposes. Their entries are separated by line ends, those of keywords and tools also by commas.
+#: The keys of `metadata` that Arvis reads. They have a prefix, because published skills use the plain words for other
+#: purposes. Line ends separate their entries; commas also separate keywords and tools.
 KEYWORDS, PATTERNS, REQUIRED_TOOLS = "arvis-keywords", "arvis-patterns", "arvis-required-tools"
 
 
@@ -150,7 +150,7 @@ class Skill:
     digest: str = ""
     #: False: no owner has trusted this content, so the skill is not used.
     trusted: bool = True
-    #: True if an owner has trusted another content than the present one.
+    #: True if an owner has trusted a content that differs from the present one.
     changed: bool = False
     #: The address from which the skill was imported; "" for other skills.
     origin: str = ""
@@ -215,7 +215,7 @@ def _standard(front: Mapping[str, Any], body: str, folder: str | None, source: S
 
 
 def _entries(metadata: Mapping[str, str], key: str, separator: str, most: int) -> list[str]:
-    """Return the entries of a value, which lines and the separator divide."""
+    """Return the entries of a value. Line ends and the separator divide them."""
     value = metadata.get(key, "").replace(separator, "\n")
     found = [entry.strip() for entry in value.split("\n") if entry.strip()]
     if len(found) > most:

@@ -158,8 +158,8 @@ async def _content(data: bytes, inside: str | None, origin: str, *, whole: bool 
     skill = read_skill(bundle.text, stem=None, source=Source.IMPORTED)
     if not skill.standard:
         raise Unprocessable(
-            f"The skill cannot be used: its {SKILL_FILE} has the earlier form of Arvis.",
-            why="an archive needs the form of the specification",
+            f"The skill cannot be used: its {SKILL_FILE} has the earlier form of skills in Arvis.",
+            why="a skill in an archive must follow the specification of Agent Skills",
             fix="Write `name` and `description` into its front matter, or import the text alone.",
             code="bad_skill",
         )
@@ -169,7 +169,7 @@ async def _content(data: bytes, inside: str | None, origin: str, *, whole: bool 
 def _refuse_failure(fetched: Fetched) -> None:
     problem = None
     if fetched.status != HTTPStatus.OK:
-        problem = f"it answers {fetched.status}"
+        problem = f"the server answers with status {fetched.status}"
     elif fetched.truncated:
         problem = f"it is larger than {LARGEST_ARCHIVE} bytes"
     if problem is not None:

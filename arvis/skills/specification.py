@@ -1,9 +1,9 @@
 """The front matter of `SKILL.md` by the specification of Agent Skills (agentskills.io/specification), and its rules.
 
-The rules are those of the specification and of its reference validator, with three differences. A name consists of
+The rules are those of the specification and of its reference validator, with four differences. A name consists of
 ASCII characters only, because a letter that looks like another one could imitate a skill. A field that the specification
-does not have is ignored with a warning, because published skills contain fields of other programs. An optional value of
-another type than the specification's is ignored with a warning for the same reason.
+does not have is ignored with a warning, because published skills contain fields of other programs. So are a `license`
+and entries of `metadata` that are not texts. An empty `compatibility` is refused.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class Blobs:
         return sorted(name for name in found if _NAME.fullmatch(name))
 
     def replace(self, data: bytes) -> None:
-        """Store the content, also in place of a file that was changed."""
+        """Store the content. Replace a stored file that was changed."""
         self.path(hashlib.sha256(data).hexdigest()).unlink(missing_ok=True)
         self.keep(data)
 

@@ -36,7 +36,7 @@ def create(services: ToolServices) -> Tool:
     ) -> str:
         """Generate a picture from a description. It is sent with your reply."""
         if services.images is None:
-            raise ToolError("No service for pictures is set up. An owner must set `images.model`.")
+            raise ToolError("No image service is configured. An owner must set `images.model`.")
         if size and not SIZE.fullmatch(size):
             raise ToolError("The size must be WIDTHxHEIGHT, such as 1024x1024, or empty.")
         made = await services.images.generate(prompt, size)

@@ -1,5 +1,5 @@
 """The files in the results of tools of other systems: pictures are shown to the model, documents become text, and all
-files are stored. The content of a file decides about its type, not the statement of the other system."""
+files are stored. The type of a file is read from its content, not from the statement of the other system."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def text_with_files(
             continue
         count += 1
         if count > _MOST_FILES:
-            texts.append(f"[A file ({_size(part)}) that is not used: a result may have {_MOST_FILES} files.]")
+            texts.append(f"[A file ({_size(part)}) that is not used: a result may have at most {_MOST_FILES} files.]")
         elif services is None:
             texts.append(f"[A file ({_size(part)}) that is not used.]")
         else:

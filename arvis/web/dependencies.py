@@ -84,7 +84,7 @@ class WebDependencies:
     #: The service that imports, changes and removes skills.
     skills: Importer
     admin: AdminServices
-    #: The configured servers of tools.
+    #: The tool servers.
     tool_servers: McpServers
     #: Returns how often and how long the event loop was blocked.
     stalls: Callable[[], Stalls] = Stalls
@@ -101,7 +101,7 @@ class WebDependencies:
     #: Finds complete utterances in partial transcripts.
     detector: UtteranceDetector = field(default_factory=utterance_detector)
 
-    #: Returns the vectors of questions, for searches.
+    #: Returns the vector of a search text.
     meaning: MeaningOf = no_meaning
 
     @property

@@ -93,7 +93,10 @@ def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workfl
     run, old = tx.workflow_runs.get(run_id), tx.executions.get(run_id)
     workflow = None if run is None else tx.workflows.get(run.workflow_id)
     if run is None or old is None or workflow is None:
-        raise NotFound("There is no such run.", fix="Look it up in the list; old runs are removed after a while.")
+        raise NotFound(
+            "There is no such run.",
+            fix="Look it up in the list (`arvis workflows runs`). Runs are removed after `retention.timeline_days`.",
+        )
     return run, old, workflow
 
 

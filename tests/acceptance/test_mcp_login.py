@@ -1,4 +1,4 @@
-"""A server of tools is added to a running daemon, a person logs in at it, and it is removed."""
+"""An owner adds a tool server to a running daemon, logs in to it, and removes it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_server_is_added_a_person_logs_in_and_it_is_removed(daemon: Daemon, ou
     assert daemon.arvis("mcp", "logout", "net").returncode == 0
     until_state(daemon, "needs a login")
     by_hand = daemon.arvis("mcp", "login", "net", "--answer", login_address(daemon))
-    assert by_hand.stdout == "Logged in at net.\n"
+    assert by_hand.stdout == "Logged in to net.\n"
     removed = daemon.arvis("mcp", "remove", "net")
     assert removed.stdout == "The server net is removed.\n"
     assert daemon.arvis("mcp", "list").stdout.startswith("No servers.")

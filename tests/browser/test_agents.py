@@ -87,7 +87,7 @@ async def test_a_change_is_shown_before_it_is_saved_told_in_the_history_and_take
     newest = dashboard.get_by_role("listitem").filter(has_text="Version 3")
     await expect(newest.get_by_role("insertion").filter(has_text="Be precise.")).to_be_visible()
     await expect(newest).to_contain_text("Owner")
-    await dashboard.get_by_role("button", name="Undo the newest change").click()
+    await dashboard.get_by_role("button", name="Undo the last change").click()
     await expect(dashboard.get_by_text("Version 4")).to_be_visible()
     assert (await known(daemon, slug))["prompt"] == "Be kind.\nBe brief."
 

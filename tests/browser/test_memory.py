@@ -75,7 +75,7 @@ async def test_facts_are_found_by_status_agent_and_words(dashboard: Page, daemon
 async def test_a_fact_is_corrected_and_the_old_text_stays(dashboard: Page, daemon: Daemon) -> None:
     old = await fact(daemon, "The shed is green.")
     await dashboard.goto(f"/memory/{old['id']}")
-    await dashboard.get_by_role("textbox", name="Correct text").fill("The shed was painted blue.")
+    await dashboard.get_by_role("textbox", name="Corrected text").fill("The shed was painted blue.")
     await dashboard.get_by_role("button", name="Correct the fact").click()
     await expect(dashboard.get_by_role("row", name="The shed was painted blue.")).to_be_visible()
     (kept,) = (await daemon.api("GET", "/api/memory?agent=clerk&q=painted"))["items"]
@@ -130,7 +130,7 @@ async def test_a_viewer_reads_only(browser: Browser, daemon: Daemon) -> None:
     async with visitor(browser, daemon, "vera", "viewer") as page:
         await page.goto(f"/memory/{kept['id']}")
         await expect(page.get_by_role("heading", name="History")).to_be_visible()
-        for name in ("Confirm", "Delete", "Undo the newest change"):
+        for name in ("Confirm", "Delete", "Undo the last change"):
             await expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
         await expect(page.get_by_role("link", name="New fact")).to_have_count(0)
 

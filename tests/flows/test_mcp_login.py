@@ -1,4 +1,4 @@
-"""Logins at servers of tools (OAuth 2.1) against a real authorization server, on both databases."""
+"""Logins to tool servers (OAuth 2.1) against a real authorization server, on both databases."""
 
 from __future__ import annotations
 

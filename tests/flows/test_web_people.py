@@ -201,4 +201,4 @@ async def test_people_choose_their_time_zone_and_language(site: Site, tmp_path: 
     assert (await site.call("GET", mine, key=CHAT_KEY)).json() == {"timezone": None, "language": "pt-BR"}
 
     out = await run(tmp_path, people_command.people, "update", "chat:ann", "--language", "de", "--timezone", "")
-    assert "has now the language de and has now the time zone the default" in out.output
+    assert "now uses de as language and now uses the default as time zone" in out.output

@@ -265,8 +265,8 @@ def show_while_written(
     *, then: Callable[[Api, str], Timeline], more: Mapping[str, Any] | None = None, posts: Posts | None = None
 ) -> Callable[[Api, str, str, str], Timeline]:
     """Return a function that sends a text with the fields `more` and shows the answer piece by piece. Before the answer is
-    complete, the function also prints other posts of the channel with `posts`. `then` waits until a message is
-    finished."""
+    complete, the function passes other posts of the channel to `posts`, which prints them. `then` waits until a message
+    is finished."""
 
     def show(api: Api, channel: str, text: str, event_id: str) -> Timeline:
         preview = Preview(_write)

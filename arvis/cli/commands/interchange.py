@@ -51,7 +51,7 @@ def save(api: Api, file: Path, query: dict[str, Any], *, force: bool) -> Output:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """The options of an import. `owner` is a platform and a user."""
+    """The options of an import. `owner` is a pair of platform and user id."""
 
     dry_run: bool
     yes: bool
@@ -62,7 +62,7 @@ class Wishes:
 
 
 def shown(report: Row, *, everything: bool, notes: Iterable[str]) -> Output:
-    """Return the output of an import. `everything`: list unchanged records, too."""
+    """Return the output of an import. If `everything` is True, it also lists unchanged records."""
     items = [each for each in report["items"] if everything or each["action"] != "unchanged"]
     numbers = ", ".join(f"{number} {action}" for action, number in sorted(report["counts"].items())) or "nothing"
     words = f"{'Would do' if report['dryRun'] else 'Done'}: {numbers}."
@@ -97,9 +97,9 @@ def _person(_context: click.Context, _option: click.Parameter, text: str | None)
     "--owner",
     metavar="PLATFORM:USER",
     callback=_person,
-    help="PROGRAM: the person whom the memory about its user is about (default: the only person who is listed).",
+    help="PROGRAM: the person to whom its memory about its user belongs (default: the only listed person).",
 )
-@click.option("--enable-schedules", is_flag=True, help="PROGRAM: turn on the schedules that were on there.")
+@click.option("--enable-schedules", is_flag=True, help="PROGRAM: turn on the schedules that are on in PROGRAM.")
 def import_(
     *,
     api: Api,
@@ -114,8 +114,8 @@ def import_(
 ) -> Output:
     """Import the file of an export, or a copy of the home directory of another program.
 
-    PROGRAM is openclaw, hermes or nanobot; HOME is the copy of its directory, such as ~/.openclaw. An import can run
-    again: records that exist already stay as they are.
+    PROGRAM is openclaw, hermes or nanobot; HOME is the copy of its directory, such as ~/.openclaw. You can import
+    the same copy again: existing records stay unchanged.
     """
     wishes = Wishes(dry_run, yes, replace, everything, enable_schedules, owner)
     if home is not None:

@@ -1,8 +1,8 @@
-"""`arvis mcp`: commands for the servers of tools. Without a subcommand, it connects the daemon's `/mcp` with clients that
-start an MCP server as a program and talk to it on standard input and output.
+"""`arvis mcp`: commands for tool servers. Without a subcommand, it connects the daemon's `/mcp` with clients that start
+an MCP server as a program and talk to it on standard input and output.
 
-Without a subcommand, it passes messages on to the daemon and adds the HTTP headers; the daemon implements the protocol. Standard
-output contains only messages.
+For such a client, it passes messages on to the daemon and adds the HTTP headers; the daemon implements the protocol.
+Standard output contains only messages.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _McpCommands(ApiCommands):
 @click.group(cls=_McpCommands, invoke_without_command=True)
 @click.pass_context
 def mcp(ctx: click.Context, *, config: Path | None, data: Path | None) -> None:
-    """List and change the servers of tools, show their tools, log in at them, and accept changed descriptions.
+    """List and change tool servers, show their tools, log in to them, and accept changed descriptions.
 
     Without a command, serve the Model Context Protocol on standard input and output, for clients that start their
     server as a program.
@@ -88,9 +88,9 @@ _details = all_options(
         type=pair,
         multiple=True,
         metavar="KEY=VALUE",
-        help="Set a setting, such as risk=read; VALUE is text or JSON.",
+        help="Change a setting, such as risk=read; VALUE is text or JSON.",
     ),
-    click.option("--header", "asked", multiple=True, metavar="NAME", help="Ask for this header, without showing it."),
+    click.option("--header", "asked", multiple=True, metavar="NAME", help="Ask for the value of this header."),
     click.option(
         "--header-env",
         "variables",
@@ -126,7 +126,7 @@ def add(
     files: Pairs,
     client_secret_env: str | None,
 ) -> Output:
-    """Add a server of tools with this address. It can be used at once.
+    """Add a tool server with this address. Agents can use it at once.
 
     The settings are those of `mcp.servers`. A server that is a program can only be added in config.yaml.
     """
@@ -157,7 +157,7 @@ def update(
     gone: Sequence[str],
     gone_headers: Sequence[str],
 ) -> Output:
-    """Change a server of tools, and connect to it again. Servers of the configuration cannot be changed here."""
+    """Change a tool server, and connect to it again. Servers of the configuration cannot be changed here."""
     headers: dict[str, Any] = {**secrets_of(asked, variables, files), **dict.fromkeys(gone_headers)}
     body = {
         "settings": {**values_of(settings), **dict.fromkeys(gone)},
@@ -171,7 +171,7 @@ def update(
 @mcp.command()
 @click.argument("server")
 def remove(*, api: Api, server: str) -> Output:
-    """Remove a server of tools with its login. Servers of the configuration cannot be removed here."""
+    """Remove a tool server with its login. Servers of the configuration cannot be removed here."""
     return Output(api.delete("tool-servers", server), f"The server {server} is removed.")
 
 
@@ -199,7 +199,7 @@ def tools(*, api: Api, server: str) -> Output:
 def accept(*, api: Api, server: str, tool: str | None) -> Output:
     """Accept the changed and new descriptions of a server's tools, or of one tool.
 
-    Prints the accepted changes. Read them before with `arvis mcp tools`.
+    Print the accepted changes. Read them first with `arvis mcp tools`.
     """
     found = api.get("tool-servers", server, timeout=_SERVER_TIMEOUT)
     chosen = [
@@ -208,7 +208,7 @@ def accept(*, api: Api, server: str, tool: str | None) -> Output:
     if not chosen:
         if tool is not None or not found["connected"]:
             raise NotFound(
-                f"The server {server} has no tool {tool} now." if tool else f"The server {server} is not connected.",
+                f"The server {server} offers no tool {tool}." if tool else f"The server {server} is not connected.",
                 why=found["problem"] or "",
                 fix=f"List its tools with `arvis mcp tools {server}`.",
             )
@@ -221,18 +221,16 @@ def accept(*, api: Api, server: str, tool: str | None) -> Output:
 
 @mcp.command()
 @click.argument("server")
-@click.option(
-    "--answer", metavar="ADDRESS", help="The address at which the browser ended, if it shows no page of Arvis."
-)
+@click.option("--answer", metavar="ADDRESS", help="The address of the last page, if the browser cannot open it.")
 def login(*, api: Api, server: str, answer: str | None) -> Output:
-    """Log in at a server of tools: print the address that you open in a browser.
+    """Log in to a tool server: print the address that you open in a browser.
 
-    The browser comes back to Arvis afterwards. If it runs on another machine, it cannot open the last page: then pass the
-    address of this page with --answer.
+    Afterwards, the browser returns to Arvis. If it runs on another machine, it cannot open that last page: then pass
+    the address of that page with --answer.
     """
     if answer is not None:
         done = api.post("tool-servers", server, "login", "answer", body={"address": answer}, timeout=_SERVER_TIMEOUT)
-        return Output(done, f"Logged in at {server}.", notes=_problems(done))
+        return Output(done, f"Logged in to {server}.", notes=_problems(done))
     link = api.post("tool-servers", server, "login", timeout=_SERVER_TIMEOUT)
     return Output(
         link,
@@ -245,8 +243,8 @@ def login(*, api: Api, server: str, answer: str | None) -> Output:
 @mcp.command()
 @click.argument("server")
 def logout(*, api: Api, server: str) -> Output:
-    """Forget the login at a server of tools."""
-    return Output(api.delete("tool-servers", server, "login"), f"The login at {server} is deleted.")
+    """Delete the login of a tool server."""
+    return Output(api.delete("tool-servers", server, "login"), f"The login of {server} is deleted.")
 
 
 def _changes(tools: Sequence[Mapping[str, Any]]) -> list[str]:

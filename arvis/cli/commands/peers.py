@@ -46,7 +46,7 @@ _SIGNS = {
 
 
 def import_peer(api: Api, program: str, home: Path, wishes: Wishes) -> Output:
-    """Import a copy of the home of a program. Show what would happen first, and ask for a confirmation."""
+    """Import a copy of the home of a program. First show what the import would do, and ask for confirmation."""
     api.connect()
     owner = None if wishes.owner is None else PersonRef(platform=wishes.owner[0], user_id=wishes.owner[1])
     choice = Choice(int(time.time() * _MS), owner)
@@ -171,7 +171,7 @@ def _try(api: Api, path: str, body: Row, words: str) -> None:
 def _steps(api: Api, draft: Draft, report: Row) -> list[str]:
     """Return the next steps. Commands ask for the missing tokens and keys."""
     agent = agent_slug(draft.program, "main")
-    # This command has better words for accounts and bots.
+    # The steps below name the commands for accounts and bots, so the general ones of the report are left out.
     steps = [ask for ask in report["asks"] if not ask.startswith(("Add accounts", "Add bots"))]
     steps += [
         f"Give Arvis the token of the bot: `arvis bots create {platform} --off --set agent={agent}`."

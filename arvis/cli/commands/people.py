@@ -70,11 +70,11 @@ def link(*, api: Api, person: str, other: str) -> Output:
 @people.command()
 @click.argument("person")
 def unlink(*, api: Api, person: str) -> Output:
-    """End the link of an identity. What it has written and stored stays with the person."""
+    """End the link of an identity. Its messages and memory stay with the person."""
     return _changed(api.delete("people", _id(api, person), "link"), "is a separate person now")
 
 
-_NOW = {"role": "is now {}", "timezone": "has now the time zone {}", "language": "has now the language {}"}
+_NOW = {"role": "is now {}", "timezone": "now uses {} as time zone", "language": "now uses {} as language"}
 
 
 @people.command()

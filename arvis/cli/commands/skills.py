@@ -39,7 +39,7 @@ def show(*, api: Api, slug: str, path: str | None) -> Output:
     if path is not None:
         found = api.get("skills", slug, "file", query={"path": path})
         return Output(
-            found, found["text"].removesuffix("\n") if found["text"] is not None else f"{path} is not a text."
+            found, found["text"].removesuffix("\n") if found["text"] is not None else f"{path} is not a text file."
         )
     skill = api.get("skills", slug)
     shown = {name: value or None for name, value in skill.items()}
@@ -59,7 +59,7 @@ def show(*, api: Api, slug: str, path: str | None) -> Output:
 def create(*, api: Api, source: str, git: bool, directory: str | None, trust: bool, replace: bool) -> Output:
     """Create a skill from a file, a folder, an archive, a public address or a git repository.
 
-    Arvis uses a skill of a file at once. It uses other skills after `arvis skills trust`."""
+    Arvis uses a skill from a file at once, and a skill from any other source only after `arvis skills trust`."""
     body = {**_given(source, git=git), "directory": directory, "replace": replace}
     skill = api.post("skills", body={key: value for key, value in body.items() if value is not None}, timeout=_TIMEOUT)
     if trust and not skill["trusted"]:

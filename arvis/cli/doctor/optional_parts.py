@@ -118,7 +118,7 @@ _BROWSER = "browser_"
 
 
 def check_browser(scene: Scene) -> Verdict | None:
-    """Report a missing package or a missing Chromium if an agent of the configuration has a tool of the browser, or if the
+    """Report a missing package or a missing Chromium if an agent of the configuration has a browser tool, or if the
     configuration names a Chromium. No browser is started."""
     executable = scene.config.browser.executable
     used = sorted({tool for agent in scene.config.agents for tool in agent.tools if tool.startswith(_BROWSER)})
@@ -129,7 +129,7 @@ def check_browser(scene: Scene) -> Verdict | None:
         return warn("Agents cannot use web pages", why, f"Run `{install_command(EXTRA)}`.")
     if (program := program_of(executable)) is None:
         why = (
-            f"`browser.executable` names {executable}, which is no program."
+            f"`browser.executable` names {executable}, which is not a program."
             if executable
             else "No Chromium is installed."
         )

@@ -95,7 +95,7 @@ class Systemd:
         if MARK not in file.read_text(encoding="utf-8", errors="replace"):
             raise ConfigError(
                 f"{file} was not written by Arvis",
-                fix="End the service with `systemctl disable --now`, then remove the file.",
+                fix="Stop the service with `systemctl disable --now`, then remove the file.",
             )
         self._systemctl("disable", "--now", name)
         file.unlink()

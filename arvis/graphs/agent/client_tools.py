@@ -31,7 +31,7 @@ _MISSING = "Error: the program sent no result for this call."
 
 class ClientTool:
     """The `Tool` that offers a client's tool to the model. It is never called: the node pauses the turn (`begin`). Its
-    arguments go only to the program that gets the reply, too, so that no call needs an approval."""
+    calls need no approval, because the arguments go only to the program that also gets the reply."""
 
     risk = Risk.WRITE
     repeatable = True

@@ -471,8 +471,8 @@ def _names(context: NodeContext, turn: TurnContext) -> Sequence[str]:
 
 
 def _read_texts(turns: Sequence[Turn]) -> Iterator[str]:
-    """Yield the texts of these messages, including outputs of earlier calls, without what the agent wrote for calls: no
-    judge has seen that, so it could contain an address with data."""
+    """Yield the texts of these messages and the outputs of earlier calls. The agent's text and arguments in messages
+    with calls are left out: no judge has checked them, so they could contain an address with data."""
     for turn in turns:
         if not turn.calls and CALLS_AS_TEXT not in turn.content:
             yield turn.content
@@ -485,8 +485,8 @@ def names_of(history: Sequence[PastMessage]) -> frozenset[str]:
 
 
 def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn], names: Collection[str] = ()) -> tuple[ToolSpec, ...]:
-    """Return the tools, with a placeholder for each tool with one of these names, or which was called in these messages,
-    and no longer exists. Vendors reject a request that contains calls of unknown tools."""
+    """Return the tools, and a placeholder for each tool that no longer exists but has one of these names or was called
+    in these messages. Vendors reject a request that contains calls of unknown tools."""
     used = {call.name for turn in turns for call in turn.calls}.union(names) - {spec.name for spec in specs}
     gone = [ToolSpec(name, "This tool no longer exists.", {"type": "object"}) for name in sorted(used)]
     return (*specs, *gone)

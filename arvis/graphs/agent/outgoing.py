@@ -32,8 +32,8 @@ _FOREIGN = frozenset({Label.PEOPLE, Label.TOOLS, Label.AGENTS, Label.FLAGGED})
 #: The labels of a text that an agent wrote without other sources. In a turn with only these labels, no unknown author
 #: can have chosen a call, so only the hosts of addresses are checked.
 _ONLY_AGENTS = frozenset({Label.AGENTS})
-#: The beginnings of the reasons for questions.
-_UNTRUSTED = "The agent has read text of other authors, which may have chosen this call."
+#: The first lines of the reason that a question shows.
+_UNTRUSTED = "The agent has read text by other authors, and this text may have caused the call."
 _CHANGED = "The server has changed the description of this tool. Your approval accepts the change:"
 #: The numbers of earlier messages that are read, and of the person's own messages that are used.
 _EARLIER, _OWN_EARLIER = 40, 6

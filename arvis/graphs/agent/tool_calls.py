@@ -50,7 +50,7 @@ class Planned:
     note: str = ""
     #: True if the daemon writes the output of this tool itself.
     own_output: bool = False
-    #: Lines about the call for the question, in addition to the arguments.
+    #: Lines about the call that the question shows in addition to the arguments.
     about: str = ""
     #: The reason for the question about the call, if the policy permits the call without one.
     why: str = ""
@@ -82,7 +82,7 @@ def change_in(planned: Planned) -> str:
 
 
 async def explained(planned: Planned, caller: Caller) -> Planned:
-    """Return the call with the tool's lines for the question about it, or refused if the call cannot be made."""
+    """Return the call with the lines that the question about it shows. Refuse the call if it cannot be made."""
     tool: object = planned.tool
     if not isinstance(tool, Explained):
         return planned

@@ -29,7 +29,7 @@ _SLUG = regex(r"[^a-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The wishes of the person who imports. `owner` is the person whom private memories are about; None: find out."""
+    """The choices of the person who imports. `owner` is the person whom private memories are about; None: find out."""
 
     now: int
     owner: PersonRef | None = None
@@ -66,7 +66,7 @@ class Draft:
             self.bots.add(platform)
             return True
         if self.once("channels", platform):
-            why = "Arvis has no connector for it; its conversations are kept for reading"
+            why = "Arvis has no connector for it; its conversations can only be read"
             self.home.leave("channels", platform, why)
         return False
 
@@ -90,7 +90,7 @@ class Draft:
         self.add("memory", f"{agent}: {content[:60]}", person=person, author=None, **fact)
 
     def model(self, agent: str, name: Any) -> str | None:
-        """Return the model if Arvis calls its vendor by the same name, and note that an account is needed."""
+        """Return the model if Arvis has its vendor under the same name, and note that an account is needed."""
         if not isinstance(name, str) or not name:
             return None
         provider, slash, rest = name.partition("/")

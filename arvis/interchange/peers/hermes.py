@@ -63,7 +63,7 @@ def _read_profile(draft: Draft, at: str, profile: str) -> None:
     _add_jobs(draft, at, agent, zone)
     _add_talks(draft, at, agent)
     for name in sorted(as_map(config.get("mcp_servers"))):
-        draft.home.leave("tools", name, "servers of tools are not carried over; add it under `mcp` in config.yaml")
+        draft.home.leave("tools", name, "tool servers are not carried over; add it to `mcp.servers` in config.yaml")
     why = f"permissions for tools are not carried over: choose with `arvis agents update {agent} --tools`"
     draft.home.leave("tools", agent, why)
 
@@ -217,9 +217,9 @@ def _leave_parts(draft: Draft, label: str, job: Row, schedule: Row) -> None:
     if times is not None and schedule.get("kind") != "once":
         draft.home.leave("schedules", label, f"it ended after {times} runs; Arvis repeats it until you stop it")
     if job.get("script"):
-        draft.home.leave("schedules", label, "the output of its script is not a part of its prompt any more")
+        draft.home.leave("schedules", label, "its prompt no longer contains the output of its script")
     if job.get("context_from"):
-        draft.home.leave("schedules", label, "the output of the other job is not a part of its prompt any more")
+        draft.home.leave("schedules", label, "its prompt no longer contains the output of the other job")
     if "," in as_text(job.get("deliver")):
         draft.home.leave("schedules", label, "it has several places for its answers; Arvis uses the first one")
 

@@ -35,7 +35,7 @@ _JSON5 = regex(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|//[^\n]*|/\*.*?\*/""", 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A thing that is not imported, or not as it was, and the reason with the next step."""
+    """A note about data that is not imported or is changed, with the reason and the next step."""
 
     kind: str
     name: str
@@ -174,7 +174,7 @@ class Home:
         return path
 
     def _inside(self, name: str) -> bool:
-        """Return whether a name, with all links followed, stays in the home."""
+        """Return True if a name, with all links followed, stays in the home."""
         try:
             found = (self.root / name).resolve(strict=True)
         except (RuntimeError, ValueError) as error:

@@ -131,7 +131,7 @@ def prompt_of(draft: Draft, agent: str, files: Sequence[str]) -> str:
 
 
 def add_skills(draft: Draft, folder: str, *, off: Collection[str] = (), own: Collection[str] = ()) -> int:
-    """Add the skills below a folder: each folder with a file SKILL.md is one. `off` are skills that are switched off.
+    """Add the skills below a folder: each folder with a file SKILL.md is one. `off` are skills that are turned off.
     Return the number of those in `own`, the skills of the program itself, which are left out."""
     left = 0
     for name in draft.home.below(folder):
@@ -148,7 +148,7 @@ def add_skills(draft: Draft, folder: str, *, off: Collection[str] = (), own: Col
 def _add_skill(draft: Draft, file: str, label: str, off: Collection[str]) -> None:
     folder = file.rpartition("/")[0]
     if label in off:
-        draft.home.leave("skills", label, "it is switched off there")
+        draft.home.leave("skills", label, "it is turned off in the other program")
         return
     text = draft.home.text(file)
     if text is None:

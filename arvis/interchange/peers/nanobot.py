@@ -60,7 +60,7 @@ def _workspace(draft: Draft, defaults: Row) -> str:
     inside = draft.home.inside(given, (".nanobot", draft.home.root.name)) if given else "workspace"
     if not inside or not draft.home.entries(inside):
         if given and inside != "workspace":
-            why = "its folder is not a part of the copy; copy it to the folder `workspace` there"
+            why = "the copy does not contain its workspace; copy it into the folder `workspace` of the copy"
             draft.home.leave("files", given, why)
         return "workspace"
     return inside
@@ -235,7 +235,7 @@ def _line(row: Row, person: PersonRef | None, zone: str | None) -> Line | None:
 
 def _leave_rest(draft: Draft, config: Row) -> None:
     for name in sorted(as_map(as_map(config.get("tools")).get("mcp_servers"))):
-        draft.home.leave("tools", name, "servers of tools are not carried over; add it under `mcp` in config.yaml")
+        draft.home.leave("tools", name, "tool servers are not carried over; add it to `mcp.servers` in config.yaml")
     draft.home.leave(
         "tools", _AGENT, "permissions for tools are not carried over: choose with `arvis agents update nanobot --tools`"
     )

@@ -86,7 +86,7 @@ def _workspace(draft: Draft, agent: str, settings: Row, defaults: Row, *, alone:
         choices[1:1] = [f"{root}/{agent}", f"workspace-{agent}"]
     found = next((each for each in choices if each and draft.home.entries(each)), None)
     if found is None:
-        why = "its workspace is not a part of the copy: its prompt and memory are missing"
+        why = "the copy does not contain its workspace, so its prompt and memory are missing"
         draft.home.leave("files", f"{agent}: {given or shared or 'workspace'}", why)
     return found or f"workspace-{agent}"
 
@@ -122,7 +122,7 @@ def _add_agent(
     draft.home.leave("tools", agent.slug, why)
     if draft.home.has(f"{agent.workspace}/BOOT.md"):
         draft.home.leave(
-            "schedules", f"{agent.slug}: BOOT.md", "Arvis does no work at its start; make a schedule of it"
+            "schedules", f"{agent.slug}: BOOT.md", "Arvis runs no prompt at its start; create a schedule of it"
         )
 
 
@@ -137,7 +137,7 @@ def _models(settings: Row, defaults: Row) -> tuple[str, list[str]]:
 
 
 def _accesses(draft: Draft, config: Row) -> Iterator[tuple[tuple[str, str], Access]]:
-    """Yield the people of each account of each platform."""
+    """Yield each account, as a pair of platform and account name, with the people who may write to it."""
     groups = as_map(config.get("accessGroups"))
     paired = _paired(draft)
     for platform, settings in as_map(config.get("channels")).items():
@@ -253,7 +253,7 @@ def _add_memory(draft: Draft, agent: Found, people: Admitted, owner: PersonRef |
     home, now = draft.home, draft.choice.now
     if owner is None and people.users != []:
         if any(home.has(f"{agent.workspace}/{name}") for name in ("MEMORY.md", "USER.md", "memory")):
-            why = "it is private, and several people may use the agent; name the person whom it is about with --owner"
+            why = "it is private, and several people may use the agent; name its owner with --owner"
             home.leave("memory", agent.slug, why)
         return
     for name, category in (("USER.md", Category.USER_PREFERENCE), ("MEMORY.md", Category.LEARNED_PATTERN)):
@@ -344,7 +344,7 @@ def _add_heartbeat(draft: Draft, config: Row, agent: Found, zone: str | None) ->
 
 def _leave_rest(draft: Draft, config: Row) -> None:
     for name in sorted(as_map(as_map(config.get("mcp")).get("servers"))):
-        draft.home.leave("tools", name, "servers of tools are not carried over; add it under `mcp` in config.yaml")
+        draft.home.leave("tools", name, "tool servers are not carried over; add it to `mcp.servers` in config.yaml")
     for name, settings in sorted(as_map(as_map(config.get("plugins")).get("entries")).items()):
         if as_map(settings).get("enabled") is not False and name not in SUPPORTED:
             draft.home.leave("plugins", name, "plugins of OpenClaw do not run in Arvis")

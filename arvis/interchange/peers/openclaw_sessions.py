@@ -195,7 +195,7 @@ def _line(draft: Draft, event: Row, person: PersonRef | None, platform: str) -> 
 
 
 def _unwrapped(text: str) -> tuple[str, str, str]:
-    """Return a person's own words, and the id and name of the person, without what the program has put around them."""
+    """Return a person's own words without the frame of the program, and the id and name of the person."""
     sender, name = "", ""
     while (block := _BLOCK.match(text)) is not None:
         facts = _json(block["json"])

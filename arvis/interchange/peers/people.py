@@ -65,9 +65,7 @@ def admitted(draft: Draft, agent: str, accesses: Iterable[Access]) -> Admitted:
         return Admitted(None, people)
     for each in given:
         if each.open:
-            why = (
-                "it answered everybody there, but only listed people elsewhere; Arvis has one list, and keeps it closed"
-            )
+            why = "it answered everybody there, but not on all platforms; Arvis has one list, so it admits listed ones"
             draft.home.leave("people", f"{agent}: {each.platform}", why)
     return Admitted(list(dict.fromkeys(person.user_id for person in people)), people)
 

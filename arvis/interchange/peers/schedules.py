@@ -53,7 +53,7 @@ def add_job(draft: Draft, job: Job) -> None:
         "schedules", label, kind=job.kind, agent=job.agent, name=name, schedule=job.times, timezone=job.timezone,
         prompt=job.prompt, place=shown.model_dump(), enabled=job.enabled,
     ) and not job.enabled:  # fmt: skip
-        draft.home.leave("schedules", label, "it was switched off there, and stays off")
+        draft.home.leave("schedules", label, "it was turned off in the other program, and stays off")
 
 
 def zone_in(draft: Draft, agent: str, name: Any) -> str | None:

@@ -15,7 +15,7 @@ from arvis.interchange.format import PersonRef, Place
 from arvis.interchange.peers.draft import Draft
 
 _LONGEST = 1_000_000
-#: Times before this moment (ms) are seconds. As ms, it is in the year 1973.
+#: A number below this one is a time in seconds, not in ms. As ms, it is a moment in the year 1973.
 _MILLISECONDS = 100_000_000_000
 
 
@@ -49,8 +49,8 @@ class Talk:
 
 
 def add_talk(draft: Draft, talk: Talk, lines: Iterable[Line]) -> None:
-    """Add a conversation, if it has messages. Outputs of tools are left out, and what a model wrote after one is
-    marked as written with tools."""
+    """Add a conversation, if it has messages. Outputs of tools are left out, and a text that a model wrote after
+    one is marked as written with tools."""
     label = f"{talk.place.platform}:{talk.place.channel} {talk.id}"
     if not draft.once("conversations", talk.id):
         return

@@ -54,8 +54,8 @@ _REFERENCE = regex(r"(?:f[0-9]+)?e[0-9]+")
 
 _GONE = (
     "The page {page} or this element of it does not exist any more: the page shows another document, the element has "
-    "changed, or the page was closed after a time without use or in a restart. Read the page again with browser_read, or "
-    "open its address with browser_open, and use the new references."
+    "changed, or the page was closed because it was unused or Arvis restarted. Read the page again with browser_read, "
+    "or open its address with browser_open, and use the new references."
 )
 
 
@@ -190,8 +190,8 @@ class Browsers:
                 running = None
             if running is None and not start:
                 raise ToolError(
-                    "No page is open: the browser was not started yet, or it was ended after a time without use or a "
-                    "restart. Open a page with browser_open."
+                    "No page is open: the browser has not started yet, or it ended because it was unused or Arvis "
+                    "restarted. Open a page with browser_open."
                 )
             if running is None:
                 running = await self._start(caller.agent.id)
@@ -224,7 +224,7 @@ class Browsers:
         return running
 
     async def _make_room(self) -> None:
-        """End the browser that was unused for the longest time if there are too many."""
+        """If too many browsers run, end the one that was unused for the longest time."""
         if len(self._running) < self._settings.browsers:
             return
         unused = [agent_id for agent_id, each in self._running.items() if each.calls == 0]
@@ -233,7 +233,7 @@ class Browsers:
         await self._end([min(unused, key=lambda agent_id: self._running[agent_id].used_at)])
 
     async def _retire(self) -> None:
-        """End each browser after a time without use, until none is left."""
+        """End each browser that was unused for the configured time, until none is left."""
         while self._running:
             async with self._changing:
                 now = self._clock.monotonic()
@@ -304,7 +304,7 @@ def _fragment(url: str) -> str:
 
 def _reference(ref: str) -> str:
     if not _REFERENCE.fullmatch(ref):
-        raise ToolError(f"{ref[:40]!r} is no reference of an element. Use one from the text of the page, such as e12.")
+        raise ToolError(f"{ref[:40]!r} is not a reference to an element. Use one from the page, such as e12.")
     return ref
 
 

@@ -59,7 +59,7 @@ _TALLEST = 4_000
 #: The maximum seconds of waits: for all files of a page, for a pause in its requests, for its text, and for the effect
 #: of an action. A page that exceeds the last two does not answer.
 _LOADING, _QUIET, _TEXT, _ACTION = 5.0, 1.5, 15.0, 10.0
-#: The seconds in which a frame must answer, and the pauses after an action and between two looks.
+#: The seconds in which a frame must answer, the pause after an action, and the interval of repeated checks.
 _FRAME, _AFTER_ACTION, _LOOK = 2.0, 0.3, 0.05
 
 _LONGEST_TEXT = 400_000
@@ -409,7 +409,7 @@ async def _text(page: Page) -> str:
     hidden = await asyncio.gather(*(_hide(frame) for frame in frames))
     try:
         text = await page.aria_snapshot(mode="ai")
-        # Each question to a frame that does not answer takes time, so it counts as one with passwords.
+        # Each query of a frame that does not answer takes time, so such a frame counts as one with passwords.
         certain = None not in hidden and not any(await asyncio.gather(*map(_has_passwords, frames)))
         return text if certain else await _masked(page, text)
     finally:

@@ -1,4 +1,5 @@
-"""Tool `browser_open`: opens a public web page in the agent's browser, and returns its text with references of elements.
+"""Tool `browser_open`: opens a public web page in the agent's browser, and returns its text with references to
+elements.
 
 The browser sends the cookies of the agent's profile, so the page may contain data of an account.
 """

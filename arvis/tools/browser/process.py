@@ -1,4 +1,4 @@
-"""The process of one agent's browser: a Python program with Playwright and Chromium, in the sandbox (`inside.py`).
+"""The process of one agent's browser: a Python program with Playwright and Chromium (`inside.py`), in the sandbox.
 
 The program and this process exchange lines of JSON over pipes. A page may have taken control of Chromium, so answers are
 untrusted: their size is limited, and their parts are checked.
@@ -102,7 +102,9 @@ class BrowserProcess:
         except ConnectionError:
             raise _ended() from None
         except TimeoutError:
-            raise ToolError(f"The browser gave no answer within {timeout:g} seconds.") from None
+            raise ToolError(
+                f"The browser gave no answer within {timeout:g} seconds. Open the page again with browser_open."
+            ) from None
         finally:
             self._waiting.pop(number, None)
 
@@ -114,7 +116,7 @@ class BrowserProcess:
         except (TimeoutError, BrowserEnded):
             words = " ".join(self._last_words.decode("utf-8", "replace").split())[-300:]
             raise ToolError(
-                f"The browser does not start ({words or 'it gave no reason'}). An operator finds more with `arvis doctor`."
+                f"The browser does not start ({words or 'it gave no reason'}). An operator can run `arvis doctor`."
             ) from None
 
     async def close(self) -> None:
@@ -181,7 +183,9 @@ class BrowserProcess:
 
 
 def _ended() -> BrowserEnded:
-    return BrowserEnded("The browser has ended unexpectedly, and its pages are closed. Open the page again.")
+    return BrowserEnded(
+        "The browser ended unexpectedly, and its pages are closed. Open the page again with browser_open."
+    )
 
 
 async def start_browser(launch: Launch, *, sandbox: Bubblewrap, dialer: Dialer) -> BrowserProcess:

@@ -28,11 +28,11 @@ from arvis.tools.result_files import Media
 
 #: The maximum number of characters of a name, an address or a media type.
 _MAX_NAME = 300
-#: A result with more links than this is a list, whose entries are only named.
+#: The links of a result are read only if it has at most this many; otherwise they are only named.
 _MAX_READ = 4
-#: The maximum size in bytes that a link may state for its resource to be read.
+#: A linked resource is read only if its link states at most this size in bytes, or no size.
 _MAX_LINKED = 5_000_000
-#: The number of characters from which the text of a resource is also a file, because prompts shorten long texts.
+#: The text of a resource with more than this many characters is also a file, because prompts shorten long texts.
 _LONG_TEXT = 10_000
 
 _Contents = TextResourceContents | BlobResourceContents

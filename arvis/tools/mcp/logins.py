@@ -1,4 +1,4 @@
-"""The logins at servers of tools (OAuth 2.1), and the attempts to log in, as they are stored. All secrets are sealed.
+"""The logins of tool servers (OAuth 2.1), and the attempts to log in, as they are stored. All secrets are sealed.
 
 Every process of an installation uses the same login. A login that is refreshed has a new refresh token, and the old one
 becomes invalid, so only one process may refresh it: the process that has set `refreshing_until`.
@@ -50,9 +50,9 @@ class Endpoints:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A login at a server: the registration of Arvis, and the tokens of the person who logged in."""
+    """The login of a server: the registration of Arvis, and the tokens of the person who logged in."""
 
-    #: The address of the server of tools. The login is void for another address.
+    #: The address of the tool server. The login is not used for another address.
     address: str
     endpoints: Endpoints
     client_id: str
@@ -61,7 +61,7 @@ class Login:
     method: str
     #: The address to which the authorization server sends the person back.
     redirect: str
-    #: The identifier of the server of tools, for which the tokens are valid.
+    #: The identifier of the tool server for which the tokens are valid.
     resource: str
     scope: str = ""
     client_secret: str = field(default="", repr=False)
@@ -159,7 +159,7 @@ OpenClient = Callable[[Sequence[str]], AbstractAsyncContextManager[GuardedClient
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The means of logins at servers. `report` gets the name of a server, and True if a person must log in there, or
+    """The parts that logins need. `report` gets the name of a server, and True if a person must log in to it, or
     False if its tools can be used."""
 
     logins: Logins

@@ -1,7 +1,7 @@
-"""Login at servers of tools by OAuth 2.1: discovery, registration, the exchange of a code, and the refresh of tokens.
+"""Login to tool servers by OAuth 2.1: discovery, registration, the exchange of a code, and the refresh of tokens.
 
 The package `mcp` has a client for this, which keeps an attempt in memory until the person has logged in. Here the browser
-may come back to another process, or after a restart, so attempts are stored (`logins`), and only the pure parts of that
+may return to another process, or after a restart, so attempts are stored (`logins`), and only the pure parts of that
 package are used. A server names the addresses of its authorization server, so they are contacted under the rules for
 addresses from models, and without TLS only if they are on the host of the server itself.
 """
@@ -49,7 +49,7 @@ _SECONDS = 15.0
 _MAX_COMPLAINT = 300
 #: An access token is refreshed this long (ms) before it expires.
 _EARLY_MS = 30_000
-#: The seconds between two looks at a login that another process refreshes.
+#: The interval in seconds of the checks of a login that another process refreshes.
 _LOOK = 0.2
 _FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 _GRANTS = ["authorization_code", "refresh_token"]
@@ -118,7 +118,7 @@ async def begin_login(
 
 
 async def finish_login(answer: Mapping[str, str], *, logins: Logins, open_client: OpenClient) -> str:
-    """Take the answer of an authorization server to an attempt, and store the login. Return the name of the server.
+    """Accept the answer of an authorization server to an attempt, and store the login. Return the name of the server.
     Raises `LoginFailed`. An attempt can be answered once."""
     taken = await logins.take(answer.get("state", ""))
     if taken is None:
@@ -147,8 +147,8 @@ async def finish_login(answer: Mapping[str, str], *, logins: Logins, open_client
 
 
 async def end_login(settings: McpServer, *, logins: Logins, open_client: OpenClient) -> None:
-    """Forget a login. Ask the authorization server to revoke it, if it offers that; a failure does not matter, because
-    the tokens are deleted in any case."""
+    """Delete a login. Ask the authorization server to revoke it, if the server offers that. A failure of this request
+    is ignored, because the stored tokens are already deleted."""
     login = await logins.get(settings.name, settings.url or "")
     await logins.remove(settings.name)
     token = "" if login is None else login.refresh or login.access
@@ -166,13 +166,13 @@ async def _errors_as_failures(server: str) -> AsyncIterator[None]:
     except (OAuthFlowError, ToolError) as failed:
         why = failed.what if isinstance(failed, ToolError) else str(failed)
         fix = "Check the address of the server, then start the login again."
-        raise LoginFailed(f"The login at {server} failed.", why=_plain(why), fix=fix) from None
+        raise LoginFailed(f"The login to {server} failed.", why=_plain(why), fix=fix) from None
 
 
 def _check_issuer(stated: str | None, endpoints: Endpoints) -> None:
     """Refuse an answer of another authorization server (RFC 9207)."""
     if stated is None and endpoints.states_issuer:
-        raise OAuthFlowError("The answer does not state its authorization server, although it should.")
+        raise OAuthFlowError("The answer does not state its authorization server, but this server always states it.")
     if stated is not None and stated != endpoints.issuer:
         raise OAuthFlowError("The answer comes from another authorization server.")
 
@@ -190,7 +190,7 @@ class _Found:
 
 
 async def _discover(client: GuardedClient, address: str, challenge: Challenge) -> _Found:
-    """Find the authorization server of a server of tools (RFC 9728, RFC 8414)."""
+    """Find the authorization server of a tool server (RFC 9728, RFC 8414)."""
     about = await _about_resource(client, address, challenge)
     issuer = str(about.authorization_servers[0]) if about is not None else None
     metadata = None

@@ -25,7 +25,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.tools.mcp.remote import Offer
 
-#: The number of tools that are remembered for each server, because a server may invent names for ever.
+#: The number of tools that are remembered for each server, because a server may invent any number of names.
 MOST_NAMES = 1_000
 #: The maximum number of characters of a change that a question shows.
 _LONGEST_CHANGE = 3_000

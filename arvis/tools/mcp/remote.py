@@ -59,7 +59,7 @@ NEEDS_LOGIN = "a person must log in"
 
 
 class LoginNeeded(LinkLost):
-    """The signal that a person must log in at the server. `challenge` is the header `WWW-Authenticate` of its
+    """The signal that a person must log in to the server. `challenge` is the header `WWW-Authenticate` of its
     answer."""
 
     def __init__(self, challenge: str) -> None:
@@ -364,8 +364,8 @@ class _Words:
 
 def _login_error(server: str) -> ToolError:
     return ToolError(
-        f"The call was not made, because a person must log in at the server {server}. Tell the person: an owner of Arvis "
-        f"can do this on the page Tool servers of the dashboard, or with `arvis mcp login {server}`."
+        f"The call was not made, because a person must log in to the server {server}. Tell the person: an owner of "
+        f"Arvis can do this on the page Tool servers of the dashboard, or with `arvis mcp login {server}`."
     )
 
 

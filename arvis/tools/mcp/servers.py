@@ -51,7 +51,7 @@ class ServerSource(StrEnum):
 
 
 class LoginState(StrEnum):
-    """The login at a server. `none`: the server has not demanded one."""
+    """The state of the login of a server. `none`: the server has not demanded a login."""
 
     NONE = "none"
     NEEDED = "needed"
@@ -83,7 +83,7 @@ class ServerStatus:
     trouble: str
     tools: Sequence[ToolStatus]
     login: LoginState
-    #: True if a person can log in at the server.
+    #: True if a person can log in to the server.
     may_log_in: bool
 
 
@@ -130,7 +130,7 @@ class McpTool:
             await self._accept(by)
 
     async def confirm(self, by: str) -> None:
-        """Accept the present description, also if it has not changed."""
+        """Accept the present description, even if it has not changed."""
         await self._accept(by)
 
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:
@@ -164,7 +164,7 @@ async def open_servers(settings: Sequence[McpServer], **parts: Any) -> AsyncIter
 class McpServers:
     """The `ToolSource` of the configured servers, and of those that an owner has added at run time (`stored`). A server is
     connected when one of its tools is first needed. `store` holds the accepted descriptions of tools, `services` store the
-    files in results, and `access` provides logins at servers. A stored server with the name of a configured one is
+    files in results, and `access` provides logins to servers. A stored server with the name of a configured one is
     ignored."""
 
     def __init__(
@@ -313,23 +313,23 @@ class McpServers:
     # -- logins ------------------------------------------------------------------------------------------------
 
     async def begin_login(self, name: str, redirect: str) -> Any:
-        """Return the address (a `LoginLink`) at which a person logs in at a server. The browser then comes back to
+        """Return the address (a `LoginLink`) at which a person logs in to a server. The browser then returns to
         `redirect`. Raises `NotFound`, `Conflict` and `MissingPackage`."""
         server = self._server(name)
         access = self._access
         if access is None or not server.settings.may_log_in:
             why = "It is a program, or its configuration contains a header Authorization."
-            raise Conflict(f"Arvis cannot log in at the server {name}.", why=why, fix="Change its configuration.")
+            raise Conflict(f"Arvis cannot log in to the server {name}.", why=why, fix="Change its configuration.")
         await server.tools()
         return await _oauth().begin_login(
             server.settings, server.challenge or "", redirect, logins=access.logins, open_client=access.open_client
         )
 
     async def finish_login(self, answer: Mapping[str, str]) -> str:
-        """Take the parameters with which a browser has come back, and return the name of the server. Raises
+        """Accept the parameters that the browser has brought back, and return the name of the server. Raises
         `Conflict`."""
         if self._access is None:
-            raise Conflict("Arvis cannot log in at servers of tools here.", fix="Start the login again.")
+            raise Conflict("Arvis cannot log in to tool servers here.", fix="Start the login again.")
         name: str = await _oauth().finish_login(
             answer, logins=self._access.logins, open_client=self._access.open_client
         )
@@ -338,7 +338,7 @@ class McpServers:
         return name
 
     async def end_login(self, name: str) -> None:
-        """Forget the login at a server, and connect again without it."""
+        """Delete the login of a server, and connect again without it."""
         server = self._server(name)
         if self._access is not None and server.settings.may_log_in:
             await _oauth().end_login(server.settings, logins=self._access.logins, open_client=self._access.open_client)
@@ -353,7 +353,7 @@ class McpServers:
             if each not in tools:
                 why = "" if server.connected else f"The server cannot be reached: {server.trouble}."
                 fix = f"List its tools with `arvis mcp tools {name}`."
-                raise NotFound(f"The server {name} has no tool {each[:128]} now.", why=why, fix=fix)
+                raise NotFound(f"The server {name} does not offer a tool {each[:128]}.", why=why, fix=fix)
             if tools[each].status.digest != digest:
                 fix = "Read the change again, then accept it."
                 raise Conflict(f"The description of {name}.{each} has changed since you read it.", fix=fix)

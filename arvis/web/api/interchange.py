@@ -127,7 +127,7 @@ def _note(tx: Transaction, person: str | None, counts: Mapping[str, int], by: st
 
 
 class _Download(StreamingResponse):
-    """The content of an open file. The response closes the file, also if the client does not read it."""
+    """The content of an open file. The response closes the file, even if the client does not read it."""
 
     def __init__(self, file: IO[bytes], headers: Mapping[str, str]) -> None:
         super().__init__(_pieces(file), media_type=_TYPE, headers=headers)

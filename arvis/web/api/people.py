@@ -86,7 +86,7 @@ class IdentityView(View):
 
 
 class PersonDetailView(PersonView):
-    identities: Annotated[list[IdentityView], About("All identities of the person; the first one is its own.")]
+    identities: Annotated[list[IdentityView], About("Identities of the person; the others are linked to the first.")]
     changes: list[PersonChangeView]
 
 

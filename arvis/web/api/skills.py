@@ -36,9 +36,9 @@ class SkillView(View):
     required_tools: list[str]
     source: Source
     warnings: list[str]
-    enabled: Annotated[bool, About("An owner has not switched it off.")]
-    trusted: Annotated[bool, About("false: it is not used until an owner trusts it.")]
-    changed: Annotated[bool, About("Its content is not the content that an owner has trusted.")]
+    enabled: Annotated[bool, About("False: an owner has disabled it.")]
+    trusted: Annotated[bool, About("False: Arvis does not use it until an owner trusts it.")]
+    changed: Annotated[bool, About("True: its content differs from the content that an owner has trusted.")]
     origin: Annotated[str, About("The address of the import; empty for other skills.")]
     hash: Annotated[str, About("The SHA-256 of its text, or of all its files.")]
 
@@ -66,7 +66,7 @@ class SkillDetailView(SkillView):
     compatibility: str
     allowed_tools: Annotated[list[str], About("Tools that its author expects. They give no permission.")]
     files: Annotated[list[SkillFileView], About("Without `SKILL.md`.")]
-    remarks: Annotated[list[RemarkView], About("Places to look at before you trust an imported skill.")]
+    remarks: Annotated[list[RemarkView], About("Places to check before you trust an imported skill.")]
     body: str
     text: str
 
@@ -85,7 +85,7 @@ class SkillDetailView(SkillView):
 class SkillFileTextView(View):
     path: str
     size: int
-    text: Annotated[str | None, About("At most 256 KB; null: the file is not a text.")]
+    text: Annotated[str | None, About("At most 256 KB; null: this is not a text file.")]
 
 
 class SkillsView(View):

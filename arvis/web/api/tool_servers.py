@@ -1,4 +1,4 @@
-"""Servers of tools (Model Context Protocol) over HTTP, and the acceptance of their descriptions."""
+"""Tool servers (Model Context Protocol) over HTTP, and the acceptance of their descriptions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ServerView(View):
     name: str
     source: ServerSource
     connected: bool
-    login: Annotated[LoginState, About("`needed`: a person must log in at the server before its tools can be used.")]
+    login: Annotated[LoginState, About("`needed`: a person must log in to the server before its tools can be used.")]
     may_log_in: Annotated[bool, About("False for programs, and for servers with a header `Authorization`.")]
     problem: Annotated[
         str | None, About("The reason why it is not connected; null before the first attempt has ended.")
@@ -148,8 +148,8 @@ class LoginLinkView(View):
 class LoginAnswer(Body):
     address: Annotated[
         Annotated[str, Field(min_length=1, max_length=_LONGEST_ADDRESS)],
-        About("The address at which the browser ended after the login, if it could not open the page of Arvis."),
-        Says("must be the address at which the browser ended"),
+        About("The address of the last page after the login, if the browser could not open it."),
+        Says("must be the address of the last page after the login"),
     ]
 
 
@@ -168,7 +168,7 @@ class AcceptedTools(Body):
 
 
 _ALL, _ONE = "/api/tool-servers", "/api/tool-servers/{server}"
-#: The page to which the browser comes back after a login.
+#: The page to which the browser returns after a login.
 CALLBACK = "/oauth/callback"
 
 
@@ -183,11 +183,11 @@ class ToolServerRoutes(Routes):
         self._gate = gate
         self._address_of = address_of
 
-    @route("GET", _ALL, "List the servers of tools", OPERATE, {200: Page[ServerView]})
+    @route("GET", _ALL, "List the tool servers", OPERATE, {200: Page[ServerView]})
     async def _list(self, _: Call) -> Response:
         return answer_page([ServerView.of(each) for each in await self._servers.statuses()], None)
 
-    @route("POST", _ALL, "Add a server of tools with an address", OWN, {201: ServerDetailView}, body=NewServer)
+    @route("POST", _ALL, "Add a tool server with an address", OWN, {201: ServerDetailView}, body=NewServer)
     async def _add(self, call: Call) -> Response:
         body = await call.read(NewServer)
         await self._servers.add(body.name, body.written())
@@ -204,7 +204,7 @@ class ToolServerRoutes(Routes):
         await self._servers.remove(_server(call))
         return done()
 
-    @route("GET", _ONE, "Show a server of tools with its tools", OPERATE, {200: ServerDetailView})
+    @route("GET", _ONE, "Show a tool server with its tools", OPERATE, {200: ServerDetailView})
     async def _show(self, call: Call) -> Response:
         return answer(ServerDetailView.of(await self._servers.status(_server(call))))
 
@@ -222,7 +222,7 @@ class ToolServerRoutes(Routes):
         await self._servers.accept(name, {each.name: each.digest for each in body.tools}, by)
         return answer(ServerDetailView.of(await self._servers.status(name)))
 
-    @route("POST", f"{_ONE}/login", "Start a login at a server", OWN, {200: LoginLinkView})
+    @route("POST", f"{_ONE}/login", "Start a login to a server", OWN, {200: LoginLinkView})
     async def _begin_login(self, call: Call) -> Response:
         link = await self._servers.begin_login(_server(call), self._address_of(CALLBACK))
         return answer(LoginLinkView(url=link.url, expires_at=link.expires_at))
@@ -241,7 +241,7 @@ class ToolServerRoutes(Routes):
         name = await self._servers.finish_login(dict(parse_qsl(urlsplit(body.address).query)))
         return answer(ServerDetailView.of(await self._servers.status(name)))
 
-    @route("DELETE", f"{_ONE}/login", "Forget the login at a server", OWN, {200: OkView})
+    @route("DELETE", f"{_ONE}/login", "Delete the login of a server", OWN, {200: OkView})
     async def _end_login(self, call: Call) -> Response:
         await self._servers.end_login(_server(call))
         return done()
@@ -249,7 +249,7 @@ class ToolServerRoutes(Routes):
     @route(
         "GET",
         CALLBACK,
-        "Take the answer of an authorization server",
+        "Accept the answer of an authorization server",
         PUBLIC,
         {200: STRING, 409: STRING},
         media="text/html",

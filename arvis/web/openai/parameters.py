@@ -40,7 +40,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 #: Parameters that Arvis does not support. A value is accepted only if it requests the behaviour that Arvis has anyway.
 #: Each parameter has a function that accepts such a value, and an error text for all other values.
 _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "functions": (lambda value: not value, "is not supported: an agent has its own tools"),
+    "functions": (lambda value: not value, "is not supported: send the tools as `tools`"),
     "tool_choice": (
         lambda value: value in ("none", "auto"),
         "must be `auto` or `none`: the agent itself chooses the tools that it calls",

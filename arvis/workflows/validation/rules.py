@@ -151,13 +151,13 @@ _RULES = (
         "connection-source",
         _E,
         "The source node of the connection at `{place}` does not exist.",
-        "Lead the connection from an existing node, or remove the connection.",
+        "Draw the connection from an existing node, or remove the connection.",
     ),
     Rule(
         "connection-target",
         _E,
         "The target node of the connection at `{place}` does not exist.",
-        "Lead the connection to an existing node, or remove the connection.",
+        "Draw the connection to an existing node, or remove the connection.",
     ),
     Rule(
         "connection-twice",
@@ -176,9 +176,9 @@ _RULES = (
         "handle-target",
         _E,
         "`{name}` has no input called `{handle}`.",
-        "Lead the connection to the node's plain input.",
+        "Draw the connection to the node's plain input.",
     ),
-    Rule("target-begins", _E, "A connection leads back to `{name}`, where runs begin.", "Lead it to a later node."),
+    Rule("target-begins", _E, "A connection leads back to `{name}`, where runs begin.", "Draw it to a later node."),
     # Subagents.
     Rule("subagent-source", _E, "`{name}` has a subagent but is not an agent.", "Draw the connection from an agent."),
     Rule(
@@ -188,7 +188,7 @@ _RULES = (
         "subagent-handle",
         _E,
         "The connection from `{name}` to its subagent `{other}` ends at the wrong input.",
-        "Lead the connection to the agent's plain input.",
+        "Draw the connection to the agent's plain input.",
     ),
     Rule(
         "subagent-off",
@@ -286,7 +286,7 @@ _RULES = (
         "loop-back-outside",
         _E,
         "`{other}` leads back to the loop `{name}` but is not in its body.",
-        "Lead the connection to the loop's plain input.",
+        "Draw the connection to the loop's plain input.",
     ),
     Rule(
         "merge-without-parallel",

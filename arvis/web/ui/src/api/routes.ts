@@ -758,18 +758,18 @@ export interface Routes {
   };
   /** Restore the messages of a summary to the prompts. */
   "POST /api/summaries/{summary}/restore": { path: { summary: string }; answer: { ok: boolean; messages: number } };
-  /** List the servers of tools. */
+  /** List the tool servers. */
   "GET /api/tool-servers": {
     answer: { items: { name: string; source: "configuration" | "product"; connected: boolean; login: "done" | "needed" | "none"; mayLogIn: boolean; problem: string | null; tools: number; changed: number; new: number }[]; nextCursor: string | null };
   };
-  /** Add a server of tools with an address. */
+  /** Add a tool server with an address. */
   "POST /api/tool-servers": {
     body: { settings?: Record<string, unknown>; headers?: Record<string, string>; clientSecret?: string; name: string };
     answer: { name: string; source: "configuration" | "product"; connected: boolean; login: "done" | "needed" | "none"; mayLogIn: boolean; problem: string | null; tools: number; changed: number; new: number; settings: Record<string, unknown>; headers: string[]; items: { name: string; description: string; state: "accepted" | "changed" | "new"; change: string | null; digest: string }[] };
   };
   /** Remove a server of the product. */
   "DELETE /api/tool-servers/{server}": { path: { server: string }; answer: { ok: boolean } };
-  /** Show a server of tools with its tools. */
+  /** Show a tool server with its tools. */
   "GET /api/tool-servers/{server}": {
     path: { server: string };
     answer: { name: string; source: "configuration" | "product"; connected: boolean; login: "done" | "needed" | "none"; mayLogIn: boolean; problem: string | null; tools: number; changed: number; new: number; settings: Record<string, unknown>; headers: string[]; items: { name: string; description: string; state: "accepted" | "changed" | "new"; change: string | null; digest: string }[] };
@@ -786,9 +786,9 @@ export interface Routes {
     body: { tools: { name: string; digest: string }[] };
     answer: { name: string; source: "configuration" | "product"; connected: boolean; login: "done" | "needed" | "none"; mayLogIn: boolean; problem: string | null; tools: number; changed: number; new: number; settings: Record<string, unknown>; headers: string[]; items: { name: string; description: string; state: "accepted" | "changed" | "new"; change: string | null; digest: string }[] };
   };
-  /** Forget the login at a server. */
+  /** Delete the login of a server. */
   "DELETE /api/tool-servers/{server}/login": { path: { server: string }; answer: { ok: boolean } };
-  /** Start a login at a server. */
+  /** Start a login to a server. */
   "POST /api/tool-servers/{server}/login": { path: { server: string }; answer: { url: string; expiresAt: number } };
   /** Finish a login whose page the browser could not open. */
   "POST /api/tool-servers/{server}/login/answer": {
@@ -968,7 +968,7 @@ export interface Routes {
   "POST /mcp": { body: Record<string, unknown>; answer: Record<string, unknown> | unknown };
   /** Return metrics as Prometheus text. */
   "GET /metrics": { answer: string };
-  /** Take the answer of an authorization server. */
+  /** Accept the answer of an authorization server. */
   "GET /oauth/callback": { answer: string };
   /** Show this document. */
   "GET /openapi.json": { answer: Record<string, unknown> };

@@ -46,7 +46,7 @@ export const texts = words({
       pausedForPerson: "It waits for a person's answer.",
       pausedForOthers: "It waits for an execution that it called.",
       pausedForTime: "It waits for a set time.",
-      pausedForClient: "It waits for the program that asked, which runs tools.",
+      pausedForClient: "It waits for tool results from the program that sent the message.",
       done: (took: string) => `It finished after ${took}.`,
       failed: (why: string) => `It failed: ${why}`,
       failedUnknown: "It failed for an unknown reason.",

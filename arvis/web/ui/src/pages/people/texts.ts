@@ -28,7 +28,7 @@ export const texts = words({
     identity: (name: string, platform: string, user: string) => `${name} (${platform}:${user})`,
     unlink: "End the link",
     unlinkTitle: "End the link of this account?",
-    unlinkWhy: "The account becomes a person of its own. What it has written and stored stays with this person.",
+    unlinkWhy: "The account becomes a separate person. Its messages and memory until now stay with this person.",
     unlinked: "The link was ended.",
     preferences: "Preferences",
     timezone: "Time zone",
@@ -63,7 +63,7 @@ export const texts = words({
     erase: "Erase",
     eraseTitle: (name: string) => `Erase everything of ${name}?`,
     eraseWhy:
-      "This deletes the messages, files, memory, summaries, schedules and web hooks of this person, and the texts of all log lines until now. It cannot be undone. Backups still contain them until they expire. Erase other identities of this person, too.",
+      "This deletes the messages, files, memory, summaries, schedules and web hooks of this person, and the texts of all log lines until now. It cannot be undone. Backups still contain them until they expire. Linked accounts are erased, too. Erase other accounts of this person separately.",
     eraseBegun: "The erasure has begun.",
     erasures: "Erasures",
     erasuresWhy: "Backups from before an erasure still contain the content until they expire.",
@@ -79,10 +79,10 @@ export const texts = words({
         "An export is a zip file with people, skills, workflows, agents, schedules, memory and conversations. It contains no secrets, and everyone who gets it can read it. The download begins when Arvis has written the file.",
       exportAll: "Export all records",
       about:
-        "An import adds the records of such a file. Arvis first shows what the import would do. You can import the same file again: records that exist stay as they are.",
+        "An import adds the records of such a file. Arvis first shows what the import would do. You can import the same file again: existing records stay unchanged.",
       choose: "Choose a file to import",
       replace: "Replace agents, skills and workflows that differ",
-      replaceHint: "Otherwise they stay as they are and are skipped.",
+      replaceHint: "Otherwise the import skips them, and they stay unchanged.",
       planned: "This import would do the following",
       plannedWhy: (file: string, source: string) =>
         `The file ${file} was written by ${source}. Arvis has checked it. Nothing is imported yet.`,

@@ -38,7 +38,7 @@ const COLUMNS: Column<Server>[] = [
   },
 ];
 
-/** The servers of tools, and the acceptance of their changed descriptions. */
+/** The tool servers, and the acceptance of their changed descriptions. */
 export default function ServersPage() {
   return (
     <ResourcePage
@@ -152,7 +152,7 @@ function Edit({ known, onSaved, onRemoved }: Props) {
   );
 }
 
-/** The login at a server: the link that begins it, and its end. */
+/** The login of a server: the link that begins it, and its end. */
 function Login({ server }: { server: Detail }) {
   const owns = useMay("owner");
   const begin = useSend("POST /api/tool-servers/{server}/login");

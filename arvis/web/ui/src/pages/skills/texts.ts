@@ -20,7 +20,7 @@ export const texts = words({
     search: "Search skills",
     empty: "No skills here",
     emptyWhy:
-      "A skill is a Markdown file with keywords that decide when it is used. Import a skill, or put files into the skills folder.",
+      "A skill is a directory with instructions in a SKILL.md. Import a skill, or put its directory into the skills folder.",
     noMatch: "No skill matches",
     noMatchWhy: "Change the search text, or choose another source above.",
     gone: "This skill does not exist",
@@ -38,12 +38,13 @@ export const texts = words({
     origin: "Imported from",
     hash: "Hash",
     files: "Files",
-    binary: "This file is not a text.",
+    binary: "This is not a text file, so it cannot be shown.",
     remarks: "Look at these places",
     remarksWhy: "A scan found them. It does not prove that the rest is harmless.",
     untrusted: "Not trusted",
     changed: "Changed",
-    untrustedWhy: "Arvis does not use this skill yet. Read its text, its files and the remarks, then trust it.",
+    untrustedWhy:
+      "Arvis does not use this skill yet. Read its text, its files and the remarks. Trust it only if all of them are harmless.",
     changedWhy:
       "The content of this skill differs from the content that an owner has trusted, so Arvis does not use it. Read it again, then trust it or remove it.",
     trust: "Trust this content",
@@ -52,7 +53,7 @@ export const texts = words({
     trusted: "The skill is trusted.",
     body: "Instructions",
     raw: "Complete file",
-    editHint: "Markdown with front matter between two --- lines. The slug cannot be changed.",
+    editHint: "Markdown with front matter between two --- lines. The name (or slug) in it cannot be changed.",
     editOther: "Your text replaces the original skill. If you remove your text later, the original is used again.",
     text: "Text",
     undoText: "Undo the last change",
@@ -64,7 +65,8 @@ export const texts = words({
     chooseFile: "Choose an archive",
     fileHint: "A zip or tar archive of a directory with a SKILL.md, at most 6 MB.",
     directory: "Directory",
-    directoryHint: "Only if the archive or repository contains several skills, such as skills/pdf.",
+    directoryHint:
+      "The directory of the skill, such as skills/pdf. Needed only if the archive or repository contains several skills.",
     gitHint: "The public https address of a repository. Arvis fetches its newest commit.",
     url: "Address",
     urlHint: "A public http or https address of a SKILL.md, or of a zip or tar archive of at most 6 MB.",
