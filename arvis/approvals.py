@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
 from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, Wait, WaitKind
+from arvis.domain.forms import DECISIONS as FORM_DECISIONS
+from arvis.domain.forms import FormField, QuestionKind, ServerQuestion
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.domain.regex import regex
 from arvis.domain.tools import ToolCall
@@ -59,6 +62,54 @@ def change_question(
     head = f"{_short(agent)} wants to {what}."
     read = [f"The agent has also read data from: {', '.join(sources)}."] if sources else []
     return _shown([head, *lines, _asker("an unknown person" if person is None else person.name, person), *read])
+
+
+def server_question(asked: ServerQuestion, *, tool: str, agent: str) -> str | None:
+    """Return the text of a question of a tool server; None if it is too long to be shown completely. `tool` is the tool
+    that the agent has called."""
+    head = f"The tool server {visible(asked.server)} asks you, because {_short(agent)} called its tool {visible(tool)}."
+    words = [f"> {visible(each)}" for each in asked.message.splitlines() if each.strip()]
+    return _shown([head, "Its words:", *(words or ["> (no text)"]), *_lines_of(asked)])
+
+
+def _lines_of(asked: ServerQuestion) -> Iterator[str]:
+    match asked.kind:
+        case QuestionKind.PAGE:
+            host = urlsplit(asked.url).hostname or ""
+            yield f"It wants you to open this page of {visible(host)}:"
+            yield visible(asked.url)
+            if "xn--" in host or not host.isascii():
+                yield "Be careful: the name of this host can look like another one."
+            yield "Open the page only if you know it. Finish there, then accept. Arvis gets no data from the page."
+        case QuestionKind.MODEL:
+            yield "It wants an answer of a model at your expense, and gets that answer:"
+            yield from (f"> {visible(each)}" for each in asked.request.splitlines())
+        case QuestionKind.FORM if asked.draft is not None:
+            yield "Your values:"
+            yield from (line(each.label, asked.draft.get(each.name)) for each in asked.fields)
+            yield "Accept, and the server gets exactly these values. To change a value, write it again."
+        case QuestionKind.FORM if asked.fields:
+            yield "It asks for:"
+            yield from (_field_line(each) for each in asked.fields)
+            if asked.single is None:
+                example = (
+                    "the value"
+                    if len(asked.fields) == 1
+                    else f"a line for each field, such as `{asked.fields[0].name}: …`"
+                )
+                yield f"To answer, write {example}. You can check the values before they are sent."
+            yield "Never write passwords, keys or codes here."
+
+
+def _field_line(each: FormField) -> str:
+    name = (
+        f"{visible(each.name)} ({visible(each.title)})"
+        if each.title and each.title != each.name
+        else visible(each.name)
+    )
+    start = [] if each.default is None else [f"Initially {_written(each.default)}."]
+    about = [f"{visible(each.description)}."] if each.description else []
+    return " ".join([f"  {name}: {visible(each.about())}.", *about, *start])
 
 
 def line(name: str, value: Any) -> str:
@@ -152,7 +203,11 @@ _GROUPS: Mapping[str, Approvers] = {
 #: The prefix of a key in the execution's state. A node stores the details of its question (`{"approvers": […]}`) under
 #: this prefix and the id of its cursor.
 ASKS = "asks:"
+#: The prefix of the key under which a node stores the question of a tool server, followed by the id of its cursor.
+FORMS = "form:"
 DECISIONS = {"approve", "accept", "reject", "edit", "feedback", "answer"}
+#: The questions that the person for whom an execution works may answer.
+_OWN_WAITS = frozenset({WaitKind.USER, WaitKind.INPUT})
 
 
 def approvers_of(named: str | Sequence[str]) -> Approvers:
@@ -169,12 +224,19 @@ def question_of(execution: Execution | None, wait: Wait) -> Mapping[str, Any] | 
     return asked
 
 
+def form_of(execution: Execution | None, wait: Wait) -> ServerQuestion | None:
+    """Return the question of a tool server; None if the question is of another kind."""
+    kept = execution.state.get(FORMS + wait.cursor_id) if execution is not None else None
+    return ServerQuestion.from_json(kept) if wait.kind is WaitKind.INPUT and kept is not None else None
+
+
 def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers) -> bool:
-    """Return True if this person may answer the question. The person who was asked and the approvers may answer it."""
+    """Return True if this person may answer the question. The person who was asked and the approvers may answer it. Only
+    the person for whom the agent works may answer the question of a tool server."""
     if by.role is PrincipalRole.BLOCKED:
         return False
     execution = tx.executions.get(wait.execution_id)
-    if wait.kind is WaitKind.USER and execution is not None and execution.principal_id == by.id:
+    if wait.kind in _OWN_WAITS and execution is not None and execution.principal_id == by.id:
         return True
     allowed = _allowed(execution, wait, approvers)
     return by.role in allowed or f"{by.platform}:{by.user_id}" in allowed
@@ -186,7 +248,7 @@ def asked_of(tx: Transaction, wait: Wait, approvers: Approvers) -> list[str]:
     execution = tx.executions.get(wait.execution_id)
     allowed = _allowed(execution, wait, approvers)
     named = [f"{each}s" if each in set(PrincipalRole) else each for each in sorted(allowed, reverse=True)]
-    if wait.kind is WaitKind.USER and execution is not None:
+    if wait.kind in _OWN_WAITS and execution is not None:
         person = tx.principals.get(execution.principal_id or "")
         return [*([person.name] if person is not None else []), *named]
     return named
@@ -201,6 +263,9 @@ def answer_question(
     if wait is None or wait.kind not in PERSONAL_WAITS:
         raise NotFound(f"There is no question with the id {wait_id}.")
     if not may_answer(tx, wait, by, approvers):
+        if wait.kind is WaitKind.INPUT:
+            fix = "The person for whom the agent works can answer it."
+            raise Forbidden("You may not answer this question", fix=fix)
         allowed = _allowed(tx.executions.get(wait.execution_id), wait, approvers)
         roles = sorted(set(allowed) & set(PrincipalRole), reverse=True)
         raise Forbidden("You may not answer this question", fix=f"Ask an {' or '.join(roles)} to answer it.")
@@ -210,7 +275,8 @@ def answer_question(
             "This question needs a text as its answer. It cannot be approved or rejected.",
             fix="Send `answer` with `text`.",
         )
-    given = Answer(checked_answer(wait, answer), by.id)
+    form = form_of(asking, wait)
+    given = Answer(checked_answer(wait, answer) if form is None else _form_answer(form, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):
         raise Conflict("This question has been answered already.", why=f"{_answerer(tx, wait)} answered it.")
     return wait
@@ -244,6 +310,26 @@ def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
     return {"decision": decision, "note": answer.note, "arguments": arguments, "text": answer.text}
 
 
+def _form_answer(form: ServerQuestion, answer: WaitAnswer) -> dict[str, object]:
+    """Return the answer to a question of a tool server in the form in which it is stored. `arguments` are the values. An
+    `answer` with another text than a choice is a draft, which the person still has to accept. Raise `Unprocessable` if
+    the values do not fit the form."""
+    kept: dict[str, object] = {"decision": answer.decision, "note": answer.note, "arguments": None, "text": answer.text}
+    match answer.decision, answer.text:
+        case ("reject", _) | ("answer", "decline"):
+            return {**kept, "decision": "reject"}
+        case ("answer", "cancel"):
+            return kept
+        case ("approve" | "accept" | "edit", _) | ("answer", "accept"):
+            values = form.start if answer.arguments is None else answer.arguments
+            return {**kept, "decision": "approve", "text": None, "arguments": form.checked(values)}
+        case "answer", str(text) if text in form.choices:
+            return {**kept, "arguments": form.checked(form.chosen(text) or {})}
+        case (("answer" | "feedback"), str(text)) if form.takes_text and text.strip():
+            return {**kept, "decision": "answer", "arguments": form.read(text)}
+    raise Unprocessable("This answer does not fit the question.", fix=f"Send one of {', '.join(FORM_DECISIONS)}.")
+
+
 def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None:
     """Return the approvers that the workflow's node names for its question; None if the node names no approvers."""
     asked = question_of(execution, wait)
@@ -257,6 +343,8 @@ def _allowed(execution: Execution | None, wait: Wait, approvers: Approvers) -> A
     """Return the people who may answer besides the person who was asked. For an approval, return the approvers that the
     workflow's node names; if no node names any, return the configured `approvers`. For a question about an interrupted
     tool call, return the configured `approvers`. For all other questions, return owners and operators."""
+    if wait.kind is WaitKind.INPUT:
+        return frozenset()
     named = named_approvers(execution, wait) if wait.kind is WaitKind.APPROVAL else None
     if named is not None:
         return named

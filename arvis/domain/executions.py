@@ -106,12 +106,14 @@ class WaitKind(StrEnum):
     USER = "user"
     TIMER = "timer"
     CHILD = "child"
+    #: A tool server asks the person for whom its tool is called (`domain/forms.py`).
+    INPUT = "input"
     #: The program that sent the message runs tools.
     CLIENT = "client"
 
 
 #: Kinds of waits that people can list and answer. The engine or a program answers the other kinds.
-PERSONAL_WAITS = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW, WaitKind.USER})
+PERSONAL_WAITS = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW, WaitKind.USER, WaitKind.INPUT})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
+from arvis.domain.forms import ServerQuestion
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN, Taint, taint_in
@@ -156,6 +157,37 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingInput:
+    """The questions of a tool server to a person, without whose answers a call cannot end. The call is then repeated with
+    all `responses`."""
+
+    #: The questions by the keys of the server.
+    questions: Mapping[str, ServerQuestion]
+    #: The responses for the server by the same keys. Arvis itself responds to questions that it cannot show.
+    responses: Mapping[str, Mapping[str, Any]]
+    #: The text that the server gets back unchanged; None if it sent none.
+    state: str | None = None
+    #: The id of the running call of a server with an older protocol, which waits in this process; empty for other servers.
+    held: str = ""
+    #: Notes for the model about questions that Arvis has declined.
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "questions": {key: each.to_json() for key, each in self.questions.items()},
+            "responses": {key: dict(each) for key, each in self.responses.items()},
+            "state": self.state,
+            "held": self.held,
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> PendingInput:
+        questions = {key: ServerQuestion.from_json(each) for key, each in kept["questions"].items()}
+        return cls(questions, kept["responses"], kept["state"], kept["held"], tuple(kept["notes"]))
+
+
+@dataclass(frozen=True, slots=True)
 class ToolOutput:
     """The result of a tool call."""
 
@@ -174,6 +206,8 @@ class ToolOutput:
     pictures: tuple[tuple[str, str, str], ...] = ()
     #: Labels of the output in addition to those of its tool.
     taint: Taint = CLEAN
+    #: The questions that a person must answer before the call can end; None if it has ended.
+    pending: PendingInput | None = None
 
     def to_json(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"callId": self.call_id, "content": self.content, "failed": self.failed}
@@ -185,6 +219,8 @@ class ToolOutput:
             fields["pictures"] = [list(picture) for picture in self.pictures]
         if self.taint:
             fields["taint"] = sorted(self.taint)
+        if self.pending is not None:
+            fields["pending"] = self.pending.to_json()
         return {**fields, "sealed": True} if self.sealed else fields
 
     @classmethod
@@ -200,4 +236,5 @@ class ToolOutput:
             sources,
             tuple((name, media_type, sha256) for name, media_type, sha256 in data.get("pictures", ())),
             taint_in(data),
+            None if (pending := data.get("pending")) is None else PendingInput.from_json(pending),
         )

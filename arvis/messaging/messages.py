@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from arvis.approvals import LONGEST_QUESTION, beginning, named_approvers
+from arvis.approvals import LONGEST_QUESTION, beginning, named_approvers, visible
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
@@ -73,7 +73,12 @@ def posted_by(tx: Transaction, place: Address) -> Address | str:
 #: The first part of a button's id. `wait.QUESTION.NUMBER` answers a question with the choice of this number;
 #: `stop.MESSAGE` stops the turn of a message.
 WAIT, STOP = "wait", "stop"
-_STYLES = {"approve": ButtonStyle.SUCCESS, "reject": ButtonStyle.DANGER}
+_STYLES = {
+    "approve": ButtonStyle.SUCCESS,
+    "reject": ButtonStyle.DANGER,
+    "accept": ButtonStyle.SUCCESS,
+    "decline": ButtonStyle.DANGER,
+}
 #: The maximum number of buttons of a message. Every platform can show this number.
 _MOST_BUTTONS = 25
 _LONGEST_LABEL = 75
@@ -197,17 +202,21 @@ def show_question(
     """Show one open question with its buttons in the place of the message `like`. `again` means that the question was
     shown there before."""
     on_page = like.address.platform == WEB
-    command = None if on_page else f"arvis questions answer {wait.id}"
+    # Only the person in this chat may answer the question of a tool server, and a terminal has the key of an owner.
+    command = None if on_page or wait.kind is WaitKind.INPUT else f"arvis questions answer {wait.id}"
     prints = "" if on_page else f"; `arvis questions show {wait.id}` prints it"
     prompt = beginning(wait.prompt, _WHOLE.format(file=_QUESTION_FILE, command=prints))
-    text = notices.question(prompt, wait.choices, _who(execution, wait), command=command, again=again)
+    text = notices.question(prompt, wait.choices, _who(tx, execution, wait), command=command, again=again)
     priority, buttons, files = execution.priority, _buttons(wait), _whole_of(wait)
     notice(tx, like=like, text=text, priority=priority, now=now, buttons=buttons, files=files, wait_id=wait.id)
 
 
-def _who(execution: Execution, wait: Wait) -> str:
+def _who(tx: Transaction, execution: Execution, wait: Wait) -> str:
     """Return the people who may answer, as the beginning of a sentence. For a question that names no people, mention
     only owners, although the configuration may allow other people, too."""
+    if wait.kind is WaitKind.INPUT:
+        person = tx.principals.get(execution.principal_id or "")
+        return f"Only {visible(person.name)[:_LONGEST_LABEL]}" if person is not None else "Only the person who asked"
     named = named_approvers(execution, wait)
     if named is None:
         return "An owner"

@@ -274,8 +274,10 @@ class Waits(Protocol):
         """Return whether any execution has an open wait."""
         ...
 
-    def open_in_lane(self, lane: str, kind: WaitKind, other: WaitKind | None = None) -> list[Wait]:
-        """Return the open waits in a lane that are of the kind `kind` or `other`, oldest first."""
+    def open_in_lane(
+        self, lane: str, kind: WaitKind, second: WaitKind | None = None, third: WaitKind | None = None
+    ) -> list[Wait]:
+        """Return the open waits in a lane that are of one of these kinds, oldest first."""
         ...
 
     def find_in(self, wait_id: str, lane: str) -> None:

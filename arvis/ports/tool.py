@@ -12,7 +12,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Address, OutgoingFile
 from arvis.domain.runs import PictureRef
 from arvis.domain.taint import CLEAN, Taint
-from arvis.domain.tools import Risk, Source, ToolDeclaration, ToolSpec
+from arvis.domain.tools import PendingInput, Risk, Source, ToolDeclaration, ToolSpec
 from arvis.ports.clock import Clock
 from arvis.ports.credentials import CredentialInserter
 from arvis.ports.http import Fetcher, HttpClient
@@ -69,10 +69,24 @@ class Caller:
     taint: Taint = CLEAN
     #: The judge of the calls that a tool makes for the model, such as those of a script.
     objection: Objection = _without_objection
+    #: True if the tool may raise `InputNeeded`.
+    may_ask: bool = False
+    #: The questions that an earlier part of this call raised, with all responses.
+    answers: PendingInput | None = None
+
+
+class InputNeeded(Exception):
+    """The signal of a tool that a person must answer questions of its server. The call is made again with the
+    responses."""
+
+    def __init__(self, pending: PendingInput) -> None:
+        super().__init__("a person must answer questions")
+        self.pending = pending
 
 
 class Tool(Protocol):
-    """A tool. Besides cancellation, it raises only `ToolError`, whose text is for the model."""
+    """A tool. Besides cancellation, it raises only `ToolError`, whose text is for the model, and `InputNeeded` if the caller
+    permits it."""
 
     @property
     def spec(self) -> ToolSpec: ...

@@ -329,6 +329,8 @@ class AgentState(WorkState):
     calling: Mapping[str, Any] | None = None
     #: The indexes of the calls of the last round that the client of the API makes.
     client_calls: Sequence[int] = ()
+    #: The question of a tool server that a person is asked (`graphs/agent/server_questions.py`).
+    inputs: Mapping[str, Any] | None = None
     #: The pictures that tools have shown, such as those of earlier turns: name, media type and hash of each.
     again: Sequence[Sequence[str]] = ()
     #: The number of the present cycle (from 1).

@@ -13,11 +13,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from arvis.approvals import Approvers, answer_question, may_answer, question_of
+from arvis.approvals import Approvers, answer_question, form_of, may_answer, question_of
 from arvis.domain.conversations import Conversation, conversation_lane
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, Forbidden, Unprocessable, sentences
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
+from arvis.domain.forms import ACCEPT, CANCEL, DECLINE, ServerQuestion
 from arvis.domain.messages import Address, Principal, StoredMessage
 from arvis.domain.regex import regex
 from arvis.engine import lifecycle
@@ -66,9 +67,9 @@ def repeat_questions(tx: Transaction, turn: Execution, reply: StoredMessage, now
 
 
 def _in_lane(tx: Transaction, lane: str) -> Iterator[Wait]:
-    """Yield the open approvals, reviews and questions of runs in this lane, and in the lanes of children that
+    """Yield the open approvals, reviews, questions of tool servers and questions of runs in this lane, and in the lanes of children that
     executions of this lane wait for."""
-    yield from tx.waits.open_in_lane(lane, WaitKind.APPROVAL, WaitKind.REVIEW)
+    yield from tx.waits.open_in_lane(lane, WaitKind.APPROVAL, WaitKind.REVIEW, WaitKind.INPUT)
     yield from (wait for wait in tx.waits.open_in_lane(lane, WaitKind.USER) if _is_of_run(tx, wait))
     for wait in tx.waits.open_in_lane(lane, WaitKind.CHILD):
         for child in tx.executions.children_of(wait.execution_id):
@@ -127,6 +128,21 @@ def of_choices(text: str, choices: Sequence[str]) -> WaitAnswer | None:
     word = text.strip(_ENDS).casefold()
     chosen = next((choice for choice in choices if choice.casefold() == word), None)
     return WaitAnswer(decision="answer", text=chosen) if chosen is not None else None
+
+
+def of_form(text: str, form: ServerQuestion | None, *, values: bool) -> WaitAnswer | None:
+    """Return the answer to a question of a tool server, else None. If `values` is True, a text that is no decision contains
+    the values of the form."""
+    if form is None:
+        return None
+    if (given := of_choices(text, form.choices)) is not None:
+        return given
+    plain = plain_word(text)
+    if plain is not None and form.single is None and not (values and form.takes_text and form.draft is None):
+        if plain.decision == "reject":
+            return plain
+        return plain if ACCEPT in form.choices else None
+    return _free_text(text) if values and form.takes_text else None
 
 
 def feedback(text: str) -> WaitAnswer | None:
@@ -211,7 +227,7 @@ def review(
 def _is_for(tx: Transaction, wait: Wait, talk: Conversation, by: Principal, approvers: Approvers) -> bool:
     """Return True if a plain message of this person can answer the question. In a chat with several people, only the
     person who asked for the work can; all others use the buttons or reply to the question."""
-    if wait.kind is WaitKind.USER or not talk.direct:
+    if wait.kind in {WaitKind.USER, WaitKind.INPUT} or not talk.direct:
         return requester_of(tx, wait) == by.id and may_answer(tx, wait, by, approvers)
     return may_answer(tx, wait, by, approvers)
 
@@ -227,6 +243,11 @@ def _plainly(
         return _free_text(text) if fresh else None
     if wait.kind is WaitKind.REVIEW:
         return of_choices(text, wait.choices)
+    if wait.kind is WaitKind.INPUT:
+        # In a chat with several people, a message is often meant for another person, so values must reply to the question.
+        form = form_of(tx.executions.get(wait.execution_id), wait)
+        values = talk.direct and form is not None and form.may_mean(text)
+        return of_form(text, form, values=values) if fresh else None
     noted = question_of(tx.executions.get(wait.execution_id), wait) is not None
     return explicit(text, noted=noted) or (plain_word(text) if fresh else None)
 
@@ -235,6 +256,8 @@ def _replied(tx: Transaction, text: str, wait: Wait) -> WaitAnswer | None:
     """Return the answer in a message that directly replies to the question; None if it is not an answer."""
     if wait.kind is WaitKind.USER:
         return _free_text(text)
+    if wait.kind is WaitKind.INPUT:
+        return of_form(text, form_of(tx.executions.get(wait.execution_id), wait), values=True)
     if wait.kind is WaitKind.REVIEW or (wait.subject or "").startswith(TOOL_EFFECT):
         return of_choices(text, wait.choices)
     noted = question_of(tx.executions.get(wait.execution_id), wait) is not None
@@ -260,6 +283,8 @@ def _answer(tx: Transaction, wait: Wait, given: WaitAnswer, *, by: Principal, ap
         return _ANSWERED
     except (Forbidden, Unprocessable) as wrong:
         return sentences(wrong.what, wrong.fix)
+    if wait.kind is WaitKind.INPUT:
+        return _confirmation(wait, given)
     confirmations = {
         "approve": "Allowed.",
         "reject": "Not allowed.",
@@ -267,6 +292,15 @@ def _answer(tx: Transaction, wait: Wait, given: WaitAnswer, *, by: Principal, ap
         "answer": "Passed on.",
     }
     return confirmations.get(given.decision, "Passed on; nothing was done.")
+
+
+def _confirmation(wait: Wait, given: WaitAnswer) -> str:
+    """Return the text that follows an answer to a question of a tool server."""
+    if given.decision == "reject" or given.text in {DECLINE, CANCEL}:
+        return "Nothing was sent."
+    if given.decision == "answer" and given.text not in wait.choices:
+        return "Check the values in the next question, then accept."
+    return "Sent to the tool server."
 
 
 def _is_unread(tx: Transaction, wait: Wait, open_: Sequence[Wait], now: int) -> bool:

@@ -17,9 +17,9 @@ from arvis.domain.messages import OutgoingFile
 from arvis.domain.runs import PictureRef
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import storable
-from arvis.domain.tools import READ_AGAIN, Permit, Source, ToolCall, ToolOutput
+from arvis.domain.tools import READ_AGAIN, PendingInput, Permit, Source, ToolCall, ToolOutput
 from arvis.engine.graph import NodeContext
-from arvis.ports.tool import Caller, Explained, Objection, Pinned, Tool, declaration_of
+from arvis.ports.tool import Caller, Explained, InputNeeded, Objection, Pinned, Tool, declaration_of
 from arvis.tasks.rounds import effect_name, output_of
 from arvis.tools.registry import Offer
 
@@ -180,6 +180,28 @@ def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Plann
     return replace(planned, call=call, permit=Permit.ALWAYS, note=note, approved=True)
 
 
+@dataclass(frozen=True, slots=True)
+class AnsweredPart:
+    """The responses to the questions with which the part `part` of a call has ended (from 0)."""
+
+    part: int
+    answers: PendingInput
+
+
+def part_name(index: int, call: ToolCall, part: int) -> str:
+    """Return the name of the effect of a part of a call."""
+    name = effect_name(index, call)
+    return f"{name} ({part + 1})" if part else name
+
+
+def newest_part(context: NodeContext, index: int, call: ToolCall) -> int:
+    """Return the number of the last part of a call that was begun; 0 if none was."""
+    part = 0
+    while context.known(part_name(index, call, part + 1)) is not None:
+        part += 1
+    return part
+
+
 class CallRunner:
     """The runner of the calls of one reply. Each call is an effect of the visit `context`. `caller` is passed to the
     tools. `timeout` is the maximum number of seconds for a call. `seal` encrypts the outputs of sensitive tools.
@@ -199,13 +221,17 @@ class CallRunner:
         self._seal = seal
         self._timeout = timeout
         self._objection_of = objection_of
+        self._answers: Mapping[int, AnsweredPart] = {}
         #: The duration (ms) of each call that this runner made, by the index of the call.
         self.took: dict[int, int] = {}
 
-    async def run(self, planned: Sequence[Planned]) -> list[ToolOutput]:
+    async def run(
+        self, planned: Sequence[Planned], answers: Mapping[int, AnsweredPart] | None = None
+    ) -> list[ToolOutput]:
         """Make the permitted calls and return the outputs for the model, in the order of the calls. Calls that must not
         be repeated run first, one after the other; the others run at the same time. A stored result is used even if its
-        tool no longer exists."""
+        tool no longer exists. `answers` are the answered questions of tool servers, by the index of the call."""
+        self._answers = answers or {}
         outputs: dict[int, ToolOutput] = {}
         others: list[int] = []
         for index, each in enumerate(planned):
@@ -224,20 +250,36 @@ class CallRunner:
         return [outputs[index] for index in range(len(planned))]
 
     async def _remembered(self, index: int, planned: Planned) -> ToolOutput:
+        """Return the output of the call. A call that needed answers of a person has several parts, each an effect; the
+        output of the last part becomes the output of the call."""
+        part, given = newest_part(self._context, index, planned.call), self._answers.get(index)
+        before = given if given is not None and given.part == part - 1 else None
+        output = await self._part(index, planned, part, before)
+        if output.pending is not None and given is not None and given.part == part:
+            part += 1
+            output = await self._part(index, planned, part, given)
+        if part and output.pending is None:
+            self._context.take(effect_name(index, planned.call), output.to_json())
+            self._context.commit_first()  # the next prompt reads the outputs from the database
+        return output
+
+    async def _part(self, index: int, planned: Planned, part: int, given: AnsweredPart | None) -> ToolOutput:
         async def call() -> dict[str, Any]:
             began = self._context.now()
-            output = await self._call(index, planned)
+            output = await self._call(index, planned, given)
             self.took[index] = max(0, self._context.now() - began)
             return output.to_json()
 
-        name = effect_name(index, planned.call)
+        name = part_name(index, planned.call, part)
         repeatable = planned.tool is None or planned.tool.repeatable
         about = f"{planned.name} {planned.call.what.partition(' ')[2][:2_000]}"
         result = await self._context.once(name, call, repeatable=repeatable, about=about)
         return output_of(planned.call, None) if result is None else ToolOutput.from_json(result)
 
-    async def _call(self, index: int, planned: Planned) -> ToolOutput:
+    async def _call(self, index: int, planned: Planned, given: AnsweredPart | None) -> ToolOutput:
         tool = planned.tool
+        if tool is None and given is not None:
+            return _failed(planned, "the person has answered, but the tool is not available now. Try again later.")
         if tool is None:
             return ToolOutput(planned.call.id, planned.refusal, failed=True)
         files: list[OutgoingFile] = []
@@ -252,6 +294,7 @@ class CallRunner:
             objection=self._objection_of(planned),
             show=pictures.append,
             stain=labels.update,
+            answers=given.answers if given is not None else None,
         )
         try:
             async with asyncio.timeout(self._timeout):
@@ -260,6 +303,8 @@ class CallRunner:
                 content = await tool.call(planned.arguments, caller)
         except ToolError as failed:
             return _failed(planned, failed.what)
+        except InputNeeded as needed:
+            return ToolOutput(planned.call.id, "", pending=needed.pending)
         except TimeoutError:
             return _failed(planned, f"the tool gave no answer within {self._timeout:.0f} seconds.")
         except ArvisError:

@@ -19,9 +19,10 @@ from arvis.domain.runs import RunResult
 from arvis.domain.tools import READ_AGAIN, READ_SKILL, Permit, ToolCall, ToolOutput
 from arvis.engine.graph import Decision, End, Next, NodeContext, Pause
 from arvis.engine.state import changes
-from arvis.graphs.agent import client_tools, subagents, tool_calls
+from arvis.graphs.agent import client_tools, server_questions, subagents, tool_calls
 from arvis.graphs.agent.outgoing import Guard, OutgoingRules, day_of, earlier_words, words_of
 from arvis.graphs.agent.plugins import Extending
+from arvis.graphs.agent.server_questions import Asking
 from arvis.graphs.agent.tool_calls import CallRunner, Planned
 from arvis.graphs.agent.tool_protocols import ToolProtocol
 from arvis.graphs.context import TurnMessages, load_turn_messages
@@ -114,14 +115,30 @@ class ToolNode:
             return wait
 
         runner = self._runner(context, caller, guard)
-        outputs = await runner.run(planned)
-        context.keep_outcomes()
+        asking = Asking(context, turn.agent.name, self._rules.approval_ms, verdicts)
+        outputs = await self._outputs(context, runner, planned, asking)
+        if isinstance(outputs, Pause):
+            return outputs
         lines = _timeline(planned, outputs, runner.took, verdicts)
         context.record(_note_tools, context.execution.id, lines, context.now())
         done = await self._changes(context, state, planned, outputs, looping=tool_calls.loops(calls, earlier))
         if (last := _last_words(planned, outputs)) is not None:
             return End(_ended(last), **done)
         return Next(None, **done)
+
+    async def _outputs(
+        self, context: NodeContext, runner: CallRunner, planned: Sequence[Planned], asking: Asking
+    ) -> list[ToolOutput] | Pause:
+        """Make the calls and return their outputs, or the next question of a tool server."""
+        answers = asking.answered([each.call for each in planned])
+        while not isinstance(answers, Pause):
+            outputs = await runner.run(planned, answers)
+            answers = asking.begin(planned, outputs)
+            if not answers:
+                context.keep_outcomes()
+                return outputs
+        context.keep_outcomes()
+        return answers
 
     async def _question(self, planned: Planned, turn: TurnMessages) -> str | None:
         newest = turn.current[-1]
@@ -165,6 +182,7 @@ class ToolNode:
                 again=_again(state, outputs),
             ),
             **(changes(AgentState, client_calls=()) if state.client_calls else {}),
+            **server_questions.ended(context),
         }
 
     def _runner(self, context: NodeContext, caller: Caller, guard: Guard) -> CallRunner:
@@ -241,6 +259,7 @@ class ToolNode:
             timezone=first_zone(person.timezone if person else None, turn.agent.timezone, self._rules.timezone),
             taint=state.taint,
             progress=_showing(context, state),
+            may_ask=context.execution.principal_id is not None,
         )
 
 

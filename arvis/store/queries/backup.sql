@@ -39,7 +39,7 @@ SELECT executions.id,
     EXISTS (
         SELECT 1 FROM waits
         WHERE waits.execution_id = executions.id AND waits.answered_at IS NULL
-            AND waits.kind IN ('approval', 'review', 'user') AND (waits.expires_at IS NULL OR waits.expires_at > :now)
+            AND waits.kind IN ('approval', 'review', 'user', 'input') AND (waits.expires_at IS NULL OR waits.expires_at > :now)
     ) AS asks
 FROM interrupted
 JOIN executions ON executions.id = interrupted.id

@@ -348,7 +348,7 @@ LIMIT 5000;
 
 -- name: list_questions
 SELECT * FROM waits
-WHERE id < :before AND kind IN ('approval', 'review', 'user')
+WHERE id < :before AND kind IN ('approval', 'review', 'user', 'input')
     AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
     AND (answered_at IS NULL OR CAST(:open_only AS INTEGER) = 0)
 ORDER BY id DESC LIMIT :limit;

@@ -99,7 +99,8 @@ SELECT id FROM waits WHERE execution_id = :execution_id AND answered_at IS NOT N
 SELECT id FROM waits WHERE answered_at IS NULL AND id > '' LIMIT 1;
 
 -- name: open_waits_in_lane
-SELECT * FROM waits WHERE lane = :lane AND answered_at IS NULL AND kind IN (:kind, :other) ORDER BY id LIMIT 100;
+SELECT * FROM waits WHERE lane = :lane AND answered_at IS NULL AND kind IN (:kind, :second, :third)
+ORDER BY id LIMIT 100;
 
 -- name: find_wait_in
 -- This column is used only for the search. The execution itself stays in its own lane.

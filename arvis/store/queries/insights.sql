@@ -61,7 +61,7 @@ ORDER BY jobs.id DESC LIMIT :limit;
 
 -- name: list_waits
 SELECT * FROM waits
-WHERE id < :before AND kind IN ('approval', 'review', 'user')
+WHERE id < :before AND kind IN ('approval', 'review', 'user', 'input')
     AND (answered_at IS NULL OR CAST(:open_only AS INTEGER) = 0)
 ORDER BY id DESC LIMIT :limit;
 

@@ -15,7 +15,7 @@ SELECT
         + (SELECT count(*) FROM jobs WHERE ready = 0 AND status = 'pending' AND substr(lane, 1, 3) = 'to:') AS BIGINT
     ) AS undelivered,
     CAST((SELECT count(*) FROM jobs WHERE status = 'failed') AS BIGINT) AS failed,
-    CAST((SELECT count(*) FROM waits WHERE answered_at IS NULL AND kind IN ('approval', 'review', 'user')) AS BIGINT)
+    CAST((SELECT count(*) FROM waits WHERE answered_at IS NULL AND kind IN ('approval', 'review', 'user', 'input')) AS BIGINT)
         AS waiting;
 
 -- name: oldest_head
@@ -48,7 +48,7 @@ LEFT JOIN messages ON messages.id = COALESCE(work.message_id, (
 ORDER BY work.started_at, work.id;
 
 -- name: newest_open_waits
-SELECT * FROM waits WHERE answered_at IS NULL AND id > '' AND kind IN ('approval', 'review', 'user')
+SELECT * FROM waits WHERE answered_at IS NULL AND id > '' AND kind IN ('approval', 'review', 'user', 'input')
 ORDER BY id DESC LIMIT :limit;
 
 -- name: newest_failures

@@ -158,7 +158,7 @@ WITH RECURSIVE tree (id, node) AS (
 SELECT waits.id, COALESCE(tree.node, cursors.node) AS node FROM tree
 CROSS JOIN waits
 LEFT JOIN cursors ON cursors.id = waits.cursor_id
-WHERE waits.execution_id = tree.id AND waits.kind IN ('approval', 'review', 'user') AND waits.answered_at IS NULL
+WHERE waits.execution_id = tree.id AND waits.kind IN ('approval', 'review', 'user', 'input') AND waits.answered_at IS NULL
 ORDER BY waits.id LIMIT :limit;
 
 -- name: costs_below

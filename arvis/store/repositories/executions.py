@@ -262,8 +262,11 @@ class SqlWaits:
     def any_open(self) -> bool:
         return self._session.held("any_open_wait", _any)
 
-    def open_in_lane(self, lane: str, kind: WaitKind, other: WaitKind | None = None) -> list[Wait]:
-        return list(self._session.held("open_waits_in_lane", _WAITS, lane=lane, kind=kind, other=other or kind))
+    def open_in_lane(
+        self, lane: str, kind: WaitKind, second: WaitKind | None = None, third: WaitKind | None = None
+    ) -> list[Wait]:
+        kinds = {"kind": kind, "second": second or kind, "third": third or kind}
+        return list(self._session.held("open_waits_in_lane", _WAITS, lane=lane, **kinds))
 
     def find_in(self, wait_id: str, lane: str) -> None:
         self._session.execute("find_wait_in", id=wait_id, lane=lane)

@@ -204,7 +204,9 @@ class ScriptCalls:
                 f"This call needs the approval of a person, and a script cannot wait for one. {why} {_INSTEAD}"
             )
         self.made.append(name)
-        said = await tool.call(arguments, replace(self._caller, call_id=f"{self._caller.call_id}-{len(self.made)}"))
+        said = await tool.call(
+            arguments, replace(self._caller, call_id=f"{self._caller.call_id}-{len(self.made)}", may_ask=False)
+        )
         return said if len(said) <= MOST_VALUE else f"{said[:MOST_VALUE]}\n[… rest omitted …]"
 
 

@@ -1,5 +1,5 @@
-"""One open connection to a server, made with the package `mcp`. Only this module and `transports` use the client of
-that package.
+"""One open connection to a server, made with the package `mcp`. Only this module, `calls` and `transports` use the client
+of that package.
 
 `remote` imports this module when the first server is needed, never before.
 """
@@ -34,7 +34,9 @@ from arvis.config.servers import McpServer
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import ToolError
 from arvis.domain.text import storable
+from arvis.domain.tools import PendingInput
 from arvis.ports.clock import Clock
+from arvis.tools.mcp.calls import Calls, ToolRequest
 from arvis.tools.mcp.content import links_in, reply_of
 from arvis.tools.mcp.logins import Access
 from arvis.tools.mcp.oauth import StoredToken
@@ -44,8 +46,6 @@ from arvis.tools.mcp.transports import HttpTransport, News, address, environment
 _MAX_PAGES = 50
 _MAX_TOOLS = 500
 _MAX_COMPLAINT = 2_000
-#: The maximum number of declined questions of a server that are kept for the next result.
-_MAX_QUESTIONS = 10
 #: The seconds after which a lost subscription to changes is opened again.
 _LISTEN_AGAIN = 30.0
 
@@ -72,51 +72,35 @@ async def open_link(
         if isinstance(message, ToolListChangedNotification):
             news.change()
 
-    questions: list[str] = []
-
-    async def decline(context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG001 called by name
-        """Decline a question that the server asks people during a call; the result of the call mentions it."""
-        if len(questions) < _MAX_QUESTIONS:
-            questions.append(storable(params.message[:_MAX_COMPLAINT]))
-        return ElicitResult(action="decline")
+    async def elicit(context: object, params: ElicitRequestParams) -> ElicitResult:
+        """Answer a question that the server asks people. Questions between calls are declined."""
+        return await calls.elicit(context, params)
 
     client = Client(
         guarded(_transport_of(settings, transport, say, auth), news, clock),
         message_handler=hear,
-        elicitation_callback=decline,
+        elicitation_callback=elicit,
         cache=None,
         client_info=Implementation(name="arvis", version=__version__),
         read_timeout_seconds=settings.timeout_seconds,
     )
+    calls = Calls(client=client, server=settings.name, seconds=settings.timeout_seconds, clock=clock)
     with _refusals_as_errors(transport):
         async with client, _listening(client, news, clock):
-            yield OpenLink(
-                client=client,
-                news=news,
-                transport=transport,
-                seconds=settings.timeout_seconds,
-                questions=questions,
-            )
+            try:
+                yield OpenLink(client=client, calls=calls, news=news, transport=transport)
+            finally:
+                calls.close()
 
 
 class OpenLink:
-    """A `Link` over the client of the package `mcp`. `questions` are the questions that the server asked and Arvis
-    declined. The result of the next call reports them to the model."""
+    """A `Link` over the client of the package `mcp`."""
 
-    def __init__(
-        self,
-        *,
-        client: Client,
-        news: News,
-        transport: HttpTransport,
-        seconds: float,
-        questions: list[str],
-    ) -> None:
+    def __init__(self, *, client: Client, calls: Calls, news: News, transport: HttpTransport) -> None:
         self._client = client
+        self._calls = calls
         self._news = news
         self._transport = transport
-        self._seconds = seconds
-        self._questions = questions
 
     async def offers(self) -> Sequence[Offer]:
         """Return the tools that the server offers: at most `_MAX_TOOLS`, from at most `_MAX_PAGES` pages."""
@@ -138,21 +122,25 @@ class OpenLink:
                 break
         return found[:_MAX_TOOLS]
 
-    async def call(self, name: str, arguments: Mapping[str, Any], show: Callable[[str], None]) -> Reply:
-        async def report(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001 see below
-            """Report the numbers. The message of the server is not shown, because people would take it for Arvis's own."""
-            show(f"{progress:g}" if total is None else f"{progress:g} of {total:g}")
-
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        show: Callable[[str], None],
+        *,
+        given: PendingInput | None = None,
+        ask: bool = False,
+    ) -> Reply | PendingInput:
         try:
-            result = await self._client.call_tool(
-                name, dict(arguments), read_timeout_seconds=self._seconds, progress_callback=report
-            )
-            found = reply_of(result, await self._linked(result))
+            made = await self._calls.call(ToolRequest(name=name, arguments=arguments, show=show), given, ask=ask)
+            if isinstance(made, PendingInput):
+                return made
+            found = reply_of(made.result, await self._linked(made.result))
         except MCPError as refused:
             raise self._meant(refused) from None
         except ValidationError:
             raise ToolError("its answer does not follow the protocol.") from None
-        return replace(found, parts=(*found.parts, *self._declined())) if self._questions else found
+        return replace(found, parts=(*found.parts, *made.notes)) if made.notes else found
 
     async def _linked(self, result: CallToolResult) -> dict[str, ReadResourceResult]:
         """Read the resources to which a result links, within `LINK_SECONDS`. A resource that cannot be read is left out,
@@ -166,15 +154,6 @@ class OpenLink:
                     with contextlib.suppress(MCPError, ValidationError):
                         found[uri] = await self._client.read_resource(uri)
         return found
-
-    def _declined(self) -> list[str]:
-        asked, self._questions[:] = [*self._questions], []
-        return [
-            f'[The server asked "{question}" during the call. Arvis cannot forward such questions, so it declined '
-            "this one. Tell the "
-            "person; if you know the answer, call the tool again with it.]"
-            for question in asked
-        ]
 
     def end(self, why: str) -> None:
         self._news.lose(why)

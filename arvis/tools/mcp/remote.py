@@ -17,11 +17,12 @@ from typing import Any, Protocol
 import structlog
 
 from arvis.config.servers import McpServer
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ToolError
+from arvis.domain.tools import PendingInput
 from arvis.ports.clock import Clock
 from arvis.ports.extras import install_command
-from arvis.ports.tool import Pinned, Tool
+from arvis.ports.tool import Caller, InputNeeded, Pinned, Tool
 from arvis.process.logging import Redactor
 from arvis.tools.mcp.logins import Access
 from arvis.tools.result_files import Media
@@ -72,7 +73,17 @@ class Link(Protocol):
 
     async def offers(self) -> Sequence[Offer]: ...
 
-    async def call(self, name: str, arguments: Mapping[str, Any], show: Callable[[str], None]) -> Reply: ...
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        show: Callable[[str], None],
+        *,
+        given: PendingInput | None = None,
+        ask: bool = False,
+    ) -> Reply | PendingInput:
+        """Make a call, or continue it with the answers `given`. If `ask` is False, decline the questions of the server."""
+        ...
 
     def end(self, why: str) -> None:
         """End the connection."""
@@ -185,38 +196,46 @@ class RemoteServer:
             await self.remake()
         return self._tools if self._link is not None else ()
 
-    async def call(
-        self, tool: str, arguments: Mapping[str, Any], progress: Callable[[str], None]
-    ) -> Sequence[str | Media]:
-        """Call a tool and return the texts and files of its result. `progress` gets the reports of the server. Raise
-        `ToolError` if the call fails or its result is an error."""
+    async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> Sequence[str | Media]:
+        """Call a tool and return the texts and files of its result. Raise `ToolError` if the call fails or its result is
+        an error, and `InputNeeded` if a person must answer questions of the server."""
         link, name = self._link, self._settings.name
         if link is None and self._challenge is not None:
             raise _login_error(name)
         if link is None:
             raise ToolError(f"The server {name} cannot be reached now.", fix="Try again in a minute.")
-        found = await self._outcome(link.call(tool, arguments, progress), self._settings.timeout_seconds + LINK_SECONDS)
-        if isinstance(found, Reply) and self._reported_login:
+        call = link.call(tool, arguments, caller.progress, given=caller.answers, ask=caller.may_ask)
+        found = await self._outcome(call, self._settings.timeout_seconds + LINK_SECONDS)
+        if isinstance(found, Reply | PendingInput) and self._reported_login:
             self._challenge = None
             await self._report_login(needed=False)
         match found:
             case Reply(failed=False):
                 return [self._redact(part) if isinstance(part, str) else part for part in found.parts]
-            case Reply():
-                texts = [part for part in found.parts if isinstance(part, str)]
-                raise ToolError(self._redact("\n".join(texts)) or "The tool failed and gave no reason.")
-            case TimeoutError():
-                raise ToolError(f"The server {name} gave no answer within {self._settings.timeout_seconds:g} seconds.")
-            case ToolError() as refused:
-                raise ToolError(f"The server {name} refused the call: {self._redact(refused.what)}")
+            case PendingInput():
+                raise InputNeeded(self._without_secrets(found))
             case LoginNeeded(challenge=challenge):
                 self._challenge = challenge
                 await self._report_login(needed=True)
                 raise _login_error(name)
-            case LinkLost():
-                raise ToolError(f"The server {name} disconnected during the call; the outcome is unknown.")
             case failure:
-                raise ToolError(f"The call to the server {name} failed: {type(failure).__name__}.")
+                raise self._error_of(failure)
+
+    def _error_of(self, failure: Any) -> ToolError:
+        """Return the error for the model after a call has failed."""
+        name, seconds = self._settings.name, self._settings.timeout_seconds
+        match failure:
+            case Reply():
+                texts = [part for part in failure.parts if isinstance(part, str)]
+                return ToolError(self._redact("\n".join(texts)) or "The tool failed and gave no reason.")
+            case TimeoutError():
+                return ToolError(f"The server {name} gave no answer within {seconds:g} seconds.")
+            case ToolError():
+                return ToolError(f"The server {name} refused the call: {self._redact(failure.what)}")
+            case LinkLost():
+                return ToolError(f"The server {name} disconnected during the call; the outcome is unknown.")
+            case _:
+                return ToolError(f"The call to the server {name} failed: {type(failure).__name__}.")
 
     async def close(self) -> None:
         """End the connection, and the server's program with all processes that it started."""
@@ -335,6 +354,14 @@ class RemoteServer:
     def _redact(self, text: str) -> str:
         self._redactor.learn(self._tokens)
         return self._redactor(text)
+
+    def _without_secrets(self, pending: PendingInput) -> PendingInput:
+        """Return the questions with the secrets of the server masked."""
+        masked = {
+            key: replace(each, message=self._redact(each.message), url=self._redact(each.url))
+            for key, each in pending.questions.items()
+        }
+        return replace(pending, questions=masked, notes=tuple(self._redact(note) for note in pending.notes))
 
     def _say(self, line: str) -> None:
         if self._words.may_speak():

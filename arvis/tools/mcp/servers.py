@@ -135,7 +135,7 @@ class McpTool:
 
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:
         self._check(arguments)
-        parts = await self._server.call(self._name, arguments, caller.progress)
+        parts = await self._server.call(self._name, arguments, caller)
         send = self._server.settings.send_files
         return await text_with_files(parts, tool=self._name, services=self._services, send=send, caller=caller)
 

@@ -1,0 +1,323 @@
+"""The calls of one connection, with the questions that the server asks people during a call. Only `link` imports this
+module.
+
+In the protocol of 2026-07-28 a call ends with its questions, and is sent again with the answers and the state that the
+server attached. In older versions the server asks while the call is running: the call then waits in this process until
+the answer comes, or is lost with the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp import Client, MCPError
+from mcp_types import (
+    HEADER_MISMATCH,
+    URL_ELICITATION_REQUIRED,
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    InputRequest,
+    InputRequiredResult,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from arvis.domain.dataclass import dataclass
+from arvis.domain.errors import ToolError
+from arvis.domain.forms import ACCEPT, DECLINE, ServerQuestion, UnusableQuestion
+from arvis.domain.text import storable
+from arvis.domain.tools import PendingInput
+from arvis.ports.clock import Clock
+
+#: The maximum number of characters of the state that a server attaches to its questions.
+_MOST_STATE = 65_536
+#: The maximum number of questions in one result.
+_MOST_QUESTIONS = 10
+#: The maximum number of times that a call is sent again without a question to a person.
+_MOST_REPEATS = 10
+#: The seconds before a call is sent again if the server asks nothing; the pause doubles up to the maximum.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+#: The seconds for which a running call of an older server waits for an answer. The question itself expires earlier.
+_HELD_SECONDS = 660.0
+_MAX_PAGES = 50
+_QUOTED = 500
+
+_LOST = (
+    "The person has answered, but the call no longer waits for the answer, because the connection ended or Arvis was "
+    "restarted. It is unknown what the server has done. Tell the person, and check before you call it again."
+)
+_DECLINED_PAGE = "The person did not open the page that the server requires, so the call was not repeated."
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a call, with notes for the model about questions that Arvis has declined."""
+
+    result: CallToolResult
+    notes: tuple[str, ...]
+
+
+class Calls:
+    """The calls of the tools of one server over one connection. `seconds` is the longest duration of a request."""
+
+    def __init__(self, *, client: Client, server: str, seconds: float, clock: Clock) -> None:
+        self._client = client
+        self._server = server
+        self._seconds = seconds
+        self._clock = clock
+        self._running: dict[str, _Running] = {}
+
+    @property
+    def _is_modern(self) -> bool:
+        return self._client.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    async def call(self, call: ToolRequest, given: PendingInput | None, *, ask: bool) -> Ended | PendingInput:
+        """Make a call, or continue it with the answers `given`. If `ask` is False, Arvis declines the questions of the
+        server. Raise `ToolError`, `TimeoutError` and the exceptions of the package."""
+        notes = _Notes(ask=ask, kept=list(given.notes) if given is not None else [])
+        if self._is_modern:
+            return await self._in_parts(call, given, notes)
+        if given is not None and given.held:
+            return await self._continue(call, given)
+        if given is not None and any(each.get("action") != ACCEPT for each in given.responses.values()):
+            raise ToolError(_DECLINED_PAGE)
+        try:
+            return await self._held(call, notes)
+        except MCPError as refused:
+            if refused.error.code != URL_ELICITATION_REQUIRED:
+                raise
+            return self._pages(refused.error.data, notes)
+
+    def close(self) -> None:
+        """Cancel the calls that wait for answers."""
+        for each in self._running.values():
+            each.task.cancel()
+
+    # -- the protocol of 2026-07-28 ----------------------------------------------------------------------------
+
+    async def _in_parts(self, call: ToolRequest, given: PendingInput | None, notes: _Notes) -> Ended | PendingInput:
+        responses, state = (None, None) if given is None else (_typed(given.responses), given.state)
+        repeats, pause = 0, _FIRST_PAUSE
+        while repeats < _MOST_REPEATS:
+            result = await self._send(call, responses, state)
+            if isinstance(result, CallToolResult):
+                return Ended(result, tuple(notes.kept))
+            state = _bounded(result.request_state)
+            if not result.input_requests:
+                await self._clock.sleep(pause)
+                responses, pause = None, min(2 * pause, _LONGEST_PAUSE)
+                continue
+            pending = self._questions(result.input_requests, state, notes)
+            if pending.questions:
+                return pending
+            responses, repeats = _typed(pending.responses), repeats + 1
+        raise ToolError("it asked the same questions again and again.")
+
+    async def _send(
+        self, call: ToolRequest, responses: dict[str, Any] | None, state: str | None
+    ) -> CallToolResult | InputRequiredResult:
+        try:
+            return await self._send_once(call, responses, state)
+        except MCPError as mismatch:
+            if mismatch.error.code != HEADER_MISMATCH:
+                raise
+        # The server has changed the headers that it derives from arguments. The package learns them from the list.
+        cursor: str | None = None
+        for _ in range(_MAX_PAGES):
+            page = await self._client.list_tools(cursor=cursor)
+            cursor = page.next_cursor
+            if cursor is None or any(tool.name == call.name for tool in page.tools):
+                break
+        return await self._send_once(call, responses, state)
+
+    async def _send_once(
+        self, call: ToolRequest, responses: dict[str, Any] | None, state: str | None
+    ) -> CallToolResult | InputRequiredResult:
+        seconds = self._seconds if self._is_modern else self._seconds + 2 * _HELD_SECONDS
+        return await self._client.session.call_tool(
+            call.name,
+            dict(call.arguments),
+            read_timeout_seconds=seconds,
+            progress_callback=call.report,
+            input_responses=responses,
+            request_state=state,
+            allow_input_required=True,
+        )
+
+    def _questions(self, requests: Mapping[str, InputRequest], state: str | None, notes: _Notes) -> PendingInput:
+        """Return the questions for the person, and the responses to those that Arvis declines."""
+        if len(requests) > _MOST_QUESTIONS:
+            raise ToolError(f"it asked more than {_MOST_QUESTIONS} questions at once.")
+        questions: dict[str, ServerQuestion] = {}
+        responses: dict[str, Mapping[str, Any]] = {}
+        for key, request in requests.items():
+            if not isinstance(request, ElicitRequest):
+                raise ToolError("it asked for something that Arvis does not offer.")
+            if (question := self._question(request.params, notes)) is not None:
+                questions[key] = question
+            else:
+                responses[key] = {"action": DECLINE}
+        return PendingInput(questions, responses, state, "", tuple(notes.kept))
+
+    def _question(self, params: ElicitRequestParams, notes: _Notes) -> ServerQuestion | None:
+        """Return the question for the person; None if Arvis declines it."""
+        if not notes.ask:
+            notes.add(params.message, "it cannot forward questions here. If you know the answer, call the tool with it")
+            return None
+        try:
+            match params:
+                case ElicitRequestURLParams():
+                    return ServerQuestion.page(self._server, params.message, params.url)
+                case ElicitRequestFormParams():
+                    return ServerQuestion.form(self._server, params.message, params.requested_schema)
+        except UnusableQuestion as unusable:
+            notes.add(params.message, str(unusable))
+            return None
+
+    # -- older versions of the protocol ------------------------------------------------------------------------
+
+    async def elicit(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 called by name
+        """Answer a question that the server asks during a call. The protocol does not name the call, so the question is
+        forwarded only if there is no other call."""
+        running = next(iter(self._running.values())) if len(self._running) == 1 else None
+        if running is None:
+            return ElicitResult(action="decline")
+        question = self._question(params, running.notes)
+        if question is None:
+            return ElicitResult(action="decline")
+        async with running.lock:
+            response = await running.ask(question)
+        return ElicitResult.model_validate(response)
+
+    async def _held(self, call: ToolRequest, notes: _Notes) -> Ended | PendingInput:
+        key = secrets.token_hex(8)
+        running = _Running(task=asyncio.create_task(self._send(call, None, None)), call=call, notes=notes)
+        self._running[key] = running
+        running.task.add_done_callback(lambda _: self._running.pop(key, None))
+        return await self._until_asked(key, running)
+
+    async def _continue(self, call: ToolRequest, given: PendingInput) -> Ended | PendingInput:
+        running = self._running.get(given.held)
+        if running is None or not running.answer(given.responses.get("", {"action": DECLINE})):
+            raise ToolError(_LOST)
+        running.call.show = call.show
+        return await self._until_asked(given.held, running)
+
+    async def _until_asked(self, key: str, running: _Running) -> Ended | PendingInput:
+        """Wait until the call ends or its server asks a question. A cancelled call is cancelled at the server."""
+        asked = asyncio.create_task(running.asked.wait())
+        try:
+            done, _ = await asyncio.wait(
+                {running.task, asked}, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        except asyncio.CancelledError:
+            running.task.cancel()
+            raise
+        finally:
+            asked.cancel()
+        if running.task in done:
+            result = running.task.result()
+            if not isinstance(result, CallToolResult):
+                raise ToolError("its answer does not follow the protocol.")
+            return Ended(result, tuple(running.notes.kept))
+        if not done:
+            running.task.cancel()
+            raise TimeoutError
+        question = running.take()
+        return PendingInput({"": question}, {}, None, key, tuple(running.notes.kept))
+
+    def _pages(self, data: Any, notes: _Notes) -> PendingInput:
+        """Return the pages that a person must open before the call can be repeated."""
+        given = data.get("elicitations") if isinstance(data, dict) else None
+        if not isinstance(given, list) or not given or len(given) > _MOST_QUESTIONS:
+            raise ToolError("it requires that a person opens a page, but does not name the page.")
+        questions = {}
+        for number, each in enumerate(given):
+            params = ElicitRequestURLParams.model_validate(each)
+            if (question := self._question(params, notes)) is None:
+                raise ToolError(f"it requires that a person opens a page. {' '.join(notes.kept)}")
+            questions[str(number)] = question
+        return PendingInput(questions, {}, None, "", tuple(notes.kept))
+
+
+class ToolRequest:
+    """A call of a tool. `show` gets the progress of the call, as numbers."""
+
+    def __init__(self, *, name: str, arguments: Mapping[str, Any], show: Callable[[str], None]) -> None:
+        self.name = name
+        self.arguments = arguments
+        self.show = show
+
+    async def report(self, progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG002 see below
+        """Report the numbers. The message of the server is not shown, because people would take it for Arvis's own."""
+        self.show(f"{progress:g}" if total is None else f"{progress:g} of {total:g}")
+
+
+class _Notes:
+    """The notes about the questions of a call that Arvis has declined. `ask` is True if questions can be forwarded."""
+
+    def __init__(self, *, ask: bool, kept: list[str]) -> None:
+        self.ask = ask
+        self.kept = kept
+
+    def add(self, message: str, why: str) -> None:
+        if len(self.kept) < _MOST_QUESTIONS:
+            quoted = " ".join(storable(message[:_QUOTED]).split())
+            self.kept.append(
+                f'[The server asked "{quoted}" during the call. Arvis declined, because {why}. Tell the person.]'
+            )
+
+
+class _Running:
+    """A running call of an older server. `lock` is held while a question has no answer."""
+
+    def __init__(
+        self, *, task: asyncio.Task[CallToolResult | InputRequiredResult], call: ToolRequest, notes: _Notes
+    ) -> None:
+        self.task = task
+        self.call = call
+        self.notes = notes
+        self.lock = asyncio.Lock()
+        self.asked = asyncio.Event()
+        self._question: ServerQuestion | None = None
+        self._answer: asyncio.Future[Mapping[str, Any]] | None = None
+        self._expiry: asyncio.TimerHandle | None = None
+
+    async def ask(self, question: ServerQuestion) -> Mapping[str, Any]:
+        """Return the response of the person."""
+        self._question, self._answer = question, asyncio.get_running_loop().create_future()
+        self.asked.set()
+        return await self._answer
+
+    def take(self) -> ServerQuestion:
+        """Return the question of the server. If no answer comes in time, the call is cancelled."""
+        self.asked.clear()
+        self._expiry = asyncio.get_running_loop().call_later(_HELD_SECONDS, self.task.cancel)
+        if self._question is None:
+            raise RuntimeError("the server has asked no question")
+        return self._question
+
+    def answer(self, response: Mapping[str, Any]) -> bool:
+        """Pass the response on. Return False if the call does not wait for it."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+        if self._answer is None or self._answer.done() or self.task.done():
+            return False
+        self._answer.set_result(response)
+        return True
+
+
+def _typed(responses: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {key: ElicitResult.model_validate(each) for key, each in responses.items()}
+
+
+def _bounded(state: str | None) -> str | None:
+    if state is not None and len(state) > _MOST_STATE:
+        raise ToolError(f"it attached a state of more than {_MOST_STATE:,} characters to its questions.")
+    return state
