@@ -318,8 +318,8 @@ def _form_answer(form: ServerQuestion, answer: WaitAnswer) -> dict[str, object]:
     match answer.decision, answer.text:
         case ("reject", _) | ("answer", "decline"):
             return {**kept, "decision": "reject"}
-        case ("answer", "cancel"):
-            return kept
+        case ("cancel", _) | ("answer", "cancel"):
+            return {**kept, "decision": "answer", "text": "cancel"}
         case ("approve" | "accept" | "edit", _) | ("answer", "accept"):
             values = form.start if answer.arguments is None else answer.arguments
             return {**kept, "decision": "approve", "text": None, "arguments": form.checked(values)}

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 
 from arvis.config.declarations import Section, setting
 from arvis.config.values import Name, Positive, Refused, SecretText, TextList, Url, Whole
+from arvis.domain.model_requests import Sampling
 from arvis.domain.regex import regex
 from arvis.domain.tools import Risk
 from arvis.ports.images import SIZE
@@ -95,6 +96,11 @@ class McpServer(Section):
     )
     client_secret: SecretText | None = setting(None, "the secret of this id: env:NAME or file:PATH")
     scopes: TextList = setting((), "the scopes of a login; empty: those that the server names")
+    sampling: Sampling = setting(
+        Sampling.OFF,
+        "the server may use the agent's model during a call, at the expense of the person: off, ask (the person decides "
+        "each time) or allow",
+    )
     send_files: bool = setting(
         False, "all files in results are sent with the reply; otherwise only those that the server marks for the person"
     )

@@ -71,8 +71,8 @@ class Proposal:
 
 class AccessKind(StrEnum):
     """The kinds of access to the installation. The audit log contains failed logins, exports, accepted descriptions of
-    servers' tools, changes of imported skills and of credentials, links between identities, and the actions that models
-    requested."""
+    servers' tools, uses of models by servers, changes of imported skills and of credentials, links between identities, and
+    the actions that models requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
@@ -85,12 +85,13 @@ class AccessKind(StrEnum):
     CREDENTIAL_REMOVED = "credential_removed"
     LINK = "link"
     UNLINK = "unlink"
+    SERVER_USED_MODEL = "server_used_model"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Failed logins of one kind from one address, an export, an accepted description of a server's tool, a change of an
-    imported skill or of a credential, or a change of the identities of a person."""
+    """Failed logins of one kind from one address, an export, an accepted description of a server's tool, a use of a model
+    by a server, a change of an imported skill or of a credential, or a change of the identities of a person."""
 
     kind: AccessKind
     #: For logins, the address from which they came. For an export, the id of the person, or `all`. Otherwise the name

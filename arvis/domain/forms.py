@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Unprocessable
+from arvis.domain.model_requests import ModelRequest
 from arvis.domain.regex import regex
 from arvis.domain.text import storable, storable_json
 
@@ -277,6 +278,11 @@ class ServerQuestion:
         if not usable or len(url) > _LONGEST_URL or not url.isprintable() or " " in url:
             raise UnusableQuestion("its address is not a usable http or https address")
         return cls(server, QuestionKind.PAGE, _message(message), url=url)
+
+    @classmethod
+    def model(cls, server: str, request: ModelRequest) -> ServerQuestion:
+        """Return the question whether the server may use a model."""
+        return cls(server, QuestionKind.MODEL, "", request=request.text)
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> ServerQuestion:

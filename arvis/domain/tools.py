@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, field
 from enum import StrEnum
 from typing import Any
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.forms import ServerQuestion
 from arvis.domain.messages import OutgoingFile
+from arvis.domain.model_requests import ModelRequest
 from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN, Taint, taint_in
 
@@ -171,6 +172,8 @@ class PendingInput:
     held: str = ""
     #: Notes for the model about questions that Arvis has declined.
     notes: tuple[str, ...] = ()
+    #: The requests to a model by the keys of the server. A request without a question is permitted by the configuration.
+    samples: Mapping[str, ModelRequest] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -179,12 +182,14 @@ class PendingInput:
             "state": self.state,
             "held": self.held,
             "notes": list(self.notes),
+            "samples": {key: each.to_json() for key, each in self.samples.items()},
         }
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> PendingInput:
         questions = {key: ServerQuestion.from_json(each) for key, each in kept["questions"].items()}
-        return cls(questions, kept["responses"], kept["state"], kept["held"], tuple(kept["notes"]))
+        samples = {key: ModelRequest.from_json(each) for key, each in kept["samples"].items()}
+        return cls(questions, kept["responses"], kept["state"], kept["held"], tuple(kept["notes"]), samples)
 
 
 @dataclass(frozen=True, slots=True)

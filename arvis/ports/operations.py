@@ -17,7 +17,8 @@ OPERATOR = "an operator"
 class WaitAnswer:
     """A person's answer to a wait."""
 
-    #: `approve`, `accept`, `reject`, `edit` (with `arguments`), `feedback` or `answer` (both with `text`).
+    #: `approve`, `accept`, `reject`, `edit` (with `arguments`), `feedback` or `answer` (both with `text`). For a question of
+    #: a tool server also `cancel`, and `accept` with the values as `arguments`.
     decision: str
     note: str | None = None
     arguments: Mapping[str, Any] | None = None

@@ -188,6 +188,9 @@ class Posts:
         decision = "DECISION" if set(choices) >= _APPROVAL else "answer --text CHOICE"
         if wait["answeredAt"] is not None:
             return f"{wait['prompt']}\n\nThis question has been answered already."
+        if wait["kind"] == "input":
+            words = " or ".join(f"`{choice}`" for choice in choices)
+            return f"{wait['prompt']}\n\nTo answer, write {words} here." if wait["canAnswer"] else str(wait["prompt"])
         if set(choices) >= _APPROVAL:
             here = "`yes`, `no` or `edit {…}` with other arguments" if wait["tool"] else "`yes` or `no`"
         else:

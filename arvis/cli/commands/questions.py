@@ -22,6 +22,7 @@ class Decision(StrEnum):
     EDIT = "edit"
     FEEDBACK = "feedback"
     ANSWER = "answer"
+    CANCEL = "cancel"
 
 
 def _object(text: str) -> Any:
@@ -78,7 +79,12 @@ def show(*, api: Api, question_id: str) -> Output:
 @click.argument("decision", metavar="DECISION", type=choice(Decision), help=f"One of {', '.join(Decision)}.")
 @click.option("--text", help="The text; required by feedback and answer.")
 @click.option("--note", help="A remark that is stored with the decision.")
-@click.option("--arguments", type=_object, metavar="JSON", help="The changed arguments; required by edit.")
+@click.option(
+    "--arguments",
+    type=_object,
+    metavar="JSON",
+    help="The changed arguments; required by edit. With accept, the values of a form.",
+)
 def answer(*, api: Api, question_id: str, **body: Any) -> Output:
     """Answer a question. The first answer counts."""
     question = api.post("questions", question_id, "answer", body=given(body))

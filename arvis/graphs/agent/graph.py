@@ -32,6 +32,7 @@ from arvis.graphs.agent.outgoing import Guard, day_of, words_of
 from arvis.graphs.agent.plugins import Brought, Extending
 from arvis.graphs.agent.prompt import CallingAgent, CallLimits, PreparedCall, PromptBuilder, PromptInputs
 from arvis.graphs.agent.reply_checks import ReplyChecks, format_of
+from arvis.graphs.agent.server_models import ServerModels
 from arvis.graphs.agent.steering import (
     arrived_during_turn,
     head_of_turn,
@@ -112,7 +113,11 @@ def agent_graph(parts: AgentParts, manner: ToolProtocol | None = None) -> Graph:
             PREPARE: nodes.prepare,
             "call_model": nodes.call_model,
             "use_tools": ToolNode(
-                store=parts.store, rules=parts.tools, manner=manner, extending=parts.extending
+                store=parts.store,
+                rules=parts.tools,
+                manner=manner,
+                extending=parts.extending,
+                models=ServerModels(parts.store, parts.caller),
             ).use_tools,
             CHECK_NEW_MESSAGES: listen,
             **parts.compactor.nodes,

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arvis.approvals import FORMS, server_question
+from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Answer, WaitKind
 from arvis.domain.forms import CANCEL, DECLINE, QuestionKind, ServerQuestion
@@ -40,11 +41,10 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The decisions of a visit about the questions of servers. `agent` is the name of the agent, `waiting_ms` the time for
-    an answer, and `verdicts` are the decisions of people about calls, which the state keeps."""
+    """The decisions of a visit about the questions of servers. `waiting_ms` is the time for an answer, and `verdicts` are the decisions of people about calls, which the state keeps."""
 
     context: NodeContext
-    agent: str
+    agent: Agent
     waiting_ms: int
     verdicts: Mapping[str, Any]
 
@@ -98,11 +98,11 @@ class Asking:
             responses[key] = {"action": DECLINE}
             notes.append(_TOO_LONG)
         complete = replace(pending, responses={**pending.responses, **responses}, notes=tuple(notes))
-        return {part.index: AnsweredPart(part.number, complete)}
+        return {part.index: AnsweredPart(part.number, complete, part.call.name)}
 
     def _ask(self, part: _Part, key: str, question: ServerQuestion, responses: Mapping[str, Any]) -> Pause | None:
         """Return the decision to ask; None if the question is too long to be shown."""
-        text = server_question(question, tool=part.call.name, agent=self.agent)
+        text = server_question(question, tool=part.call.name, agent=self.agent.name)
         if text is None:
             return None
         inputs = {"call": part.index, "part": part.number, "key": key, "responses": dict(responses)}

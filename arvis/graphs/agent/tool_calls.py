@@ -182,10 +182,11 @@ def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Plann
 
 @dataclass(frozen=True, slots=True)
 class AnsweredPart:
-    """The responses to the questions with which the part `part` of a call has ended (from 0)."""
+    """The responses to the questions with which the part `part` of a call of `tool` has ended (from 0)."""
 
     part: int
     answers: PendingInput
+    tool: str
 
 
 def part_name(index: int, call: ToolCall, part: int) -> str:

@@ -22,6 +22,7 @@ from arvis.engine.state import changes
 from arvis.graphs.agent import client_tools, server_questions, subagents, tool_calls
 from arvis.graphs.agent.outgoing import Guard, OutgoingRules, day_of, earlier_words, words_of
 from arvis.graphs.agent.plugins import Extending
+from arvis.graphs.agent.server_models import ServerModels
 from arvis.graphs.agent.server_questions import Asking
 from arvis.graphs.agent.tool_calls import CallRunner, Planned
 from arvis.graphs.agent.tool_protocols import ToolProtocol
@@ -75,8 +76,11 @@ class ToolRules:
 
 
 class ToolNode:
-    def __init__(self, *, store: Store, rules: ToolRules, manner: ToolProtocol, extending: Extending) -> None:
+    def __init__(
+        self, *, store: Store, rules: ToolRules, manner: ToolProtocol, extending: Extending, models: ServerModels
+    ) -> None:
         self._store = store
+        self._models = models
         self._rules = rules
         self._manner = manner
         self._extending = extending
@@ -115,7 +119,7 @@ class ToolNode:
             return wait
 
         runner = self._runner(context, caller, guard)
-        asking = Asking(context, turn.agent.name, self._rules.approval_ms, verdicts)
+        asking = Asking(context, turn.agent, self._rules.approval_ms, verdicts)
         outputs = await self._outputs(context, runner, planned, asking)
         if isinstance(outputs, Pause):
             return outputs
@@ -132,7 +136,7 @@ class ToolNode:
         """Make the calls and return their outputs, or the next question of a tool server."""
         answers = asking.answered([each.call for each in planned])
         while not isinstance(answers, Pause):
-            outputs = await runner.run(planned, answers)
+            outputs = await runner.run(planned, await self._models.answered(context, asking.agent, answers))
             answers = asking.begin(planned, outputs)
             if not answers:
                 context.keep_outcomes()

@@ -18,19 +18,26 @@ from mcp_types import (
     HEADER_MISMATCH,
     URL_ELICITATION_REQUIRED,
     CallToolResult,
+    CreateMessageRequest,
+    CreateMessageRequestParams,
+    CreateMessageResult,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitRequestParams,
     ElicitRequestURLParams,
     ElicitResult,
+    ErrorData,
     InputRequest,
     InputRequiredResult,
+    TextContent,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from arvis.config.servers import McpServer
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.domain.forms import ACCEPT, DECLINE, ServerQuestion, UnusableQuestion
+from arvis.domain.model_requests import ModelRequest, Sampling
 from arvis.domain.text import storable
 from arvis.domain.tools import PendingInput
 from arvis.ports.clock import Clock
@@ -48,6 +55,14 @@ _HELD_SECONDS = 660.0
 _MAX_PAGES = 50
 _QUOTED = 500
 
+#: The key of the only question of an older server.
+_ONLY = "question"
+#: The error code of a refused request to a model.
+_REFUSED = -1
+#: The maximum numbers of messages and of characters of a request to a model.
+_MOST_MESSAGES, _MOST_CHARACTERS = 50, 100_000
+_MOST_STOPS = 4
+
 _LOST = (
     "The person has answered, but the call no longer waits for the answer, because the connection ended or Arvis was "
     "restarted. It is unknown what the server has done. Tell the person, and check before you call it again."
@@ -64,12 +79,13 @@ class Ended:
 
 
 class Calls:
-    """The calls of the tools of one server over one connection. `seconds` is the longest duration of a request."""
+    """The calls of the tools of one server over one connection."""
 
-    def __init__(self, *, client: Client, server: str, seconds: float, clock: Clock) -> None:
+    def __init__(self, *, client: Client, settings: McpServer, clock: Clock) -> None:
         self._client = client
-        self._server = server
-        self._seconds = seconds
+        self._server = settings.name
+        self._seconds = settings.timeout_seconds
+        self._sampling = settings.sampling
         self._clock = clock
         self._running: dict[str, _Running] = {}
 
@@ -102,7 +118,7 @@ class Calls:
     # -- the protocol of 2026-07-28 ----------------------------------------------------------------------------
 
     async def _in_parts(self, call: ToolRequest, given: PendingInput | None, notes: _Notes) -> Ended | PendingInput:
-        responses, state = (None, None) if given is None else (_typed(given.responses), given.state)
+        responses, state = (None, None) if given is None else (_typed(_permitted(given)), given.state)
         repeats, pause = 0, _FIRST_PAUSE
         while repeats < _MOST_REPEATS:
             result = await self._send(call, responses, state)
@@ -114,7 +130,7 @@ class Calls:
                 responses, pause = None, min(2 * pause, _LONGEST_PAUSE)
                 continue
             pending = self._questions(result.input_requests, state, notes)
-            if pending.questions:
+            if pending.questions or pending.samples:
                 return pending
             responses, repeats = _typed(pending.responses), repeats + 1
         raise ToolError("it asked the same questions again and again.")
@@ -156,14 +172,26 @@ class Calls:
             raise ToolError(f"it asked more than {_MOST_QUESTIONS} questions at once.")
         questions: dict[str, ServerQuestion] = {}
         responses: dict[str, Mapping[str, Any]] = {}
+        samples: dict[str, ModelRequest] = {}
         for key, request in requests.items():
-            if not isinstance(request, ElicitRequest):
-                raise ToolError("it asked for something that Arvis does not offer.")
-            if (question := self._question(request.params, notes)) is not None:
-                questions[key] = question
-            else:
-                responses[key] = {"action": DECLINE}
-        return PendingInput(questions, responses, state, "", tuple(notes.kept))
+            match request:
+                case ElicitRequest():
+                    if (question := self._question(request.params, notes)) is not None:
+                        questions[key] = question
+                    else:
+                        responses[key] = {"action": DECLINE}
+                case CreateMessageRequest():
+                    samples[key] = self._sample(request.params, notes)
+                    if self._sampling is Sampling.ASK:
+                        questions[key] = ServerQuestion.model(self._server, samples[key])
+                case _:
+                    raise ToolError("it asked for something that Arvis does not offer.")
+        return PendingInput(questions, responses, state, "", tuple(notes.kept), samples)
+
+    def _sample(self, params: CreateMessageRequestParams, notes: _Notes) -> ModelRequest:
+        if self._sampling is Sampling.OFF or not notes.ask:
+            raise ToolError("it asked for an answer of a model, which is not permitted here.")
+        return model_request(params)
 
     def _question(self, params: ElicitRequestParams, notes: _Notes) -> ServerQuestion | None:
         """Return the question for the person; None if Arvis declines it."""
@@ -192,8 +220,28 @@ class Calls:
         if question is None:
             return ElicitResult(action="decline")
         async with running.lock:
-            response = await running.ask(question)
+            response = await running.ask(question, None)
         return ElicitResult.model_validate(response)
+
+    async def sample(
+        self,
+        context: object,  # noqa: ARG002 called by name
+        params: CreateMessageRequestParams,
+    ) -> CreateMessageResult | ErrorData:
+        """Let a model answer a request that the server sends during a call."""
+        running = next(iter(self._running.values())) if len(self._running) == 1 else None
+        if running is None:
+            return ErrorData(code=_REFUSED, message="Arvis cannot tell to which call the request belongs.")
+        try:
+            request = self._sample(params, running.notes)
+        except ToolError as refused:
+            return ErrorData(code=_REFUSED, message=refused.what)
+        question = ServerQuestion.model(self._server, request) if self._sampling is Sampling.ASK else None
+        async with running.lock:
+            response = await running.ask(question, request)
+        if "action" in response:
+            return ErrorData(code=_REFUSED, message="The person declined the request.")
+        return CreateMessageResult.model_validate(response)
 
     async def _held(self, call: ToolRequest, notes: _Notes) -> Ended | PendingInput:
         key = secrets.token_hex(8)
@@ -204,7 +252,7 @@ class Calls:
 
     async def _continue(self, call: ToolRequest, given: PendingInput) -> Ended | PendingInput:
         running = self._running.get(given.held)
-        if running is None or not running.answer(given.responses.get("", {"action": DECLINE})):
+        if running is None or not running.answer(given.responses.get(_ONLY, {"action": DECLINE})):
             raise ToolError(_LOST)
         running.call.show = call.show
         return await self._until_asked(given.held, running)
@@ -229,8 +277,7 @@ class Calls:
         if not done:
             running.task.cancel()
             raise TimeoutError
-        question = running.take()
-        return PendingInput({"": question}, {}, None, key, tuple(running.notes.kept))
+        return running.take(key)
 
     def _pages(self, data: Any, notes: _Notes) -> PendingInput:
         """Return the pages that a person must open before the call can be repeated."""
@@ -286,22 +333,24 @@ class _Running:
         self.lock = asyncio.Lock()
         self.asked = asyncio.Event()
         self._question: ServerQuestion | None = None
+        self._request: ModelRequest | None = None
         self._answer: asyncio.Future[Mapping[str, Any]] | None = None
         self._expiry: asyncio.TimerHandle | None = None
 
-    async def ask(self, question: ServerQuestion) -> Mapping[str, Any]:
-        """Return the response of the person."""
-        self._question, self._answer = question, asyncio.get_running_loop().create_future()
+    async def ask(self, question: ServerQuestion | None, request: ModelRequest | None) -> Mapping[str, Any]:
+        """Return the response of the person, or of the model that gets the request."""
+        self._question, self._request = question, request
+        self._answer = asyncio.get_running_loop().create_future()
         self.asked.set()
         return await self._answer
 
-    def take(self) -> ServerQuestion:
-        """Return the question of the server. If no answer comes in time, the call is cancelled."""
+    def take(self, key: str) -> PendingInput:
+        """Return the question of the server. If no answer comes in time, the call is cancelled. `key` names the call."""
         self.asked.clear()
         self._expiry = asyncio.get_running_loop().call_later(_HELD_SECONDS, self.task.cancel)
-        if self._question is None:
-            raise RuntimeError("the server has asked no question")
-        return self._question
+        questions = {} if self._question is None else {_ONLY: self._question}
+        samples = {} if self._request is None else {_ONLY: self._request}
+        return PendingInput(questions, {}, None, key, tuple(self.notes.kept), samples)
 
     def answer(self, response: Mapping[str, Any]) -> bool:
         """Pass the response on. Return False if the call does not wait for it."""
@@ -313,8 +362,48 @@ class _Running:
         return True
 
 
+def _permitted(given: PendingInput) -> Mapping[str, Mapping[str, Any]]:
+    """Return the responses. The protocol has none for a request to a model that a person has declined."""
+    refused = {"action": DECLINE, "why": "the person declined the use of a model"}
+    declined = [
+        key for key in given.samples if given.responses.get(key, {}).get("action") and "why" not in given.responses[key]
+    ]
+    return {**given.responses, **dict.fromkeys(declined, refused)}
+
+
+def model_request(params: CreateMessageRequestParams) -> ModelRequest:
+    """Return the request for a model. Raise `ToolError` if it is too long, or contains tools or anything but texts."""
+    if params.tools:
+        raise ToolError("it wants to give tools to a model, which Arvis does not offer.")
+    turns: list[tuple[str, str]] = []
+    for message in params.messages[: _MOST_MESSAGES + 1]:
+        blocks = message.content_as_list
+        if not all(isinstance(block, TextContent) for block in blocks):
+            raise ToolError("its request to a model contains more than texts, which Arvis does not offer.")
+        text = storable("\n".join(block.text for block in blocks if isinstance(block, TextContent)))
+        if turns and turns[-1][0] == message.role:
+            turns[-1] = (message.role, f"{turns[-1][1]}\n\n{text}")
+        else:
+            turns.append((message.role, text))
+    system = storable(params.system_prompt or "")
+    size = len(system) + sum(len(text) for _, text in turns)
+    if not turns or turns[0][0] != "user" or len(params.messages) > _MOST_MESSAGES or size > _MOST_CHARACTERS:
+        raise ToolError(
+            f"its request to a model must begin with the user, and have at most {_MOST_MESSAGES} messages and "
+            f"{_MOST_CHARACTERS:,} characters."
+        )
+    stop = tuple(storable(each) for each in params.stop_sequences or ())[:_MOST_STOPS]
+    return ModelRequest(system, tuple(turns), max(1, params.max_tokens), params.temperature, stop)
+
+
 def _typed(responses: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    return {key: ElicitResult.model_validate(each) for key, each in responses.items()}
+    """Return the responses as objects of the package. Raise `ToolError` if a model did not answer."""
+    typed: dict[str, Any] = {}
+    for key, each in responses.items():
+        if "why" in each:
+            raise ToolError(f"the call ended, because {each['why']}.")
+        typed[key] = CreateMessageResult.model_validate(each) if "role" in each else ElicitResult.model_validate(each)
+    return typed
 
 
 def _bounded(state: str | None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -16,9 +16,13 @@ from mcp_types import (
     CallToolResult,
     ContentBlock,
     EmbeddedResource,
+    GetPromptResult,
     ImageContent,
+    ListPromptsResult,
+    ListResourcesResult,
     ReadResourceResult,
     ResourceLink,
+    ResourceTemplate,
     TextContent,
     TextResourceContents,
 )
@@ -34,6 +38,10 @@ _MAX_READ = 4
 _MAX_LINKED = 5_000_000
 #: The text of a resource with more than this many characters is also a file, because prompts shorten long texts.
 _LONG_TEXT = 10_000
+
+#: The maximum number of contents of a resource, and of entries of a list.
+_MOST_CONTENTS = 10
+_MOST_LISTED = 200
 
 _Contents = TextResourceContents | BlobResourceContents
 
@@ -55,6 +63,64 @@ def reply_of(result: CallToolResult, linked: Mapping[str, ReadResourceResult]) -
     if result.structured_content is not None and not has_text and not has_files:
         parts.append(json.dumps(result.structured_content, ensure_ascii=False))
     return Reply(tuple(parts), failed=bool(result.is_error))
+
+
+# -- resources and prompts ---------------------------------------------------------------------------------------------
+
+
+def reply_of_resource(result: ReadResourceResult) -> Reply:
+    """Return the contents of a resource: texts, and other contents as files."""
+    parts = [part for contents in result.contents[:_MOST_CONTENTS] for part in _resource(contents, "", None)]
+    left = len(result.contents) - _MOST_CONTENTS
+    return Reply(tuple([*parts, f"[{left} more contents]"] if left > 0 else parts), failed=False)
+
+
+def reply_of_resources(result: ListResourcesResult, templates: Sequence[ResourceTemplate]) -> Reply:
+    """Return a list of resources and templates, a line each."""
+    lines = [
+        _line(each.uri, each.title or each.name, each.description, each.mime_type)
+        for each in result.resources[:_MOST_LISTED]
+    ]
+    lines += [
+        f"template {_line(each.uri_template, each.title or each.name, each.description, each.mime_type)}"
+        for each in templates[:_MOST_LISTED]
+    ]
+    return _listed(lines, len(result.resources), result.next_cursor)
+
+
+def reply_of_prompts(result: ListPromptsResult) -> Reply:
+    """Return a list of prompts with their arguments."""
+    lines: list[str] = []
+    for each in result.prompts[:_MOST_LISTED]:
+        lines.append(_line(each.name, each.title or "", each.description, None))
+        lines += [
+            f"  {_line(argument.name, 'required' if argument.required else 'optional', argument.description, None)}"
+            for argument in (each.arguments or [])[:_MOST_LISTED]
+        ]
+    return _listed(lines, len(result.prompts), result.next_cursor)
+
+
+def reply_of_prompt(result: GetPromptResult) -> Reply:
+    """Return the messages of a prompt, each after its role."""
+    parts: list[str | Media] = []
+    for message in result.messages[:_MOST_LISTED]:
+        parts += [f"[{message.role}]", *_parts(message.content, {})]
+    return Reply(tuple(parts), failed=False)
+
+
+def _line(name: str, title: str, description: str | None, media_type: str | None) -> str:
+    """Return an entry of a list in one line."""
+    more = [title if title != name else "", media_type or "", description or ""]
+    return " · ".join(" ".join(_short(text).split()) for text in (name, *more) if text)
+
+
+def _listed(lines: Sequence[str], count: int, cursor: str | None) -> Reply:
+    shown = list(lines) or ["The list is empty."]
+    if count > _MOST_LISTED:
+        shown.append(f"[{count - _MOST_LISTED} more entries of this part are not shown]")
+    if cursor:
+        shown.append(f"[There are more entries. The next part: cursor {cursor}]")
+    return Reply(("\n".join(shown),), failed=False)
 
 
 def _parts(block: ContentBlock, linked: Mapping[str, ReadResourceResult]) -> Iterator[str | Media]:

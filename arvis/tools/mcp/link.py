@@ -21,9 +21,13 @@ from mcp_types import (
     CONNECTION_CLOSED,
     REQUEST_TIMEOUT,
     CallToolResult,
+    CreateMessageRequestParams,
+    CreateMessageResult,
     ElicitRequestParams,
     ElicitResult,
+    ErrorData,
     ReadResourceResult,
+    ResourceTemplate,
     ToolListChangedNotification,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -33,14 +37,32 @@ from arvis import __version__
 from arvis.config.servers import McpServer
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import ToolError
+from arvis.domain.model_requests import Sampling
 from arvis.domain.text import storable
 from arvis.domain.tools import PendingInput
 from arvis.ports.clock import Clock
 from arvis.tools.mcp.calls import Calls, ToolRequest
-from arvis.tools.mcp.content import links_in, reply_of
+from arvis.tools.mcp.content import (
+    links_in,
+    reply_of,
+    reply_of_prompt,
+    reply_of_prompts,
+    reply_of_resource,
+    reply_of_resources,
+)
 from arvis.tools.mcp.logins import Access
 from arvis.tools.mcp.oauth import StoredToken
-from arvis.tools.mcp.remote import LINK_SECONDS, NEEDS_LOGIN, LinkLost, LoginNeeded, Offer, Reply
+from arvis.tools.mcp.remote import (
+    LINK_SECONDS,
+    NEEDS_LOGIN,
+    LinkLost,
+    LoginNeeded,
+    Lookup,
+    LookupKind,
+    Offer,
+    Offered,
+    Reply,
+)
 from arvis.tools.mcp.transports import HttpTransport, News, address, environment_of, guarded, program
 
 _MAX_PAGES = 50
@@ -76,15 +98,20 @@ async def open_link(
         """Answer a question that the server asks people. Questions between calls are declined."""
         return await calls.elicit(context, params)
 
+    async def sample(context: object, params: CreateMessageRequestParams) -> CreateMessageResult | ErrorData:
+        """Let a model answer a request of the server, if it belongs to a call."""
+        return await calls.sample(context, params)
+
     client = Client(
         guarded(_transport_of(settings, transport, say, auth), news, clock),
         message_handler=hear,
         elicitation_callback=elicit,
+        sampling_callback=sample if settings.sampling is not Sampling.OFF else None,
         cache=None,
         client_info=Implementation(name="arvis", version=__version__),
         read_timeout_seconds=settings.timeout_seconds,
     )
-    calls = Calls(client=client, server=settings.name, seconds=settings.timeout_seconds, clock=clock)
+    calls = Calls(client=client, settings=settings, clock=clock)
     with _refusals_as_errors(transport):
         async with client, _listening(client, news, clock):
             try:
@@ -154,6 +181,37 @@ class OpenLink:
                     with contextlib.suppress(MCPError, ValidationError):
                         found[uri] = await self._client.read_resource(uri)
         return found
+
+    async def look(self, lookup: Lookup) -> Reply:
+        try:
+            match lookup.kind:
+                case LookupKind.RESOURCES:
+                    return await self._resources(lookup.cursor)
+                case LookupKind.RESOURCE:
+                    return reply_of_resource(await self._client.read_resource(lookup.name))
+                case LookupKind.PROMPTS:
+                    return reply_of_prompts(await self._client.list_prompts(cursor=lookup.cursor))
+                case LookupKind.PROMPT:
+                    return reply_of_prompt(await self._client.get_prompt(lookup.name, dict(lookup.arguments)))
+        except MCPError as refused:
+            raise self._meant(refused) from None
+        except ValidationError:
+            raise ToolError("its answer does not follow the protocol.") from None
+
+    async def _resources(self, cursor: str | None) -> Reply:
+        """List the resources, and at the first part also the templates. A server may have no templates."""
+        page = await self._client.list_resources(cursor=cursor)
+        templates: Sequence[ResourceTemplate] = ()
+        if cursor is None:
+            with contextlib.suppress(MCPError):
+                templates = (await self._client.list_resource_templates()).resource_templates
+        return reply_of_resources(page, templates)
+
+    @property
+    def abilities(self) -> frozenset[Offered]:
+        offered = self._client.server_capabilities
+        kinds = {Offered.RESOURCES: offered.resources, Offered.PROMPTS: offered.prompts}
+        return frozenset(kind for kind, capability in kinds.items() if capability is not None)
 
     def end(self, why: str) -> None:
         self._news.lose(why)

@@ -12,6 +12,8 @@ import contextlib
 import importlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import field
+from enum import StrEnum
 from typing import Any, Protocol
 
 import structlog
@@ -49,6 +51,33 @@ class Reply:
     failed: bool
 
 
+class Offered(StrEnum):
+    """The kinds of data that a server can offer beside tools, with the names of the tools that read them."""
+
+    RESOURCES = "mcp_resource"
+    PROMPTS = "mcp_prompt"
+
+
+class LookupKind(StrEnum):
+    RESOURCES = "resources"
+    RESOURCE = "resource"
+    PROMPTS = "prompts"
+    PROMPT = "prompt"
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A request for a list of a server, or for one resource or prompt."""
+
+    kind: LookupKind
+    #: The address of the resource, or the name of the prompt.
+    name: str = ""
+    #: The arguments of the prompt.
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    #: The mark of the next part of a list; None for the first part.
+    cursor: str | None = None
+
+
 class LinkLost(Exception):
     """The signal that the connection has ended. Its text describes the symptom."""
 
@@ -83,6 +112,13 @@ class Link(Protocol):
         ask: bool = False,
     ) -> Reply | PendingInput:
         """Make a call, or continue it with the answers `given`. If `ask` is False, decline the questions of the server."""
+        ...
+
+    async def look(self, lookup: Lookup) -> Reply: ...
+
+    @property
+    def abilities(self) -> frozenset[Offered]:
+        """Return the kinds of data that the server offers beside tools."""
         ...
 
     def end(self, why: str) -> None:
@@ -145,6 +181,8 @@ class RemoteServer:
         self._trouble = ""
         self._tools: Sequence[Tool] = ()
         self._offers: Sequence[Offer] = ()
+        #: The kinds of data that the server offered when it was last connected.
+        self.abilities: frozenset[Offered] = frozenset()
 
     @property
     def settings(self) -> McpServer:
@@ -199,13 +237,23 @@ class RemoteServer:
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> Sequence[str | Media]:
         """Call a tool and return the texts and files of its result. Raise `ToolError` if the call fails or its result is
         an error, and `InputNeeded` if a person must answer questions of the server."""
-        link, name = self._link, self._settings.name
-        if link is None and self._challenge is not None:
-            raise _login_error(name)
-        if link is None:
-            raise ToolError(f"The server {name} cannot be reached now.", fix="Try again in a minute.")
-        call = link.call(tool, arguments, caller.progress, given=caller.answers, ask=caller.may_ask)
-        found = await self._outcome(call, self._settings.timeout_seconds + LINK_SECONDS)
+        link = self._connection()
+        return await self._parts(link.call(tool, arguments, caller.progress, given=caller.answers, ask=caller.may_ask))
+
+    async def look(self, lookup: Lookup) -> Sequence[str | Media]:
+        """Return the texts and files of a resource or a prompt, or a list of them. Raise `ToolError`."""
+        return await self._parts(self._connection().look(lookup))
+
+    def _connection(self) -> Link:
+        if self._link is not None:
+            return self._link
+        if self._challenge is not None:
+            raise _login_error(self._settings.name)
+        raise ToolError(f"The server {self._settings.name} cannot be reached now.", fix="Try again in a minute.")
+
+    async def _parts(self, request: Coroutine[Any, Any, Reply | PendingInput]) -> Sequence[str | Media]:
+        """Make a request, and return the texts and files of its result."""
+        found = await self._outcome(request, self._settings.timeout_seconds + LINK_SECONDS)
         if isinstance(found, Reply | PendingInput) and self._reported_login:
             self._challenge = None
             await self._report_login(needed=False)
@@ -217,7 +265,7 @@ class RemoteServer:
             case LoginNeeded(challenge=challenge):
                 self._challenge = challenge
                 await self._report_login(needed=True)
-                raise _login_error(name)
+                raise _login_error(self._settings.name)
             case failure:
                 raise self._error_of(failure)
 
@@ -297,7 +345,7 @@ class RemoteServer:
                 self._link = None
 
     async def _list(self, link: Link) -> None:
-        self._offers = await link.offers()
+        self._offers, self.abilities = await link.offers(), link.abilities
         await self.remake()
 
     async def remake(self) -> None:

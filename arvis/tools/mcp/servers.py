@@ -26,6 +26,7 @@ from arvis.ports.extras import install_command
 from arvis.ports.store import Store
 from arvis.ports.tool import Caller, Tool
 from arvis.tools.mcp.logins import Access
+from arvis.tools.mcp.lookups import lookups
 from arvis.tools.mcp.pins import MOST_NAMES, Pin, Pins, change_for_question, change_of
 from arvis.tools.mcp.remote import Offer, RemoteServer
 from arvis.tools.mcp.stored import ServerChanges, StoredServers
@@ -403,7 +404,7 @@ class _Offers:
         else:
             accepted = await self._pins.settle(settings.name, usable, {offer.name for offer in offers})
         made = (self._tool(server, offer, accepted.get(name)) for name, offer in sorted(named.items()))
-        return [tool for tool in made if tool is not None]
+        return [*(tool for tool in made if tool is not None), *lookups(server, self._services)]
 
     async def known(self, server: RemoteServer) -> Sequence[Tool]:
         """Return the tools with the accepted descriptions, while the server cannot be asked."""

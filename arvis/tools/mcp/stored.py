@@ -40,6 +40,7 @@ _SETTINGS = frozenset(
         "client_id",
         "scopes",
         "send_files",
+        "sampling",
     )
 )
 

@@ -11,10 +11,11 @@ from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
-from arvis.approvals import beginning, question_of
+from arvis.approvals import beginning, form_of, question_of
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Forbidden, NotFound
 from arvis.domain.executions import PERSONAL_WAITS
+from arvis.domain.forms import FieldKind, QuestionKind, ServerQuestion
 from arvis.domain.messages import Address, Principal
 from arvis.domain.tools import Risk
 from arvis.domain.workflows import PREFIX
@@ -63,6 +64,46 @@ class ChangeView(View):
     hash: str
 
 
+class FormOptionView(View):
+    value: str
+    title: str
+
+
+class FormFieldView(View):
+    """A field of a form. `least` and `most` limit a number, the length of a text, or the number of chosen options."""
+
+    name: str
+    kind: FieldKind
+    title: str
+    description: str
+    required: bool
+    options: list[FormOptionView]
+    least: float | None
+    most: float | None
+    format: Annotated[str, About("`email`, `uri`, `date`, `date-time`, or empty.")]
+
+
+class ServerQuestionView(View):
+    """The question of a tool server. All texts are the words of the server."""
+
+    server: str
+    kind: QuestionKind
+    message: str
+    url: Annotated[str, About("The page to open; empty for other kinds.")]
+    fields: list[FormFieldView]
+    values: Annotated[AnyObject, About("The initial values by field, or those that wait for acceptance.")]
+
+    @classmethod
+    def of(cls, asked: ServerQuestion) -> Self:
+        fields = [
+            FormFieldView.showing(
+                each, options=[FormOptionView(value=value, title=title or value) for value, title in each.options]
+            )
+            for each in asked.fields
+        ]
+        return cls.showing(asked, fields=fields, values=asked.start)
+
+
 class QuestionView(OpenQuestionView):
     answered_by_name: str | None
     agent: Annotated[str | None, About("The slug of the agent that asks.")]
@@ -79,12 +120,19 @@ class QuestionView(OpenQuestionView):
     arguments: Annotated[AnyObject, About(additionalProperties=True)] | None
     risk: Risk | None
     change: Annotated[ChangeView | None, About("The exact change. An approval is bound to this hash.")]
+    form: Annotated[
+        ServerQuestionView | None,
+        About(
+            "The open question of a tool server. Send `accept` with the values as `arguments`, `reject`, or `cancel`."
+        ),
+    ]
 
     @classmethod
     def of_view(cls, view: WaitView, rights: WaitRights, *, whole: bool = True) -> Self:
         """Return the question. For a list (not `whole`), a long text is cut and marked as cut."""
         wait, message, graph = view.wait, view.message, view.execution.graph
         address, wanted = AskingState.from_json(view.execution.state).place, _wanted(view)
+        form = form_of(view.execution, wait)
         cut: Callable[[str], str] = str if whole else _listed
         return cls.of(
             wait,
@@ -104,6 +152,7 @@ class QuestionView(OpenQuestionView):
             arguments=wanted.arguments,
             risk=wanted.risk,
             change=None if wanted.hash is None else ChangeView(text=cut(wanted.text), hash=wanted.hash),
+            form=ServerQuestionView.of(form) if form is not None and wait.answered_at is None else None,
         )
 
 
@@ -152,12 +201,13 @@ class WaitDecision(StrEnum):
     EDIT = "edit"
     FEEDBACK = "feedback"
     ANSWER = "answer"
+    CANCEL = "cancel"
 
 
 class GivenAnswer(Body):
     decision: Annotated[WaitDecision, MEMBER]
     note: str | None = None
-    arguments: Annotated[AnyObject | None, About("Required for `edit`.")] = None
+    arguments: Annotated[AnyObject | None, About("Required for `edit`. With `accept`, the values of a form.")] = None
     text: Annotated[str | None, About("Required for `feedback` and `answer`.")] = None
 
     def checked(self) -> WaitAnswer:

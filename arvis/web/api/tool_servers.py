@@ -43,6 +43,7 @@ _SHOWN = {
     "client_id",
     "scopes",
     "send_files",
+    "sampling",
 }
 #: The maximum number of characters of a change. Two schemas of the permitted size and two descriptions, as models get
 #: them, are shorter.

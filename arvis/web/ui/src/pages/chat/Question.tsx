@@ -4,6 +4,7 @@ import { useMay, useSession } from "../../api/session";
 import { Button } from "../../parts/button";
 import { Field } from "../../parts/field";
 import { Form } from "../../parts/form";
+import { ServerForm } from "../../parts/serverForm";
 import { Status } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { clock, reveal } from "../../words/format";
@@ -12,7 +13,7 @@ import styles from "./log.module.css";
 import { texts } from "./texts";
 import type { Wait } from "./waits";
 
-type Decision = "approve" | "accept" | "reject" | "edit" | "feedback" | "answer";
+type Decision = "approve" | "accept" | "reject" | "edit" | "feedback" | "answer" | "cancel";
 const KNOWN: ReadonlySet<string> = new Set(["approve", "accept", "reject"]);
 const WORDS: Record<string, string> = { approve: texts.approve, accept: texts.approve, reject: texts.reject };
 
@@ -35,7 +36,15 @@ export function Question({ wait }: { wait: Wait }) {
       <p className={styles.prompt}>{reveal(wait.prompt)}</p>
       {send.error && <Failure error={send.error} />}
       {!wait.canAnswer && <p className="muted">{texts.approvers(reveal(wait.approvers.join(", ")))}</p>}
-      {wait.canAnswer && sends && form === null && (
+      {wait.canAnswer && sends && wait.form !== null && (
+        <ServerForm
+          form={wait.form}
+          busy={send.isPending || send.isSuccess}
+          onAccept={(values) => answer("accept", { arguments: values })}
+          onRefuse={answer}
+        />
+      )}
+      {wait.canAnswer && sends && wait.form === null && form === null && (
         <div className={styles.choices}>
           {choices.map((choice) => (
             <Button

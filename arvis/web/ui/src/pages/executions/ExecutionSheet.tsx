@@ -73,7 +73,7 @@ function summaryOf(run: ExecutionDetail): string {
     case "failed":
       return run.error === null ? says.failedUnknown : sentences(says.failed(reveal(run.error)));
     case "paused":
-      if (open.some((kind) => kind === "approval" || kind === "review" || kind === "user")) return says.pausedForPerson;
+      if (open.some((kind) => PERSONAL.includes(kind))) return says.pausedForPerson;
       if (open.includes("child")) return says.pausedForOthers;
       if (open.includes("client")) return says.pausedForClient;
       return open.includes("timer") ? says.pausedForTime : says.paused;
@@ -84,7 +84,7 @@ function summaryOf(run: ExecutionDetail): string {
   }
 }
 
-const PERSONAL = ["approval", "review", "user"];
+const PERSONAL = ["approval", "review", "user", "input"];
 
 /** One pass through a graph: its state, steps, questions and calls. */
 export function ExecutionSheet({ id, onClose }: { id: string; onClose: () => void }) {

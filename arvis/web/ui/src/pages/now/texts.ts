@@ -42,7 +42,7 @@ export const texts = words({
       heartbeat: "Heartbeat",
       webhook: "Web hook",
     },
-    waitKinds: { approval: "Approval", review: "Review", user: "Question" },
+    waitKinds: { approval: "Approval", review: "Review", user: "Question", input: "Question of a tool server" },
     botStates: {
       running: "Running",
       starting: "Starting",

@@ -7,6 +7,7 @@ import { Button } from "../../parts/button";
 import { TextArea } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
 import { useKey } from "../../parts/keys";
+import { ServerForm } from "../../parts/serverForm";
 import { Failure } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { reveal } from "../../words/format";
@@ -28,11 +29,24 @@ export function Decide({ wait, keys = false, onAnswered }: { wait: Wait; keys?: 
       { onError: (error) => error.status === CONFLICT && onAnswered?.() },
     );
   const approval = wait.kind === "approval";
+  const { form } = wait;
   const approve = () => answer({ decision: "approve" });
   useKey("a", keys && approval && wait.canAnswer && words === null && !send.isPending ? approve : null);
   if (wait.answeredAt !== null) return null;
   if (!wait.canAnswer)
     return mayRead ? <p className="muted">{texts.mayNot(wait.approvers.map(reveal).join(", "))}</p> : null;
+  if (form !== null)
+    return (
+      <div className={styles.decide}>
+        <ServerForm
+          form={form}
+          busy={send.isPending}
+          onAccept={(values) => answer({ decision: "accept", arguments: values })}
+          onRefuse={(decision) => answer({ decision })}
+        />
+        {send.error && send.error.status !== CONFLICT && <Failure error={send.error} />}
+      </div>
+    );
   return (
     <div className={styles.decide}>
       {words === null && (

@@ -15,6 +15,7 @@ const shortLine = (line: string): string =>
 /** The question in one line, without details. */
 export function headline(wait: Wait): string {
   const agent = wait.agent === null ? texts.someAgent : reveal(wait.agent);
+  if (wait.form !== null) return texts.serverAsks(reveal(wait.form.server));
   if (wait.kind === "approval" && wait.tool === null) return shortLine(reveal(wait.prompt.split("\n")[0] ?? ""));
   if (wait.tool === null) return texts.asks(agent);
   return isTool(wait) ? texts.wantsTool(agent, reveal(wait.tool)) : texts.wantsChange(agent, reveal(wait.tool));

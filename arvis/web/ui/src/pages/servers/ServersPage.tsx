@@ -21,6 +21,7 @@ type Tool = Detail["items"][number];
 const TONES: Record<Tool["state"], Tone> = { accepted: "good", changed: "warn", new: "accent" };
 
 const RISKS: Options = ["read", "egress", "write", "exec", "money"].map((risk) => [risk, risk] as const);
+const SAMPLING = Object.entries(texts.samplings);
 
 const COLUMNS: Column<Server>[] = [
   { name: texts.name, show: (row) => row.name },
@@ -109,13 +110,15 @@ function Edit({ known, onSaved, onRemoved }: Props) {
     url: String(settings.url ?? ""),
     risk: String(settings.risk ?? "write"),
     sendFiles: settings.send_files === true,
+    sampling: String(settings.sampling ?? "off"),
     authorization: "",
   });
   const add = useSend("POST /api/tool-servers", { quiet: true, done: common.saved });
   const change = useSend("PATCH /api/tool-servers/{server}", { quiet: true, done: common.saved });
   const remove = useSend("DELETE /api/tool-servers/{server}", { done: texts.removed });
   const headers: Record<string, string> = draft.authorization === "" ? {} : { Authorization: draft.authorization };
-  const body = { settings: { url: draft.url, risk: draft.risk, send_files: draft.sendFiles }, headers };
+  const { url, risk, sampling } = draft;
+  const body = { settings: { url, risk, sampling, send_files: draft.sendFiles }, headers };
   const then = { onSuccess: () => onSaved(draft.name) };
   const send = () =>
     known === undefined
@@ -142,6 +145,7 @@ function Edit({ known, onSaved, onRemoved }: Props) {
         <Secret onText={(authorization) => set({ authorization })} />
       </Field>
       <ChoiceField label={texts.risk} hint={texts.riskHint} options={RISKS} {...of("risk")} />
+      <ChoiceField label={texts.sampling} hint={texts.samplingHint} options={SAMPLING} {...of("sampling")} />
       <Check
         label={texts.sendFiles}
         hint={texts.sendFilesHint}
