@@ -31,7 +31,7 @@ from arvis.process.clock import SystemClock
 from arvis.store.open import Database
 from arvis.tools.mcp.servers import McpServers, open_servers
 from tests.conformance.databases import opened
-from tests.fixtures.mcp_server import make_server
+from tests.fixtures.mcp_server import PNG, make_server
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SERVER = (sys.executable, str(FIXTURES / "mcp_server.py"))
@@ -159,6 +159,32 @@ async def test_the_tools_of_a_program_are_offered_and_called() -> None:
 
         assert await fix.call("fix.grow") == "done"
         await until(lambda: fix.servers.find(["fix.add"]))
+
+
+async def test_resources_and_prompts_are_read_with_tools() -> None:
+    async with bench(a_program(), hostile("plain")) as fix:
+        await until(lambda: fix.servers.find(["fix.mcp_resource"]))
+        assert names(await fix.servers.find(["fix.mcp_*", "bad.*"])) == ["bad.plain"]
+        assert (await fix.call("fix.mcp_resource")).splitlines() == [
+            "data://sales · sales · image/png",
+            "template data://{name}/text · text · text/plain · A text by its name.",
+        ]
+        assert "The text of Ann." in await fix.call("fix.mcp_resource", uri="data://Ann/text")
+        assert (
+            await fix.call("fix.mcp_resource", uri="data://sales") == f"[A file ({len(PNG)} bytes) that is not used.]"
+        )
+        assert "refused the call" in await fix.refusal("fix.mcp_resource", uri="data://nothing")
+        assert (await fix.call("fix.mcp_prompt")).splitlines() == ["greet · Greets a person.", "  who · required"]
+        greeting = await fix.call("fix.mcp_prompt", name="greet", arguments={"who": "Ann"})
+        assert greeting == "[user]\nGreet Ann kindly."
+        prompt = await fix.tool("fix.mcp_prompt")
+        assert (prompt.risk, prompt.repeatable) == (Risk.WRITE, False)
+        with pytest.raises(ToolError, match="must be an object"):
+            prompt.check({"name": "greet", "arguments": ["Ann"]})
+    async with bench(a_program(tools=("add", "mcp_prompt"), trust_annotations=True)) as fix:
+        await until(lambda: fix.servers.find(["fix.add"]))
+        assert names(await fix.servers.all()) == ["fix.add", "fix.mcp_prompt"]
+        assert (await fix.tool("fix.mcp_prompt")).risk is Risk.READ
 
 
 async def test_a_changed_list_is_read_again() -> None:

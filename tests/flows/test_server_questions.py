@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,12 @@ from arvis.tools.mcp.servers import McpServers, open_servers
 from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import PLATFORM, asking, call
 from tests.flows.test_approvals import decide, open_wait
-from tests.flows.test_mcp_client import FIXTURES
+from tests.flows.test_mcp_client import FIXTURES, until
 from tests.flows.test_tools import outputs
 
 ANSWERED, WAITING = MessageStatus.ANSWERED, MessageStatus.WAITING
 OWNER = Principal("owner", PLATFORM, "owner", "Owner", PrincipalRole.OWNER)
-TOOLS = ("fix.book", "fix.confirm", "fix.connect", "fix.both", "fix.phish")
+TOOLS = ("fix.book", "fix.confirm", "fix.connect", "fix.both", "fix.phish", "fix.think")
 
 
 class Scene:
@@ -70,22 +70,16 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(database: Database, folder: Path, version: str = "modern") -> AsyncIterator[Scene]:
+async def scene(database: Database, folder: Path, version: str = "modern", **settings: Any) -> AsyncIterator[Scene]:
     log = folder / "requests"
     command = (sys.executable, str(FIXTURES / "mcp_asking.py"), version, str(log))
     async with open_app(database, agents=[agent_with(tools=TOOLS, allow_users=("ann", "bob"))]) as app:
         app.rules["write"] = Permit.ALWAYS
-        settings = McpServer(name="fix", command=command)
-        async with open_servers([settings], clock=app.clock, store=app.store) as servers:
-            app.tools.more += await found(app, servers)
+        server = McpServer(name="fix", command=command, **settings)
+        async with open_servers([server], clock=app.clock, store=app.store) as servers:
+            await until(servers.all)
+            app.tools.more += await servers.all()
             yield Scene(app, servers, log)
-
-
-async def found(app: AppHarness, servers: McpServers) -> Sequence[Any]:
-    async def look() -> Sequence[Any] | None:
-        return await servers.all() or None
-
-    return await look() or await app.until(look)
 
 
 async def test_a_form_is_filled_in_by_messages_and_survives_a_restart(
@@ -191,4 +185,39 @@ async def test_a_call_of_an_older_server_ends_with_an_error_after_its_connection
         (output,) = outputs(it.app.provider.asked[-1])
         assert output.startswith("Error: ")
         assert "unknown" in output
+        assert len(it.calls()) == 1
+
+
+@pytest.mark.parametrize("version", ["modern", "legacy"])
+async def test_a_model_answers_a_server_after_the_person_has_accepted(
+    database: Database, tmp_path: Path, version: str
+) -> None:
+    async with scene(database, tmp_path, version, sampling="ask") as it:
+        message, wait = await it.asks("think")
+        assert "> [instructions]\n> Answer in one word." in wait.prompt.replace("\\n", "\n")
+        assert "What is the capital of France?" in wait.prompt
+        it.app.provider.script.appendleft("Paris")
+        await it.says("accept")
+        result = (await it.result(message))["model"]
+        assert (result["content"], result["role"]) == ({"type": "text", "text": "Paris"}, "assistant")
+        asked = it.app.provider.asked[1]
+        assert (asked.system, asked.tools, len(asked.turns)) == ("Answer in one word.", (), 1)
+        audit = await it.app.insights.audit(agent=None, kind="server_used_model", outcome=None, limit=5, cursor=None)
+        assert [entry.proposal.subject for entry in audit.items] == ["fix__think"]
+
+
+@pytest.mark.parametrize(("sampling", "said"), [("off", "not permitted"), ("ask", "the person declined the use")])
+async def test_a_model_does_not_answer_without_permission(
+    database: Database, tmp_path: Path, sampling: str, said: str
+) -> None:
+    async with scene(database, tmp_path, sampling=sampling) as it:
+        if sampling == "ask":
+            message, _ = await it.asks("think")
+            await it.says("decline")
+        else:
+            it.app.provider.script += [asking(call(1, "fix__think")), "Done."]
+            message = (await it.app.say("Go")).message_id
+        await it.app.until_status(message, ANSWERED)
+        (output,) = outputs(it.app.provider.asked[-1])
+        assert said in output
         assert len(it.calls()) == 1

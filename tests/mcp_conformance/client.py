@@ -72,7 +72,7 @@ async def _open_client(hosts: Sequence[str]) -> AsyncIterator[Any]:
         yield fetcher
 
 
-async def _ignore(_server: str, _needed: bool) -> None:  # noqa: FBT001 - the signature of reports
+async def _ignore(_server: str, _needed: bool) -> None:
     """Ignore a report about a login."""
 
 

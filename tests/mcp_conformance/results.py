@@ -1,11 +1,122 @@
-"""The expected results."""
+"""The expected results of the conformance suite, and the page of the documentation that lists them."""
 
-from pathlib import Path
+from __future__ import annotations
 
+from collections.abc import Mapping
+
+from tests.acceptance.daemon import ROOT
+
+#: The revision of the protocol whose scenarios are played, and the version of the suite.
 REVISION = "2026-07-28"
-PAGE = Path("x")
-REASONS = {"server": {}, "client": {}}
+PAGE = ROOT / "docs" / "reference" / "mcp-conformance.md"
+
+_FIXTURE = "it needs the suite's own tools, which a server under test must offer; Arvis offers only its own"
+_NO_RESOURCES = "Arvis offers no resources as a server"
+_NO_PROMPTS = "Arvis offers no prompts as a server"
+_ASKS_NOTHING = "Arvis asks the client nothing as a server, and the scenario needs the suite's own tools"
+
+#: The reason why each scenario does not pass, by leg and scenario; empty if it passes.
+REASONS: Mapping[str, Mapping[str, str]] = {
+    "server": {
+        "server-stateless": "",
+        "completion-complete": "Arvis completes no arguments, because it offers neither prompts nor templates",
+        "tools-list": "",
+        "tools-call-simple-text": _FIXTURE,
+        "tools-call-image": _FIXTURE,
+        "tools-call-audio": _FIXTURE,
+        "tools-call-embedded-resource": _FIXTURE,
+        "tools-call-mixed-content": _FIXTURE,
+        "tools-call-error": _FIXTURE,
+        "tools-call-with-progress": _FIXTURE,
+        "server-sse-multiple-streams": "",
+        "resources-list": _NO_RESOURCES,
+        "resources-read-text": _NO_RESOURCES,
+        "resources-read-binary": _NO_RESOURCES,
+        "resources-templates-read": _NO_RESOURCES,
+        "sep-2164-resource-not-found": _NO_RESOURCES,
+        "prompts-list": _NO_PROMPTS,
+        "prompts-get-simple": _NO_PROMPTS,
+        "prompts-get-with-args": _NO_PROMPTS,
+        "prompts-get-embedded-resource": _NO_PROMPTS,
+        "prompts-get-with-image": _NO_PROMPTS,
+        "dns-rebinding-protection": "",
+        "caching": "",
+        "input-required-result-basic-elicitation": _ASKS_NOTHING,
+        "input-required-result-basic-sampling": _ASKS_NOTHING,
+        "input-required-result-basic-list-roots": _ASKS_NOTHING,
+        "input-required-result-request-state": _ASKS_NOTHING,
+        "input-required-result-multiple-input-requests": _ASKS_NOTHING,
+        "input-required-result-multi-round": _ASKS_NOTHING,
+        "input-required-result-missing-input-response": _ASKS_NOTHING,
+        "input-required-result-non-tool-request": _ASKS_NOTHING,
+        "input-required-result-result-type": _ASKS_NOTHING,
+        "input-required-result-unsupported-methods": "",
+        "input-required-result-tampered-state": _ASKS_NOTHING,
+        "input-required-result-capability-check": _ASKS_NOTHING,
+        "input-required-result-ignore-extra-params": _ASKS_NOTHING,
+        "input-required-result-validate-input": _ASKS_NOTHING,
+    },
+    "client": dict.fromkeys(
+        (
+            "tools_call",
+            "request-metadata",
+            "auth/metadata-default",
+            "auth/metadata-var1",
+            "auth/metadata-var2",
+            "auth/metadata-var3",
+            "auth/basic-cimd",
+            "auth/scope-from-www-authenticate",
+            "auth/scope-from-scopes-supported",
+            "auth/scope-omitted-when-undefined",
+            "auth/scope-step-up",
+            "auth/scope-retry-limit",
+            "auth/token-endpoint-auth-basic",
+            "auth/token-endpoint-auth-post",
+            "auth/token-endpoint-auth-none",
+            "auth/pre-registration",
+            "auth/resource-mismatch",
+            "auth/offline-access-scope",
+            "auth/offline-access-not-supported",
+            "auth/authorization-server-migration",
+            "auth/iss-supported",
+            "auth/iss-not-advertised",
+            "auth/iss-supported-missing",
+            "auth/iss-wrong-issuer",
+            "auth/iss-unexpected",
+            "auth/iss-normalized",
+            "auth/metadata-issuer-mismatch",
+            "sep-2322-client-request-state",
+            "http-standard-headers",
+            "http-custom-headers",
+            "http-invalid-tool-headers",
+            "json-schema-ref-no-deref",
+        ),
+        "",
+    ),
+}
+
+_HEAD = """# Conformance of the Model Context Protocol
+
+The public package `@modelcontextprotocol/conformance` plays the scenarios that an implementation of the revision {revision} must pass. Arvis
+passes {server} of {servers} as a server and {client} of {clients} as a client. `python -m tests.mcp_conformance` in a checkout plays
+them again, and fails if a result differs from this page; `npm ci` in `tests/mcp_conformance` installs the package first.
+"""
 
 
-def page_of():
-    return ""
+def page_of() -> str:
+    """Return the page of the documentation."""
+    counts = {leg: (sum(not why for why in known.values()), len(known)) for leg, known in REASONS.items()}
+    head = _HEAD.format(
+        revision=REVISION,
+        server=counts["server"][0],
+        servers=counts["server"][1],
+        client=counts["client"][0],
+        clients=counts["client"][1],
+    )
+    tables = [_table(leg, known) for leg, known in REASONS.items()]
+    return "\n".join([head, *tables])
+
+
+def _table(leg: str, known: Mapping[str, str]) -> str:
+    rows = [f"| `{name}` | {f'does not pass: {why}' if why else 'passes'} |" for name, why in known.items()]
+    return "\n".join([f"## Arvis as a {leg}", "", "| scenario | result |", "|---|---|", *rows, ""])

@@ -41,6 +41,7 @@ from arvis.domain.model_requests import ModelRequest, Sampling
 from arvis.domain.text import storable
 from arvis.domain.tools import PendingInput
 from arvis.ports.clock import Clock
+from arvis.tools.mcp.remote import LOST
 
 #: The maximum number of characters of the state that a server attaches to its questions.
 _MOST_STATE = 65_536
@@ -63,10 +64,6 @@ _REFUSED = -1
 _MOST_MESSAGES, _MOST_CHARACTERS = 50, 100_000
 _MOST_STOPS = 4
 
-_LOST = (
-    "The person has answered, but the call no longer waits for the answer, because the connection ended or Arvis was "
-    "restarted. It is unknown what the server has done. Tell the person, and check before you call it again."
-)
 _DECLINED_PAGE = "The person did not open the page that the server requires, so the call was not repeated."
 
 
@@ -253,7 +250,7 @@ class Calls:
     async def _continue(self, call: ToolRequest, given: PendingInput) -> Ended | PendingInput:
         running = self._running.get(given.held)
         if running is None or not running.answer(given.responses.get(_ONLY, {"action": DECLINE})):
-            raise ToolError(_LOST)
+            raise ToolError(LOST)
         running.call.show = call.show
         return await self._until_asked(given.held, running)
 

@@ -42,6 +42,8 @@ _LONG_TEXT = 10_000
 #: The maximum number of contents of a resource, and of entries of a list.
 _MOST_CONTENTS = 10
 _MOST_LISTED = 200
+#: A longer mark of the next part of a list is not shown.
+_LONGEST_CURSOR = 2_000
 
 _Contents = TextResourceContents | BlobResourceContents
 
@@ -118,7 +120,7 @@ def _listed(lines: Sequence[str], count: int, cursor: str | None) -> Reply:
     shown = list(lines) or ["The list is empty."]
     if count > _MOST_LISTED:
         shown.append(f"[{count - _MOST_LISTED} more entries of this part are not shown]")
-    if cursor:
+    if cursor and len(cursor) <= _LONGEST_CURSOR:
         shown.append(f"[There are more entries. The next part: cursor {cursor}]")
     return Reply(("\n".join(shown),), failed=False)
 

@@ -84,6 +84,11 @@ class LinkLost(Exception):
 
 #: The seconds in which the resources to which a result links must be read.
 LINK_SECONDS = 10.0
+#: The error of a call that waited for an answer of a person in a connection that has ended.
+LOST = (
+    "The person has answered, but the call no longer waits for the answer, because the connection ended or Arvis was "
+    "restarted. It is unknown what the server has done. Tell the person, and check before you call it again."
+)
 #: The symptom of a connection whose server demands a login.
 NEEDS_LOGIN = "a person must log in"
 
@@ -237,6 +242,8 @@ class RemoteServer:
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> Sequence[str | Media]:
         """Call a tool and return the texts and files of its result. Raise `ToolError` if the call fails or its result is
         an error, and `InputNeeded` if a person must answer questions of the server."""
+        if self._link is None and caller.answers is not None and caller.answers.held:
+            raise ToolError(LOST)
         link = self._connection()
         return await self._parts(link.call(tool, arguments, caller.progress, given=caller.answers, ask=caller.may_ask))
 

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { alreadyAnswered, argumentsOf, decisionOf, headline, isTool, type Wait } from "../src/pages/questions/wait";
+import { readValue, type ServerField, startOf } from "../src/parts/serverFields";
 
 const wait = (fields: Partial<Wait>): Wait =>
   ({
     ...{ kind: "approval", agent: "helper", tool: "run_code", risk: "exec", prompt: "", choices: [], answer: null },
-    ...{ answeredAt: null, answeredByName: null },
+    ...{ answeredAt: null, answeredByName: null, form: null },
     ...fields,
   }) as Wait;
 
@@ -25,6 +26,22 @@ test("only an approval of a tool has arguments to change", () => {
   expect(isTool(wait({}))).toBe(true);
   expect(isTool(wait({ risk: null }))).toBe(false);
   expect(isTool(wait({ kind: "user" }))).toBe(false);
+});
+
+const field = (more: Partial<ServerField>): ServerField => ({
+  ...{ name: "a", kind: "text", title: "", description: "", required: false, options: [], least: null, most: null },
+  ...{ format: "", ...more },
+});
+
+test("the fields of a server's form become typed values, or name the problem", () => {
+  const whole = field({ kind: "integer", least: 1, most: 8 });
+  expect(readValue(whole, "3")).toEqual({ value: 3 });
+  for (const wrong of ["0", "9", "2.5", "x"]) expect(readValue(whole, wrong)).toHaveProperty("problem");
+  expect(readValue(field({ kind: "boolean" }), "false")).toEqual({ value: false });
+  expect(readValue(field({ kind: "choices" }), ["x"])).toEqual({ value: ["x"] });
+  expect(readValue(field({}), "")).toEqual({ value: undefined });
+  expect(readValue(field({ required: true }), "")).toHaveProperty("problem");
+  expect(startOf([whole, field({ name: "b", kind: "choices" })], { a: 2 })).toEqual({ a: "2", b: [] });
 });
 
 test("the decision is shown as text, and a chosen answer as itself", () => {

@@ -48,7 +48,12 @@ export function ServerForm({ form, busy, onAccept, onRefuse }: Props) {
         />
       ))}
       <FormButtons>
-        <Button label={form.kind === "form" ? texts.sendToServer : texts.accept} type="submit" kind="primary" busy={busy} />
+        <Button
+          label={form.kind === "form" ? texts.sendToServer : texts.accept}
+          type="submit"
+          kind="primary"
+          busy={busy}
+        />
         <Button label={texts.decline} kind="danger" busy={busy} onClick={() => onRefuse("reject")} />
         <Button label={texts.notNow} kind="quiet" busy={busy} onClick={() => onRefuse("cancel")} />
       </FormButtons>
@@ -80,9 +85,7 @@ function ServerFieldInput({ field, value, problem, onChange }: FieldProps) {
             key={option.value}
             label={reveal(option.title)}
             checked={chosen.includes(option.value)}
-            onChange={(on) =>
-              onChange(on ? [...chosen, option.value] : chosen.filter((each) => each !== option.value))
-            }
+            onChange={(on) => onChange(on ? [...chosen, option.value] : chosen.filter((each) => each !== option.value))}
           />
         ))}
         {problem && <p role="alert">{problem}</p>}

@@ -15,7 +15,8 @@ export const texts = words({
     risk: "Risk of its tools",
     riskHint: "The risk decides if a call needs an approval.",
     sampling: "Use of the agent's model",
-    samplingHint: "The server may ask the model during a call, at the expense of the person. The model gets only its texts.",
+    samplingHint:
+      "The server may ask the model during a call, at the expense of the person. The model gets only its texts.",
     samplings: { off: "Never", ask: "The person decides each time", allow: "Always" },
     sendFiles: "Send all files",
     sendFilesHint: "The reply contains all files of results, not only those that the server marks for the person.",
