@@ -68,7 +68,8 @@ async def _servers(settings: McpServer) -> AsyncIterator[McpServers]:
 
 @asynccontextmanager
 async def _open_client(hosts: Sequence[str]) -> AsyncIterator[Any]:
-    async with open_fetcher(allow=[*hosts, "localhost", "127.0.0.1"]) as fetcher:
+    # The servers of the suite use ports that the system chooses.
+    async with open_fetcher(allow=[*hosts, "localhost", "127.0.0.1"], ports=range(1, 65_536)) as fetcher:
         yield fetcher
 
 
