@@ -114,6 +114,25 @@ async def test_a_person_logs_in_and_every_process_uses_the_login(
         assert grant.scope == "tools"
 
 
+async def test_a_login_is_demanded_although_the_server_refuses_older_versions_in_another_way(
+    store: Store, tmp_path: Path
+) -> None:
+    """After the refusal, the package tries an older version of the protocol."""
+
+    async def refusing(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        body = (await receive())["body"]
+        challenge = [(b"www-authenticate", b"Bearer")] if b"server/discover" in body else []
+        status = 401 if challenge else 400
+        await send({"type": "http.response.start", "status": status, "headers": challenge})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with serving(refusing) as url, a_process(store, tmp_path, url) as one:
+        await one.servers.all()
+        assert await one.state() is LoginState.NEEDED
+
+
 async def reported(process: Process) -> bool:
     return bool(process.reports)
 

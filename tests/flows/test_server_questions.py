@@ -98,6 +98,7 @@ async def test_a_form_is_filled_in_by_messages_and_survives_a_restart(
         second = await it.next(first)
         assert 'Guest: "Ann"' in second.prompt
         assert len(it.calls()) == 1
+        await it.app.pass_time(3)  # a person reads the question first
         assert "Sent" in await it.says("accept")
         assert await it.result(message) == {"who": {"action": "accept", "content": {"name": "Ann", "seats": 3}}}
         begun, repeated = it.calls()

@@ -40,13 +40,12 @@ _MOST_LOGINS = 4
 
 
 async def main(url: str) -> None:
-    scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
     context: Mapping[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
     async with _servers(_settings(url, context)) as servers:
         await servers.all()
         await _log_in(servers)
-        for tool in await servers.all():
-            await _use(servers, tool.spec.name, scenario)
+        for name, arguments in _calls(await servers.all(), context):
+            await _use(servers, name, arguments)
 
 
 def _settings(url: str, context: Mapping[str, Any]) -> McpServer:
@@ -97,12 +96,22 @@ async def _browse(url: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(url).query))
 
 
-async def _use(servers: McpServers, name: str, scenario: str) -> None:
+def _calls(tools: Sequence[Tool], context: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the calls that the scenario names, without arguments that are null, or one call of each tool."""
+    if (named := context.get("toolCalls")) is None:
+        return [(tool.spec.name, _arguments(tool)) for tool in tools]
+    return [
+        (f"net.{each['name']}", {name: value for name, value in each["arguments"].items() if value is not None})
+        for each in named
+    ]
+
+
+async def _use(servers: McpServers, name: str, arguments: Mapping[str, Any]) -> None:
     """Call a tool. If the server demands more rights for it, log in again and call it once more."""
     for _ in range(_MOST_LOGINS):
         (tool,) = await servers.find([name])
         try:
-            print(name, await _answered(tool, scenario))
+            print(name, await _answered(tool, arguments))
         except ToolError as failed:
             print(name, "failed:", failed.what)
             if (await servers.status("net")).login is not LoginState.NEEDED:
@@ -112,12 +121,12 @@ async def _use(servers: McpServers, name: str, scenario: str) -> None:
             return
 
 
-async def _answered(tool: Tool, scenario: str) -> str:
+async def _answered(tool: Tool, arguments: Mapping[str, Any]) -> str:
     """Call a tool, and accept all questions of the server."""
     answers: PendingInput | None = None
     while True:
         try:
-            return await tool.call(_arguments(tool, scenario), replace(_CALLER, answers=answers))
+            return await tool.call(arguments, replace(_CALLER, answers=answers))
         except InputNeeded as needed:
             pending = needed.pending
             given = {key: {"action": "accept", "content": each.start} for key, each in pending.questions.items()}
@@ -126,11 +135,10 @@ async def _answered(tool: Tool, scenario: str) -> str:
             )
 
 
-def _arguments(tool: Tool, scenario: str) -> dict[str, Any]:
+def _arguments(tool: Tool) -> dict[str, Any]:
     """Return arguments that fit the schema of the tool."""
     properties: Mapping[str, Any] = tool.spec.parameters.get("properties", {})
     values = {"number": 2, "integer": 2, "boolean": True, "array": [], "object": {}, "null": None}
-    del scenario
     return {name: values.get(each.get("type"), "value") for name, each in properties.items() if isinstance(each, dict)}
 
 

@@ -114,6 +114,7 @@ async def open_link(
     calls = Calls(client=client, settings=settings, clock=clock)
     with _refusals_as_errors(transport):
         async with client, _listening(client, news, clock):
+            transport.connecting = False
             try:
                 yield OpenLink(client=client, calls=calls, news=news, transport=transport)
             finally:

@@ -194,7 +194,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     """The HTTP transport of one server. It limits the size of answers and refuses compressed answers. `refusal` is the
     status of the last answer if the server refused the request, because the package does not report this status.
     `challenge` is the header `WWW-Authenticate` of this answer if the server demands a login and Arvis can log in
-    (`may_log_in`), else None."""
+    (`may_log_in`), else None. While `connecting` is True, a demand for a login stays recorded until a request succeeds,
+    because the package then tries older versions of the protocol, which the server may refuse in another way."""
 
     def __init__(self, *, may_log_in: bool = False) -> None:
         self._may_log_in = may_log_in
@@ -202,12 +203,16 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self._inner = httpx2.AsyncHTTPTransport(limits=limits, trust_env=False)
         self.refusal: int | None = None
         self.challenge: str | None = None
+        self.connecting = True
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.headers["accept-encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
-        self.refusal = response.status_code if response.status_code >= _FIRST_REFUSAL else None
-        self.challenge = _challenge_in(response) if self._may_log_in else None
+        refusal = response.status_code if response.status_code >= _FIRST_REFUSAL else None
+        challenge = _challenge_in(response) if self._may_log_in else None
+        known = self.connecting and self.challenge is not None and refusal is not None
+        if challenge is not None or not known:
+            self.refusal, self.challenge = refusal, challenge
         endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         packed = response.headers.get("content-encoding", "identity").lower() != "identity"
         most = 0 if packed else None if endless else MAX_ANSWER
