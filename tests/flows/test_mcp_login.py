@@ -11,6 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from arvis.config.servers import McpServer
 from arvis.domain.errors import Conflict, ToolError
@@ -119,15 +123,11 @@ async def test_a_login_is_demanded_although_the_server_refuses_older_versions_in
 ) -> None:
     """After the refusal, the package tries an older version of the protocol."""
 
-    async def refusing(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            return
-        body = (await receive())["body"]
-        challenge = [(b"www-authenticate", b"Bearer")] if b"server/discover" in body else []
-        status = 401 if challenge else 400
-        await send({"type": "http.response.start", "status": status, "headers": challenge})
-        await send({"type": "http.response.body", "body": b""})
+    async def post(request: Request) -> Response:
+        asks = b"server/discover" in await request.body()
+        return Response(status_code=401 if asks else 400, headers={"WWW-Authenticate": "Bearer"} if asks else {})
 
+    refusing = Starlette(routes=[Route("/mcp", post, methods=["POST"])])
     async with serving(refusing) as url, a_process(store, tmp_path, url) as one:
         await one.servers.all()
         assert await one.state() is LoginState.NEEDED

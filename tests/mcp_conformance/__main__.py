@@ -39,12 +39,13 @@ Found = dict[str, dict[str, list[str]]]
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mcp_conformance", description=__doc__)
     parser.add_argument("--leg", choices=["server", "client"], help="run only this leg")
-    parser.add_argument("--write", action="store_true", help="write the page of the documentation")
+    parser.add_argument("--write", action="store_true", help="only write the page of the documentation")
     parser.add_argument("--keep", type=Path, help="a folder for the details of the suite")
     parser.add_argument("--only", default="", help="run only the scenarios whose names contain this text")
     options = parser.parse_args()
     if options.write:
         PAGE.write_text(page_of())
+        return 0
     if not installed():
         print(f"The suite is not installed. Run `npm ci` in {HERE.relative_to(ROOT)}.", file=sys.stderr)
         return 2
