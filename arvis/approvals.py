@@ -69,7 +69,7 @@ def server_question(asked: ServerQuestion, *, tool: str, agent: str) -> str | No
     that the agent has called."""
     head = f"The tool server {visible(asked.server)} asks you, because {_short(agent)} called its tool {visible(tool)}."
     words = [f"> {visible(each)}" for each in asked.message.splitlines() if each.strip()]
-    return _shown([head, "Its words:", *(words or ["> (no text)"]), *_lines_of(asked)])
+    return _shown([head, *(["Its words:", *words] if words else []), *_lines_of(asked)])
 
 
 def _lines_of(asked: ServerQuestion) -> Iterator[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from mcp import Client, MCPError
@@ -36,7 +37,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from arvis.config.servers import McpServer
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
-from arvis.domain.forms import ACCEPT, DECLINE, ServerQuestion, UnusableQuestion
+from arvis.domain.forms import ACCEPT, CANCEL, DECLINE, ServerQuestion, UnusableQuestion
 from arvis.domain.model_requests import ModelRequest, Sampling
 from arvis.domain.text import storable
 from arvis.domain.tools import PendingInput
@@ -244,12 +245,25 @@ class Calls:
         key = secrets.token_hex(8)
         running = _Running(task=asyncio.create_task(self._send(call, None, None)), call=call, notes=notes)
         self._running[key] = running
-        running.task.add_done_callback(lambda _: self._running.pop(key, None))
+        running.task.add_done_callback(partial(self._forget, key))
         return await self._until_asked(key, running)
+
+    def _forget(self, key: str, task: asyncio.Task[Any]) -> None:
+        """Forget a call that has ended, and answer its open question, so that nothing waits for it."""
+        running = self._running.pop(key, None)
+        if running is not None:
+            running.answer({"action": CANCEL})
+        if not task.cancelled():
+            # Retrieve the exception, so that asyncio does not report it as never retrieved.
+            task.exception()
 
     async def _continue(self, call: ToolRequest, given: PendingInput) -> Ended | PendingInput:
         running = self._running.get(given.held)
-        if running is None or not running.answer(given.responses.get(_ONLY, {"action": DECLINE})):
+        if (
+            running is None
+            or running.task.done()
+            or not running.answer(given.responses.get(_ONLY, {"action": DECLINE}))
+        ):
             raise ToolError(LOST)
         running.call.show = call.show
         return await self._until_asked(given.held, running)
@@ -353,7 +367,7 @@ class _Running:
         """Pass the response on. Return False if the call does not wait for it."""
         if self._expiry is not None:
             self._expiry.cancel()
-        if self._answer is None or self._answer.done() or self.task.done():
+        if self._answer is None or self._answer.done():
             return False
         self._answer.set_result(response)
         return True
