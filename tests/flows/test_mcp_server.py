@@ -14,9 +14,9 @@ from typing import Any
 import aiohttp
 import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from arvis.domain.messages import Role
 from tests.acceptance.daemon import Daemon, environment
@@ -101,6 +101,35 @@ async def test_a_message_is_sent_and_answered(daemon: Daemon, mode: str) -> None
 
         second = data_of(await client.call_tool("send_message", {"text": "demo: say two", "agent": "second"}))
         assert second["agent"] == "second"
+
+
+async def test_resources_and_the_prompt_have_the_rights_of_the_tools(daemon: Daemon) -> None:
+    async with client_of(daemon, CHAT) as client:
+        (agents,) = (await client.list_resources()).resources
+        listed = (await client.read_resource(agents.uri)).contents[0]
+        assert isinstance(listed, TextResourceContents)
+        assert {agent["slug"] for agent in json.loads(listed.text)["agents"]} == {"helper", "second"}
+        sent = data_of(await client.call_tool("send_message", {"text": "demo: say hidden"}))
+        place = f"arvis://conversations/{sent['conversationId']}"
+        (template,) = (await client.list_resource_templates()).resource_templates
+        assert template.uri_template == "arvis://conversations/{id}"
+        read = (await client.read_resource(place)).contents[0]
+        assert isinstance(read, TextResourceContents)
+        assert "hidden" in read.text
+        (prompt,) = (await client.list_prompts()).prompts
+        message = (await client.get_prompt(prompt.name, {"text": "Hello", "agent": "second"})).messages[0]
+        assert isinstance(message.content, TextContent)
+        assert 'the agent "second" and this text' in message.content.text
+        with pytest.raises(MCPError, match="from 1 to"):
+            await client.get_prompt(prompt.name, {"text": " "})
+    async with client_of(daemon, OTHER_CHAT) as client:
+        for uri in (place, "arvis://conversations/", "arvis://nothing"):
+            with pytest.raises(MCPError, match="There is no such"):
+                await client.read_resource(uri)
+    async with client_of(daemon, VIEWER) as client:
+        assert (await client.list_prompts()).prompts == []
+        with pytest.raises(MCPError, match="no prompt"):
+            await client.get_prompt(prompt.name, {"text": "Hello"})
 
 
 async def test_what_takes_longer_comes_back_with_its_status(daemon: Daemon) -> None:

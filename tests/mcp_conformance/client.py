@@ -139,7 +139,9 @@ def _arguments(tool: Tool) -> dict[str, Any]:
     """Return arguments that fit the schema of the tool."""
     properties: Mapping[str, Any] = tool.spec.parameters.get("properties", {})
     values = {"number": 2, "integer": 2, "boolean": True, "array": [], "object": {}, "null": None}
-    return {name: values.get(str(each.get("type")), "value") for name, each in properties.items() if isinstance(each, dict)}
+    return {
+        name: values.get(str(each.get("type")), "value") for name, each in properties.items() if isinstance(each, dict)
+    }
 
 
 if __name__ == "__main__":

@@ -11,15 +11,15 @@ REVISION = "2026-07-28"
 PAGE = ROOT / "docs" / "reference" / "mcp-conformance.md"
 
 _FIXTURE = "it needs the suite's own tools, which a server under test must offer; Arvis offers only its own"
-_NO_RESOURCES = "Arvis offers no resources as a server"
-_NO_PROMPTS = "Arvis offers no prompts as a server"
+_RESOURCE = "it needs the suite's own resources; Arvis offers only its own"
+_PROMPT = "it needs the suite's own prompts; Arvis offers only its own"
 _ASKS_NOTHING = "Arvis asks the client nothing as a server, and the scenario needs the suite's own tools"
 
 #: The reason why each scenario does not pass, by leg and scenario; empty if it passes.
 REASONS: Mapping[str, Mapping[str, str]] = {
     "server": {
         "server-stateless": "four of its checks need the suite's own tools; all others pass",
-        "completion-complete": "Arvis completes no arguments, because it offers neither prompts nor templates",
+        "completion-complete": "Arvis completes no arguments of prompts and templates",
         "tools-list": "",
         "tools-call-simple-text": _FIXTURE,
         "tools-call-image": _FIXTURE,
@@ -29,18 +29,18 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "tools-call-error": _FIXTURE,
         "tools-call-with-progress": _FIXTURE,
         "server-sse-multiple-streams": "",
-        "resources-list": _NO_RESOURCES,
-        "resources-read-text": _NO_RESOURCES,
-        "resources-read-binary": _NO_RESOURCES,
-        "resources-templates-read": _NO_RESOURCES,
+        "resources-list": "",
+        "resources-read-text": _RESOURCE,
+        "resources-read-binary": _RESOURCE,
+        "resources-templates-read": _RESOURCE,
         "sep-2164-resource-not-found": "",
-        "prompts-list": _NO_PROMPTS,
-        "prompts-get-simple": _NO_PROMPTS,
-        "prompts-get-with-args": _NO_PROMPTS,
-        "prompts-get-embedded-resource": _NO_PROMPTS,
-        "prompts-get-with-image": _NO_PROMPTS,
+        "prompts-list": "",
+        "prompts-get-simple": _PROMPT,
+        "prompts-get-with-args": _PROMPT,
+        "prompts-get-embedded-resource": _PROMPT,
+        "prompts-get-with-image": _PROMPT,
         "dns-rebinding-protection": "",
-        "caching": "Arvis offers neither resources nor prompts as a server; the checks of tools pass",
+        "caching": "",
         "input-required-result-basic-elicitation": _ASKS_NOTHING,
         "input-required-result-basic-sampling": _ASKS_NOTHING,
         "input-required-result-basic-list-roots": _ASKS_NOTHING,

@@ -16,9 +16,22 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
     TextContent,
+    TextResourceContents,
     Tool,
     ToolAnnotations,
 )
@@ -27,12 +40,15 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from arvis import __version__
+from arvis.domain.errors import Unprocessable
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import Identity
+from arvis.web.mcp.resources import AGENTS, ASK_AGENT, CONVERSATION, ArvisResources
 from arvis.web.mcp.routes import IDENTITY, BufferedExchange
 from arvis.web.mcp.tools import ArvisTools, ToolDescription
 
 _ABOUT = "Arvis runs AI agents. Send a message to one and read its answer, and search earlier messages."
+_JSON = "application/json"
 
 Context = ServerRequestContext[Any, Any]
 
@@ -53,6 +69,11 @@ class Serving:
             instructions=_ABOUT,
             on_list_tools=_Lister(tools).list,
             on_call_tool=_Caller(tools).call,
+            on_list_resources=_Reader.list,
+            on_list_resource_templates=_Reader.templates,
+            on_read_resource=_Reader(ArvisResources(tools)).read,
+            on_list_prompts=_Prompter(ArvisResources(tools)).list,
+            on_get_prompt=_Prompter(ArvisResources(tools)).get,
         )
         self._manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
         self._closing = asyncio.Event()
@@ -104,6 +125,57 @@ class _Caller:
             )
         text = found.text or json.dumps(found.data, ensure_ascii=False)
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=dict(found.data))
+
+
+class _Reader:
+    def __init__(self, resources: ArvisResources) -> None:
+        self._resources = resources
+
+    @staticmethod
+    async def list(context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
+        del context
+        about = "The agents that accept messages."
+        return ListResourcesResult(resources=[Resource(uri=AGENTS, name="agents", description=about, mime_type=_JSON)])
+
+    @staticmethod
+    async def templates(context: Context, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        del context
+        about = "The newest messages of a conversation. search_conversations finds its id."
+        template = ResourceTemplate(uri_template=CONVERSATION, name="conversation", description=about, mime_type=_JSON)
+        return ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read(self, context: Context, asked: ReadResourceRequestParams) -> ReadResourceResult:
+        found = await attempt(self._resources.read(_identity(context), asked.uri))
+        if isinstance(found, Failure):
+            raise MCPError(INVALID_PARAMS, f"{found.message} {found.fix}".strip(), {"uri": asked.uri})
+        return ReadResourceResult(contents=[TextResourceContents(uri=asked.uri, text=found, mime_type=_JSON)])
+
+
+class _Prompter:
+    def __init__(self, resources: ArvisResources) -> None:
+        self._resources = resources
+
+    async def list(self, context: Context, _: PaginatedRequestParams | None) -> ListPromptsResult:
+        return ListPromptsResult(prompts=[_PROMPT] if self._resources.may_prompt(_identity(context)) else [])
+
+    async def get(self, context: Context, asked: GetPromptRequestParams) -> GetPromptResult:
+        if asked.name != ASK_AGENT or not self._resources.may_prompt(_identity(context)):
+            raise MCPError(INVALID_PARAMS, f"There is no prompt {asked.name[:100]} for this key.")
+        try:
+            text = self._resources.prompt(asked.arguments or {})
+        except Unprocessable as wrong:
+            raise MCPError(INVALID_PARAMS, wrong.what) from None
+        return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))])
+
+
+_PROMPT = Prompt(
+    name=ASK_AGENT,
+    description="Sends a message to an agent and shows its answer.",
+    arguments=[
+        PromptArgument(name="text", description="The message.", required=True),
+        PromptArgument(name="agent", description="The slug of the agent; empty: the default agent."),
+    ],
+)
 
 
 def _tool(each: ToolDescription) -> Tool:
