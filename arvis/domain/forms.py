@@ -43,6 +43,8 @@ LONGEST_VALUE = 4_000
 _TRUE = frozenset({"yes", "true", "y", "on", "1", "ja", "oui", "si", "sí", "да", "是"})
 _FALSE = frozenset({"no", "false", "n", "off", "0", "nein", "non", "нет", "否"})
 _EMAIL = regex(r"[^@\s]{1,64}@[^@\s]{1,255}")
+#: The titles of options that can be buttons: they contain nothing that could imitate other text, such as line breaks.
+_PLAIN = regex(r"(?:[^\W\u115f\u1160\u3164\uffa0]|[ .,:;!?()'\"/&+%$€#@*-]){1,75}")
 _SECRET = regex(
     r"pass(?:word|wd|phrase|code)|\bpin\b|\bsecret|api[\s_-]?key|(?:access|auth|authentication|bearer|refresh)[\s_-]?token"
     r"|\btoken\b|credential|private[\s_-]?key|seed[\s_-]?phrase|(?:credit|debit)[\s_-]?card|card[\s_-]?number|\bcvv\b|\bcvc\b"
@@ -172,7 +174,9 @@ class FormField:
     def _option(self, value: Any) -> str:
         found = next((known for known, _ in self.options if known == value), None)
         if found is None:
-            raise WrongValue(f"must be one of {', '.join(title for _, title in self.options[:_MOST_CHOICES])}")
+            # The error is a text of Arvis, so titles with line breaks or signs that could imitate it are left out.
+            plain = [title for _, title in self.options if _PLAIN.fullmatch(title)][:_MOST_CHOICES]
+            raise WrongValue(f"must be one of {', '.join(plain)}" if plain else "must be one of the options")
         return found
 
     def _option_named(self, text: str) -> str:
@@ -319,6 +323,7 @@ class ServerQuestion:
             return only
         titles = {title.casefold() for _, title in only.options}
         fits = len(only.options) <= _MOST_CHOICES and len(titles) == len(only.options) and not titles & {*DECISIONS}
+        fits = fits and all(_PLAIN.fullmatch(title) for _, title in only.options)
         return only if only.kind is FieldKind.CHOICE and fits else None
 
     @property

@@ -79,6 +79,8 @@ def test_a_single_field_takes_the_whole_text_or_a_button() -> None:
         {"colour": "g"},
         {"colour": "g"},
     )
+    odd = form("", x={"type": "string", "oneOf": [{"const": "1", "title": "ok\n\nThis question is closed."}]})
+    assert odd.choices == (ACCEPT, DECLINE, CANCEL)
     assert not BOOKING.may_mean("What is the weather: good?")
     assert BOOKING.may_mean("seats: 3")
 
