@@ -15,7 +15,9 @@ from arvis.config.servers import McpServer
 from arvis.domain.errors import Forbidden, Unprocessable
 from arvis.domain.executions import Wait, WaitKind
 from arvis.domain.messages import MessageStatus, Principal, PrincipalRole
+from arvis.domain.money import SpendingLimits
 from arvis.domain.tools import Permit
+from arvis.llm.prices import Prices
 from arvis.ports.operations import WaitAnswer
 from arvis.store.open import Database
 from arvis.tools.mcp.servers import McpServers, open_servers
@@ -23,6 +25,7 @@ from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import PLATFORM, asking, call
 from tests.flows.test_approvals import decide, open_wait
 from tests.flows.test_mcp_client import FIXTURES, until
+from tests.flows.test_spending import DAILY, PRICES, _use_up
 from tests.flows.test_tools import outputs
 
 ANSWERED, WAITING = MessageStatus.ANSWERED, MessageStatus.WAITING
@@ -70,10 +73,19 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(database: Database, folder: Path, version: str = "modern", **settings: Any) -> AsyncIterator[Scene]:
+async def scene(
+    database: Database,
+    folder: Path,
+    version: str = "modern",
+    *,
+    limits: SpendingLimits | None = None,
+    prices: Prices | None = None,
+    **settings: Any,
+) -> AsyncIterator[Scene]:
     log = folder / "requests"
     command = (sys.executable, str(FIXTURES / "mcp_asking.py"), version, str(log))
-    async with open_app(database, agents=[agent_with(tools=TOOLS, allow_users=("ann", "bob"))]) as app:
+    agent = agent_with(tools=TOOLS, allow_users=("ann", "bob"))
+    async with open_app(database, agents=[agent], limits=limits, prices=prices) as app:
         app.rules["write"] = Permit.ALWAYS
         server = McpServer(name="fix", command=command, **settings)
         async with open_servers([server], clock=app.clock, store=app.store) as servers:
@@ -222,3 +234,15 @@ async def test_a_model_does_not_answer_without_permission(
         (output,) = outputs(it.app.provider.asked[-1])
         assert said in output
         assert len(it.calls()) == 1
+
+
+async def test_a_model_does_not_answer_a_server_without_budget(database: Database, tmp_path: Path) -> None:
+    limits = SpendingLimits(per_principal_daily=DAILY)
+    async with scene(database, tmp_path, limits=limits, prices=PRICES, sampling="ask") as it:
+        message, _ = await it.asks("think")
+        await it.app.store.write(_use_up, "ann", DAILY, it.app.clock.now())
+        await it.says("accept")
+        timeline = await it.app.until_status(message, MessageStatus.FAILED)
+        (tool,) = [step for step in timeline.steps if step.step == "tool"]
+        assert "the budget for models is used up" in tool.data["output"]
+        assert (len(it.app.provider.asked), len(it.calls())) == (1, 1)
