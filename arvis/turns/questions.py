@@ -67,8 +67,8 @@ def repeat_questions(tx: Transaction, turn: Execution, reply: StoredMessage, now
 
 
 def _in_lane(tx: Transaction, lane: str) -> Iterator[Wait]:
-    """Yield the open approvals, reviews, questions of tool servers and questions of runs in this lane, and in the lanes of children that
-    executions of this lane wait for."""
+    """Yield the open approvals, reviews, questions of tool servers and questions of runs in this lane, and in the lanes of
+    children that executions of this lane wait for."""
     yield from tx.waits.open_in_lane(lane, WaitKind.APPROVAL, WaitKind.REVIEW, WaitKind.INPUT)
     yield from (wait for wait in tx.waits.open_in_lane(lane, WaitKind.USER) if _is_of_run(tx, wait))
     for wait in tx.waits.open_in_lane(lane, WaitKind.CHILD):

@@ -100,7 +100,7 @@ async def test_a_form_is_filled_in_by_messages_and_survives_a_restart(
     async with scene(either_database, tmp_path) as it:
         message, first = await it.asks("book")
         assert (first.kind, first.choices) == (WaitKind.INPUT, ("decline", "cancel"))
-        assert first.prompt.startswith("The tool server fix asks you, because Helper called its tool fix__book.\n")
+        assert first.prompt.startswith("The tool server fix asks you, because Helper called its tool fix.book.\n")
         assert "> Who comes?" in first.prompt
         (shown,) = await it.app.until_sent(1)
         assert "Only Ann can answer" in shown
@@ -216,7 +216,7 @@ async def test_a_model_answers_a_server_after_the_person_has_accepted(
         asked = it.app.provider.asked[1]
         assert (asked.system, asked.tools, len(asked.turns)) == ("Answer in one word.", (), 1)
         audit = await it.app.insights.audit(agent=None, kind="server_used_model", outcome=None, limit=5, cursor=None)
-        assert [entry.proposal.subject for entry in audit.items] == ["fix__think"]
+        assert [entry.proposal.subject for entry in audit.items] == ["fix.think"]
 
 
 @pytest.mark.parametrize(("sampling", "said"), [("off", "not permitted"), ("ask", "the person declined the use")])

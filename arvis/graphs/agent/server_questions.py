@@ -35,30 +35,32 @@ class _Part:
 
     index: int
     number: int
-    call: ToolCall
+    #: The name of the tool.
+    tool: str
     pending: PendingInput
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The decisions of a visit about the questions of servers. `waiting_ms` is the time for an answer, and `verdicts` are the decisions of people about calls, which the state keeps."""
+    """The decisions of a visit about the questions of servers. `waiting_ms` is the time for an answer, and `verdicts` are
+    the decisions of people about calls, which the state keeps."""
 
     context: NodeContext
     agent: Agent
     waiting_ms: int
     verdicts: Mapping[str, Any]
 
-    def answered(self, calls: Sequence[ToolCall]) -> Pause | dict[int, AnsweredPart]:
+    def answered(self, planned: Sequence[Planned]) -> Pause | dict[int, AnsweredPart]:
         """Take the answer to the open question. Return the next question, or the answered questions of the call by its
         index."""
         inputs = AgentState.from_json(self.context.state).inputs
         if inputs is None:
             return {}
         index, number = inputs["call"], inputs["part"]
-        pending = _pending(self.context, index, calls[index], number)
+        pending = _pending(self.context, index, planned[index].call, number)
         if pending is None:
             return {}
-        part, responses = _Part(index, number, calls[index], pending), dict(inputs["responses"])
+        part, responses = _Part(index, number, planned[index].name, pending), dict(inputs["responses"])
         if self.context.answer is not None:
             question = ServerQuestion.from_json(self.context.state[_key(self.context)])
             response = response_to(question, self.context.answer)
@@ -82,7 +84,7 @@ class Asking:
             if number >= _MOST_PARTS:
                 outputs[index] = self._stopped(index, call)
                 continue
-            found = self._next(_Part(index, number, call, output.pending), {})
+            found = self._next(_Part(index, number, planned[index].name, output.pending), {})
             if isinstance(found, Pause):
                 return found
             complete |= found
@@ -98,11 +100,11 @@ class Asking:
             responses[key] = {"action": DECLINE}
             notes.append(_TOO_LONG)
         complete = replace(pending, responses={**pending.responses, **responses}, notes=tuple(notes))
-        return {part.index: AnsweredPart(part.number, complete, part.call.name)}
+        return {part.index: AnsweredPart(part.number, complete, part.tool)}
 
     def _ask(self, part: _Part, key: str, question: ServerQuestion, responses: Mapping[str, Any]) -> Pause | None:
         """Return the decision to ask; None if the question is too long to be shown."""
-        text = server_question(question, tool=part.call.name, agent=self.agent.name)
+        text = server_question(question, tool=part.tool, agent=self.agent.name)
         if text is None:
             return None
         inputs = {"call": part.index, "part": part.number, "key": key, "responses": dict(responses)}

@@ -134,7 +134,7 @@ class ToolNode:
         self, context: NodeContext, runner: CallRunner, planned: Sequence[Planned], asking: Asking
     ) -> list[ToolOutput] | Pause:
         """Make the calls and return their outputs, or the next question of a tool server."""
-        answers = asking.answered([each.call for each in planned])
+        answers = asking.answered(planned)
         while not isinstance(answers, Pause):
             outputs = await runner.run(planned, await self._models.answered(context, asking.agent, answers))
             answers = asking.begin(planned, outputs)
