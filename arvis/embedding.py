@@ -1,8 +1,8 @@
-"""Embeds messages and facts in the background, so that searches also find texts with a similar meaning.
+"""Embeds messages, facts and chunks of documents in the background, so that searches also find texts with a similar meaning.
 
 The stored vectors show which texts are still to be embedded, so the work continues after a crash, and begins again when
-another model is configured. New texts come first, then older ones, newest first. Until all texts have vectors, searches find
-the others by their words.
+another model is configured. New texts come first, then older ones, newest first. Chunks of new documents, which may be many, count as
+older ones. Until all texts have vectors, searches find the others by their words.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ IDLE_SECONDS = 60.0
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 3_600.0
 #: The maximum number of rows that one query reads.
 _SLICE = 500
+#: The number of the newest chunks of documents that are checked together with new messages.
+_CHUNKS = 64
 #: A check also reads texts from this time (ms) before the last check, because transactions may end later.
 _OVERLAP_MS = 60_000
 #: The lengths to which a text is cut that the model refuses as too long.
@@ -73,6 +75,8 @@ class EmbeddingIndexer:
         self._rate = texts_per_minute
         #: The time (ms) of the last successful check for new texts.
         self._looked_at = clock.now()
+        #: The pass through the chunks of documents, while some of the newest ones have no vector.
+        self._chunks: _Pass | None = None
         #: The texts that the vendor refused since the last pass through all texts began.
         self._refused: set[str] = set()
 
@@ -103,6 +107,7 @@ class EmbeddingIndexer:
         """Embed all texts with this model, then new ones, until another model is configured."""
         pause, passed_at = FIRST_PAUSE, 0.0
         older: Sequence[_Pass] = ()
+        self._chunks = None
         while self._embedder.model == model:
             news.clear()
             try:
@@ -110,6 +115,8 @@ class EmbeddingIndexer:
                     self._refused.clear()
                     older = [_Pass(kind) for kind in SubjectKind]
                 await self.embed_new(model, holding)
+                if self._chunks is not None and not await self.embed_older(model, [self._chunks], holding):
+                    self._chunks = None
                 worked = bool(older) and await self.embed_older(model, older, holding)
                 if older and not worked:
                     await self.prune(model, holding)
@@ -120,7 +127,7 @@ class EmbeddingIndexer:
                 await self._rest(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
             else:
-                if not older:
+                if not older and self._chunks is None:
                     await self._clock.sleep(LOOK_SECONDS)
                     if not self._store.shared:
                         # People may also add facts, and another model may be configured.
@@ -133,9 +140,9 @@ class EmbeddingIndexer:
         await self._clock.sleep(pause if until is None else max(pause, (until - self._clock.now()) / 1000))
 
     async def embed_new(self, model: str, holding: Holding) -> None:
-        """Embed the newest messages and facts."""
+        """Embed the newest messages, facts and chunks of documents."""
         now, since = self._clock.now(), first_id_at(max(0, self._looked_at - _OVERLAP_MS))
-        for kind in SubjectKind:
+        for kind in (SubjectKind.MESSAGE, SubjectKind.FACT):
             position: str | None = None
             while True:
                 found = await self._store.read(unembedded, kind, model, position, _SLICE)
@@ -144,6 +151,15 @@ class EmbeddingIndexer:
                 if position is None or (position < since if kind is SubjectKind.MESSAGE else not found.subjects):
                     break
         self._looked_at = now
+        await self._embed_new_chunks(model, holding)
+
+    async def _embed_new_chunks(self, model: str, holding: Holding) -> None:
+        """Embed the newest chunks, and begin to look at the others if some of the newest ones had no vector."""
+        found = await self._store.read(unembedded, SubjectKind.CHUNK, model, None, _CHUNKS)
+        left = [subject for subject in found.subjects if subject.id not in self._refused]
+        if left and found.position is not None:
+            self._chunks = _Pass(SubjectKind.CHUNK, found.position)
+        await self._embed(model, left, holding)
 
     async def embed_older(self, model: str, passes: Sequence[_Pass], holding: Holding) -> bool:
         """Embed the next slice of messages and of facts. Return False when the pass has reached the oldest texts."""

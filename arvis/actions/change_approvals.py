@@ -52,6 +52,7 @@ _MORE_OF_AGENT = (
     "helpers",
     "skills",
     "credentials",
+    "knowledge",
     "context_tokens",
     "effort",
 )

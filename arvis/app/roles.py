@@ -30,6 +30,7 @@ from arvis.llm.selection import DEMO
 from arvis.message_indexing import MessageIndexer
 from arvis.messaging import owner_alerts
 from arvis.notifications import Notifier, Observations
+from arvis.ports.http import Fetcher
 from arvis.ports.provider import Providers
 from arvis.ports.store import Store, Transaction
 from arvis.process.data_folder import DataFolder, leave_address
@@ -54,6 +55,8 @@ DAY_MS = 24 * 3600 * 1000
 ERASURE_SECONDS = 5.0
 #: The interval in seconds at which a configured embedding model is looked for.
 EMBEDDING_SECONDS = 30.0
+#: The seconds between two looks for the first knowledge base.
+KNOWLEDGE_SECONDS = 5.0
 
 Up = Callable[[], None]
 
@@ -74,7 +77,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
     """Build the parts and start the roles of this process. Return the web server, or None if the process does not have
     the role `web`."""
     config, bots = base.config, outside.bots
-    embedder: OnDemand[Any] = OnDemand("arvis.app.embedding:build_embedder", base=base, providers=outside.providers)
+    embedder = outside.tools.embedder
     work: OnDemand[Work] = OnDemand(
         "arvis.app.work:build_work",
         base=base,
@@ -103,7 +106,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         traces = await traced(base, handlers, supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, traces, work, up)))
     if "scheduler" in config.roles:
-        await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, outside.tools, embedder, up)))
+        await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, outside.tools, up)))
     if CONNECTOR_ROLES & set(config.roles):
         # This role starts after the workers and so stops before them: no events arrive during the last deliveries.
         await supervisor.start(Role("bots", bot_supervisor.run))
@@ -260,8 +263,27 @@ def _is_erasure_open(tx: Transaction) -> bool:
     return tx.erasures.next_open() is not None
 
 
-async def _run_scheduler(base: Base, tools: Tools, embedder: OnDemand[Any], up: Up) -> None:
-    """Run the scheduler, the clean-up, the search index, embeddings, erasures and notifications while this process has the role. Of
+async def _index_knowledge(base: Base, indexer: OnDemand[Duty], holding: Holding) -> None:
+    """Index documents from the first knowledge base on."""
+    while not base.config.knowledge.folders and not await _has_knowledge(base.store):
+        await base.clock.sleep(KNOWLEDGE_SECONDS)
+    await (await indexer.get()).run(holding)
+
+
+async def _has_knowledge(store: Store) -> bool:
+    try:
+        return await store.read(_is_knowledge_stored)
+    except StoreError as error:
+        log.warning("duty_failed", duty="knowledge", error=error.what, why=error.why)
+        return False
+
+
+def _is_knowledge_stored(tx: Transaction) -> bool:
+    return tx.knowledge.are_any()
+
+
+async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
+    """Run the scheduler, the clean-up, the search indexes, embeddings, erasures and notifications while this process has the role. Of
     all processes that use the database, only one has the role at a time."""
     retention = base.config.retention
     lease = RoleLeaseManager(
@@ -306,7 +328,10 @@ async def _run_scheduler(base: Base, tools: Tools, embedder: OnDemand[Any], up: 
         erase_logs=erase_details,
         remove_profiles=tools.remove_profiles,
     )
-    embedding: OnDemand[Duty] = OnDemand("arvis.app.embedding:build_indexer", base=base, embedder=embedder)
+    embedding: OnDemand[Duty] = OnDemand("arvis.app.embedding:build_indexer", base=base, embedder=tools.embedder)
+    knowledge: OnDemand[Duty] = OnDemand(
+        "arvis.app.knowledge:build_indexer", base=base, fetcher=partial(_fetcher_of, tools)
+    )
     notifier = _build_notifier(base)
 
     async def work(holding: Holding) -> None:
@@ -316,10 +341,17 @@ async def _run_scheduler(base: Base, tools: Tools, embedder: OnDemand[Any], up: 
             duties.create_task(indexer.run(holding))
             duties.create_task(_erase(base, eraser, holding))
             duties.create_task(_embed(base, embedding, holding))
+            duties.create_task(_index_knowledge(base, knowledge, holding))
             duties.create_task(notifier.run(holding))
 
     up()
     await lease.run(work)
+
+
+async def _fetcher_of(tools: Tools) -> Fetcher:
+    """Return the fetcher of public addresses. The toolbox is built at the first web page."""
+    fetcher: Fetcher = await (await tools.box.get()).fetcher()
+    return fetcher
 
 
 def _build_notifier(base: Base) -> Notifier:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from urllib.parse import urlsplit
 
+from arvis.app.embedding import meaning_of
 from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
 from arvis.app.search import SearchPool
@@ -19,11 +20,13 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.runs import Account
 from arvis.graphs.agent.outgoing import OutgoingRules
 from arvis.graphs.agent.tools import ToolRules
+from arvis.llm.embedding import Embedder
 from arvis.media import WebFileReader
 from arvis.plugins import InstalledPlugins, Plugins
 from arvis.ports.http import AddressChecker, Dialer, Fetcher
 from arvis.ports.plugin import PluginServices
 from arvis.ports.tool import ToolServices, ToolSource
+from arvis.process.on_demand import OnDemand
 from arvis.process.sandbox import Bubblewrap
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.providers.images import ApiImages
@@ -35,6 +38,7 @@ from arvis.services.schedules import Rules
 from arvis.skills.files import StoredSkillFiles
 from arvis.tools.browser.browsers import Browsers
 from arvis.tools.code import PackageSets, Workbench, daemons_interpreter
+from arvis.tools.knowledge import KnowledgeTools
 from arvis.tools.mcp.servers import McpServers
 from arvis.tools.read_again import PastTurns
 from arvis.tools.read_skill import SkillReader
@@ -57,7 +61,14 @@ class Toolbox:
     services: Callable[[], Awaitable[ToolServices]]
 
 
-def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack, slow: Sequence[ToolSource]) -> Toolbox:
+def build_toolbox(
+    *,
+    base: Base,
+    providers: ProviderPool,
+    embedder: OnDemand[Embedder],
+    stack: AsyncExitStack,
+    slow: Sequence[ToolSource],
+) -> Toolbox:
     """Return the toolbox. `stack` closes the services that tools have opened, and `slow` are the sources of tools of
     other programs."""
     services = _Services(stack=stack, base=base, providers=providers)
@@ -72,6 +83,7 @@ def build_toolbox(*, base: Base, providers: ProviderPool, stack: AsyncExitStack,
             sources=[
                 PastTurns(store=base.store),
                 SkillReader(files=skill_files(base)),
+                KnowledgeTools(insights=base.insights, meaning=meaning_of(base, embedder)),
                 InstalledTools(services=services.get),
                 servers,
             ]

@@ -21,10 +21,11 @@ from arvis.process.on_demand import OnDemand
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools and plugins of agents. `box` is the `Toolbox`. `slow` are the tool sources whose first use takes
-    long."""
+    """The tools and plugins of agents. `box` is the `Toolbox`. `embedder` embeds texts, and `slow` are the tool sources
+    whose first use takes long."""
 
     box: OnDemand[Any]
+    embedder: OnDemand[Any]
     slow: Sequence[ToolSource]
     store: Store
     #: The parent of the browser profiles of agents.
@@ -67,8 +68,14 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Tools
     async with AsyncExitStack() as stack:
         config = base.config
         slow: list[Any] = []
+        embedder: OnDemand[Any] = OnDemand("arvis.app.embedding:build_embedder", base=base, providers=providers)
         box: OnDemand[Any] = OnDemand(
-            "arvis.app.toolbox:build_toolbox", base=base, providers=providers, stack=stack, slow=slow
+            "arvis.app.toolbox:build_toolbox",
+            base=base,
+            providers=providers,
+            embedder=embedder,
+            stack=stack,
+            slow=slow,
         )
 
         async def services() -> ToolServices:
@@ -85,7 +92,7 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Tools
 
             slow.append(build_servers(base, services))
             stack.push_async_callback(slow[0].close)
-        yield Tools(box, slow, base.store, base.folder.browser)
+        yield Tools(box, embedder, slow, base.store, base.folder.browser)
 
 
 def _has_stored_servers(tx: Transaction) -> bool:

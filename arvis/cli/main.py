@@ -54,6 +54,9 @@ COMMANDS = {
     ),
     "projects": Command("commands.projects", "List, show, create, update and delete projects that agents work on."),
     "skills": Command("commands.skills", "List, show, create, trust and delete skills."),
+    "knowledge": Command(
+        "commands.knowledge", "List, show, create, update, fill and search knowledge bases, which agents search."
+    ),
     "memory": Command("commands.memory", "List, show, create, confirm and delete facts that agents remember."),
     "audit": Command("commands.reports", "List the changes that agents requested, failed logins and exports."),
     "usage": Command("commands.reports", "Show calls, tokens and costs of models."),

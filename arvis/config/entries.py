@@ -62,6 +62,7 @@ class AgentEntry(Section):
     plugins: TextList = setting((), "extensions of its prompt: time, workspace, helpers … (docs/how-to/plugins.md)")
     skills: TextList = setting((), "skills that its prompt lists and that it can read; *: all (docs/how-to/skills.md)")
     credentials: TextList = setting((), "credentials for its requests (docs/how-to/credentials.md)")
+    knowledge: TextList = setting((), "slugs of knowledge bases that it searches (docs/how-to/knowledge.md)")
     handoff_to: TextList = setting(
         (), "slugs of agents to which it may hand over the conversation (docs/how-to/handing-over.md)"
     )

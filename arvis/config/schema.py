@@ -20,6 +20,7 @@ from arvis.config.sections import (
     Budgets,
     Delivery,
     Embeddings,
+    Knowledge,
     Limits,
     Model,
     PriceEntry,
@@ -163,6 +164,11 @@ class Common(Section):
     search: Search = setting(Search.defaults(), "web search: docs/how-to/web-search.md")
     embeddings: Embeddings = setting(
         Embeddings.defaults(), "searches by meaning: docs/how-to/agents-and-memory.md", at_once=True
+    )
+    knowledge: Knowledge = setting(
+        Knowledge.defaults(),
+        "documents that agents search: docs/how-to/knowledge.md",
+        file_only="It decides which files of this machine agents can read.",
     )
     retention: Retention = setting(Retention.defaults())
     backup: Backup = setting(Backup.defaults())

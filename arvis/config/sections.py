@@ -6,6 +6,7 @@ The modules `entries`, `speech` and `servers` define the sections for agents and
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
@@ -259,6 +260,32 @@ class Browser(Section):
     download_bytes: Whole = setting(26_214_400, "the largest file that is downloaded, in bytes", ge=1, le=268_435_456)
     text_chars: Whole = setting(
         12_000, "the longest part of a page that a model gets at once, in characters", ge=1_000, le=30_000
+    )
+
+
+def _folder(value: str) -> str:
+    if not Path(value).is_absolute() or ".." in Path(value).parts:
+        raise Refused("must be an absolute path", "Write for example /srv/handbook.")
+    return str(Path(value))
+
+
+class KnowledgeFolder(Section):
+    """A folder on this machine whose files are documents of a knowledge base."""
+
+    path: Annotated[Name, AfterValidator(_folder)] = Field(description="the absolute path of the folder")
+    knowledge_base: Slug = Field(description="the slug of the knowledge base; it is created if it does not exist")
+    every: Annotated[Milliseconds, AfterValidator(at_least("1m"))] = setting(
+        3_600_000, "the time between two looks for changed files"
+    )
+
+
+class Knowledge(Section):
+    """Knowledge bases."""
+
+    folders: tuple[KnowledgeFolder, ...] = setting(
+        (),
+        "folders on this machine whose files agents can search",
+        examples=("- {path: /srv/handbook, knowledge_base: handbook, every: 1h}",),
     )
 
 

@@ -60,6 +60,8 @@ class Agent:
     skills: tuple[str, ...] = ()
     #: The names of the credentials that the daemon inserts into the agent's requests.
     credentials: tuple[str, ...] = ()
+    #: The slugs of the knowledge bases that the agent may search.
+    knowledge: tuple[str, ...] = ()
     #: The reasoning effort of the agent's model calls, one of `EFFORTS`. None means the model's default.
     effort: str | None = None
 
@@ -143,6 +145,7 @@ _MOST = {
     "helpers": 200,
     "skills": 200,
     "credentials": 50,
+    "knowledge": 50,
 }
 _MODEL = regex(r"[!-~]{1,200}", re.ASCII)
 _FALLBACK = regex(r"[a-z0-9_-]+/[!-~]+", re.ASCII)
@@ -218,6 +221,7 @@ def _flaws_of_lists(agent: Agent) -> Iterator[Flaw]:
         "plugins": (agent.plugins, SLUG, "must name plugins", "Write names such as time or workspace."),
         "helpers": (agent.helpers, SLUG, "must name agents", "Write their slugs."),
         "credentials": (agent.credentials, SLUG, "must name credentials", "Write names such as github."),
+        "knowledge": (agent.knowledge, SLUG, "must name knowledge bases", "Write their slugs."),
         "skills": (
             agent.skills,
             _SKILL,

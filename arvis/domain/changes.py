@@ -38,6 +38,7 @@ class ChangeTopic(StrEnum):
     EXECUTIONS = "executions"
     JOBS = "jobs"
     KEYS = "keys"
+    KNOWLEDGE = "knowledge"
     MEMORY = "memory"
     MESSAGES = "messages"
     NOTIFICATIONS = "notifications"

@@ -71,8 +71,8 @@ class Proposal:
 
 class AccessKind(StrEnum):
     """The kinds of access to the installation. The audit log contains failed logins, exports, accepted descriptions of
-    servers' tools, uses of models by servers, changes of imported skills and of credentials, links between identities, and
-    the actions that models requested."""
+    servers' tools, uses of models by servers, changes of imported skills, of credentials and of knowledge bases, links
+    between identities, and the actions that models requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
@@ -83,6 +83,8 @@ class AccessKind(StrEnum):
     SKILL_REMOVED = "skill_removed"
     CREDENTIAL_CHANGED = "credential_changed"
     CREDENTIAL_REMOVED = "credential_removed"
+    KNOWLEDGE_CHANGED = "knowledge_changed"
+    KNOWLEDGE_REMOVED = "knowledge_removed"
     LINK = "link"
     UNLINK = "unlink"
     SERVER_USED_MODEL = "server_used_model"

@@ -40,6 +40,8 @@ class SubjectKind(StrEnum):
 
     MESSAGE = "message"
     FACT = "fact"
+    #: A part of a document of a knowledge base.
+    CHUNK = "chunk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +110,8 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A text to embed, and the row that has it. `area` limits searches: the id of the person who may read a message, or the
-    agent and the scope of a fact."""
+    """A text to embed, and the row that has it. `area` limits searches: the id of the person who may read a message, the
+    agent and the scope of a fact, or the collection of a chunk."""
 
     kind: SubjectKind
     id: str

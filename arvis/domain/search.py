@@ -77,7 +77,8 @@ class Term:
 class Search:
     """A query for messages. A message must contain all `terms`, or one of them if `any_term`, and all of `phrases`. With
     `names`, a term may also be in the names of the person and of the channel. `principal_id` and `conversation_id` limit
-    the search to one person (their messages, and the replies to them) and to one conversation."""
+    the search to one person (their messages, and the replies to them) and to one conversation. A search for chunks of documents
+    is limited to the `collections` with these ids; the other limits do not apply to it."""
 
     terms: tuple[Term, ...]
     phrases: tuple[Term, ...] = ()
@@ -85,6 +86,7 @@ class Search:
     names: bool = False
     principal_id: str | None = None
     conversation_id: str | None = None
+    collections: tuple[str, ...] = ()
 
     def fits(self, content: str, names: Sequence[str]) -> bool:
         """Return whether a text with these names has the terms. The caller checks the person and the conversation."""

@@ -1,4 +1,5 @@
-"""A separate program that extracts the text of one document or web page: `python child.py pdf|docx|html LIBRARIES…`.
+"""A separate program that extracts the text of one document or web page: `python child.py KIND LIBRARIES…`. KIND is `pdf`,
+`docx` or `html`; `pages` for a PDF whose pages are separated by form feeds, or `markdown` for a DOCX with its headings and tables.
 
 LIBRARIES are the folders that contain the libraries named below. The program uses only these libraries and the standard
 library, and imports no module of Arvis. It loads `page.py` beside it for a web page: then the first line of the input
@@ -26,6 +27,12 @@ MEMORY = 134_217_728
 SECONDS = 5
 PAGE_MEMORY = 268_435_456
 PAGE_SECONDS = 8
+#: The limits for `pages` and `markdown`. No message waits for these documents, so they may be longer. They get processor time after
+#: other programs.
+SLOW_MEMORY = 402_653_184
+SLOW_SECONDS = 60
+_SLOW = frozenset({"pages", "markdown"})
+_NICE = 15
 
 #: The file with the function that reads a web page.
 PAGE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "page.py")  # noqa: PTH118, PTH120 (pathlib loads slowly)
@@ -42,6 +49,9 @@ DAMAGED, LOCKED, BOMB = 1, 4, 5
 def main(kind: str, libraries: Sequence[str]) -> int:
     sys.path += libraries
     seconds, memory = (PAGE_SECONDS, PAGE_MEMORY) if kind == "html" else (SECONDS, MEMORY)
+    if kind in _SLOW:
+        seconds, memory = SLOW_SECONDS, SLOW_MEMORY
+        os.nice(_NICE)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -58,32 +68,49 @@ def pieces(kind: str, data: bytes) -> Iterator[str]:
     match kind:
         case "pdf":
             return _pages(data)
+        case "pages":
+            return _pages(data, "\f")
         case "html":
             return _parts_of_page(data)
+        case "markdown":
+            return _structure(data)
         case _:
             return _paragraphs(data)
 
 
-def _pages(data: bytes) -> Iterator[str]:
+def _pages(data: bytes, between: str = "\n\n") -> Iterator[str]:
     import pypdf  # noqa: PLC0415 (only the library for this type is loaded)
 
     reader = pypdf.PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):
         raise SystemExit(LOCKED)
     for page in reader.pages:
-        yield f"{page.extract_text().strip()}\n\n"
+        yield f"{page.extract_text().strip()}{between}"
 
 
 def _paragraphs(data: bytes) -> Iterator[str]:
-    import zipfile  # noqa: PLC0415 (as above)
-
     import mammoth  # type: ignore[import-untyped]  # noqa: PLC0415 (as above; it ships no types)
+
+    _check_archive(data)
+    yield mammoth.extract_raw_text(io.BytesIO(data)).value
+
+
+def _structure(data: bytes) -> Iterator[str]:
+    import mammoth  # noqa: PLC0415 (as above)
+
+    _check_archive(data)
+    without = mammoth.images.img_element(lambda _image: {})
+    html = mammoth.convert_to_html(io.BytesIO(data), convert_image=without).value
+    return _parts_of_page(f"\n<main>{html}</main>".encode())
+
+
+def _check_archive(data: bytes) -> None:
+    import zipfile  # noqa: PLC0415 (as above)
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
     if len(entries) > _MOST_ENTRIES or sum(entry.file_size for entry in entries) > _MOST_UNPACKED:
         raise SystemExit(BOMB)
-    yield mammoth.extract_raw_text(io.BytesIO(data)).value
 
 
 def _parts_of_page(data: bytes) -> Iterator[str]:

@@ -26,15 +26,19 @@ from arvis.ports.transcriber import Sound, SpeechError, Transcriber
 
 #: For each media type: the argument that names the type to the child program.
 KINDS = {PDF: "pdf", DOCX: "docx"}
+_STRUCTURED = {PDF: "pages", DOCX: "markdown"}
 
 #: The time limit of the child program in seconds. At most `child.SECONDS` of these seconds may be CPU time.
 _PATIENCE = 20.0
 #: The maximum number of bytes of text that the child program may write.
 _MOST_OUTPUT = 1_048_576
+#: The same limits for documents whose structure is read.
+_SLOW_PATIENCE, _SLOW_OUTPUT = 240.0, 16_777_216
 
 #: The maximum memory of the child process in bytes. It is larger than `child.MEMORY`, because it also includes the
 #: memory of the interpreter and its libraries.
 _MEMORY = 4 * child.MEMORY
+_SLOW_MEMORY = 2 * child.SLOW_MEMORY
 
 #: The Python interpreter outside the virtual environment, and its folders.
 _INTERPRETER = Path(sys.base_exec_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}").resolve()
@@ -80,15 +84,13 @@ class DocumentReader:
     async def read(self, data: bytes, content_type: str) -> Document:
         """Read a document, within at most `_PATIENCE` seconds."""
         finished = await self._run(data, KINDS[content_type])
-        if isinstance(finished, Document):
-            return finished
-        text = finished.stdout.decode("utf-8", "ignore").strip()
-        if text:
-            return Document(text, whole=finished.exit_code == 0 and not finished.truncated)
-        if finished.exit_code == 0:
-            return Document("", problem="there is no text in the document (it may contain scanned pages)")
-        problem = _PROBLEMS.get(finished.exit_code, "the document takes too much time or memory to read")
-        return Document("", whole=False, problem=problem)
+        return finished if isinstance(finished, Document) else _document_of(finished)
+
+    async def read_structure(self, data: bytes, content_type: str) -> Document:
+        """Read a long document, within at most `_SLOW_PATIENCE` seconds. Form feeds separate the pages of a PDF; the text of a
+        DOCX file is Markdown."""
+        finished = await self._run(data, _STRUCTURED[content_type])
+        return finished if isinstance(finished, Document) else _document_of(finished)
 
     async def read_page(self, html: str, url: str) -> Document:
         """Read a web page, within at most `_PATIENCE` seconds. The text is Markdown; it may be empty."""
@@ -113,6 +115,7 @@ class DocumentReader:
             return Document("", whole=False, problem=f"the program that reads documents did not start ({failed.what})")
 
     def _task(self, data: bytes, kind: str, folder: Path) -> Task:
+        slow = kind in _STRUCTURED.values()
         shown = (*_PREFIXES, *self._libraries)  # every sandbox contains /usr
         return Task(
             argv=[str(_INTERPRETER), "-I", "-B", str(_CHILD), kind, *map(str, self._libraries)],
@@ -120,10 +123,21 @@ class DocumentReader:
             stdin=data,
             environment={"PATH": os.defpath, "LANG": "C.UTF-8", "MALLOC_ARENA_MAX": "1"},
             readable=[_CHILD, _PAGE, *sorted({path for path in shown if not path.is_relative_to("/usr")})],
-            timeout=_PATIENCE,
-            max_output=_MOST_OUTPUT,
-            memory=_MEMORY,
+            timeout=_SLOW_PATIENCE if slow else _PATIENCE,
+            max_output=_SLOW_OUTPUT if slow else _MOST_OUTPUT,
+            memory=_SLOW_MEMORY if slow else _MEMORY,
         )
+
+
+def _document_of(finished: Finished) -> Document:
+    # Empty pages at the beginning count.
+    text = finished.stdout.decode("utf-8", "ignore").rstrip().lstrip(" \n")
+    if text.strip():
+        return Document(text, whole=finished.exit_code == 0 and not finished.truncated)
+    if finished.exit_code == 0:
+        return Document("", problem="there is no text in the document (it may contain scanned pages)")
+    problem = _PROBLEMS.get(finished.exit_code, "the document takes too much time or memory to read")
+    return Document("", whole=False, problem=problem)
 
 
 def _libraries() -> Sequence[Path]:

@@ -18,7 +18,7 @@ from arvis.ports.http import Fetched
 from arvis.ports.reading import WebText
 from arvis.ports.sandbox import Programs, Sandbox
 
-_HTML = frozenset({"text/html", "application/xhtml+xml"})
+HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = regex(r"text/.*|.*[/+](json|xml|yaml|x-yaml|javascript|x-javascript|x-ndjson|toml|sql)|application/x-sh")
 _UNKNOWN = frozenset({"", BINARY, "binary/octet-stream", "application/unknown"})
 _LOOKS_LIKE_HTML = regex(rb"<(!doctype\s+html|html|head|body)\b", re.IGNORECASE)
@@ -42,13 +42,13 @@ class WebFileReader:
         self._documents = DocumentReader(programs=programs, sandbox=sandbox)
 
     async def read(self, answer: Fetched) -> WebText:
-        kind = await asyncio.to_thread(_kind_of, answer)
+        kind = await asyncio.to_thread(kind_of, answer)
         if kind in PICTURES:
             problem = await asyncio.to_thread(picture_problem, answer.body)
             return WebText(kind, problem=problem, image=_ENDINGS[kind])
         if kind in KINDS:
             return await self._document(answer, kind)
-        if kind in _HTML:
+        if kind in HTML:
             return await self._page(answer, kind)
         if kind == BINARY:
             found = await asyncio.to_thread(sniff, answer.body, "")
@@ -71,10 +71,10 @@ class WebFileReader:
         return WebText(kind, storable(found.text), storable(found.title), whole, found.problem)
 
 
-def _kind_of(answer: Fetched) -> str:
+def kind_of(answer: Fetched) -> str:
     """Return the media type of an answer; `BINARY` if it cannot be read."""
     declared, body = answer.content_type, answer.body
-    if declared in _HTML and not body.startswith(b"%PDF-"):
+    if declared in HTML and not body.startswith(b"%PDF-"):
         return declared
     found = sniff(body, "")
     if found in KINDS or found in PICTURES:

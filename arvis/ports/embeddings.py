@@ -1,4 +1,5 @@
-"""The repository of the vectors of messages and facts, and the function that returns the vector of a search text."""
+"""The repository of the vectors of messages, facts and chunks of documents, and the function that returns the vector of a
+search text."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Embeddings(Protocol):
         ...
 
     def drop(self, kind: SubjectKind, ids: Collection[str]) -> None:
-        """Delete the vectors of these messages or facts."""
+        """Delete the vectors of these messages, facts or chunks."""
         ...
 
     def prune(self, kind: SubjectKind, model: str, after: str, limit: int) -> str | None:

@@ -21,6 +21,7 @@ from arvis.ports.automation import ProjectInsights, ScheduleInsights, WebhookIns
 from arvis.ports.browsing import BrowsingInsights
 from arvis.ports.changes import ChangeInsights
 from arvis.ports.conversations import CompactionInsights
+from arvis.ports.knowledge import KnowledgeInsights
 from arvis.ports.memory import MemoryInsights
 from arvis.ports.notifications import NotificationInsights
 from arvis.ports.pages import Page
@@ -282,6 +283,7 @@ class Insights(
     BrowsingInsights,
     ExecutionInsights,
     MemoryInsights,
+    KnowledgeInsights,
     ScheduleInsights,
     ProjectInsights,
     WebhookInsights,

@@ -19,6 +19,7 @@ from arvis.ports.conversations import Calibrations, Compactions, HandoverThreads
 from arvis.ports.credentials import Credentials
 from arvis.ports.embeddings import Embeddings
 from arvis.ports.job_store import Claimer, JobStore
+from arvis.ports.knowledge import Chunks, Knowledge
 from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
 from arvis.ports.notifications import Notifications
@@ -183,6 +184,10 @@ class Transaction(Protocol):
     def interchange(self) -> Interchange: ...
     @property
     def embeddings(self) -> Embeddings: ...
+    @property
+    def knowledge(self) -> Knowledge: ...
+    @property
+    def chunks(self) -> Chunks: ...
     @property
     def erasures(self) -> Erasures: ...
     @property

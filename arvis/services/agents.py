@@ -37,7 +37,7 @@ MOST_AGENTS = 10_000
 
 _TEXTS = frozenset({"slug", "name", "role", "description", "prompt", "graph", "completion"})
 _OPTIONAL_TEXTS = frozenset({"model", "timezone", "on_new_message", "effort"})
-_LISTS = frozenset({"fallbacks", "tools", "allow_users", "plugins", "helpers", "skills", "credentials"})
+_LISTS = frozenset({"fallbacks", "tools", "allow_users", "plugins", "helpers", "skills", "credentials", "knowledge"})
 
 
 def find(tx: Transaction, name: str) -> Agent | None:

@@ -18,6 +18,7 @@ from arvis.store.repositories.agents import SqlAgents
 from arvis.store.repositories.api_requests import SqlCompletionRequests, SqlIdempotencyKeys
 from arvis.store.repositories.automation import SqlOccurrences, SqlProjects, SqlSchedules, SqlSkills, SqlWebhooks
 from arvis.store.repositories.changes import SqlAudit, SqlDelegations, SqlVersions
+from arvis.store.repositories.chunks import SqlChunks
 from arvis.store.repositories.conversations import (
     SqlCalibrations,
     SqlCompactions,
@@ -33,6 +34,7 @@ from arvis.store.repositories.executions import SqlExecutions, SqlWaits
 from arvis.store.repositories.identities import SqlIdentities
 from arvis.store.repositories.interchange import SqlInterchange
 from arvis.store.repositories.jobs import SqlJobs
+from arvis.store.repositories.knowledge import SqlKnowledge
 from arvis.store.repositories.memory import SqlFacts, SqlStates
 from arvis.store.repositories.message_index import SqlMessageIndex
 from arvis.store.repositories.messages import SqlDeliveries, SqlFiles, SqlMessages
@@ -213,6 +215,14 @@ class SqlTransaction:
     @property
     def embeddings(self) -> SqlEmbeddings:
         return SqlEmbeddings(self._session)
+
+    @property
+    def knowledge(self) -> SqlKnowledge:
+        return SqlKnowledge(self._session)
+
+    @property
+    def chunks(self) -> SqlChunks:
+        return SqlChunks(self._session)
 
     @property
     def erasures(self) -> SqlErasures:

@@ -183,6 +183,7 @@ def may_be_offered(tx: Transaction, target: Agent, agent: Agent, asker: Asker) -
         target.allow_users is None
         and risky_tools(target.tools).issubset(agent.tools)
         and set(target.credentials).issubset(agent.credentials)
+        and set(target.knowledge).issubset(agent.knowledge)
     )
     return harmless or may_reach(tx, target, asker)
 
@@ -312,12 +313,13 @@ def limits_of_sender(sender: Sender) -> CallerLimits:
 
 
 def _is_no_stronger(target: Agent, agent: Agent) -> bool:
-    """Return True if `target` has no power that `agent` lacks. Powers are tools, plugins, credentials, and graphs that do more than
-    answer, such as running programs in the sandbox."""
+    """Return True if `target` has no power that `agent` lacks. Powers are tools, plugins, credentials, knowledge bases, and
+    graphs that do more than answer, such as running programs in the sandbox."""
     return (
         risky_tools(target.tools).issubset(agent.tools)
         and risky_plugins(target.plugins).issubset(agent.plugins)
         and set(target.credentials).issubset(agent.credentials)
+        and set(target.knowledge).issubset(agent.knowledge)
         and target.graph in {agent.graph, *_PLAIN}
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from arvis.ports.choices import Choices
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector
 from arvis.ports.embeddings import MeaningOf, no_meaning
+from arvis.ports.http import AddressChecker
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
@@ -86,6 +87,8 @@ class WebDependencies:
     admin: AdminServices
     #: The tool servers.
     tool_servers: McpServers
+    #: Returns the checker of addresses that people choose.
+    addresses: Callable[[], Awaitable[AddressChecker]]
     #: Returns how often and how long the event loop was blocked.
     stalls: Callable[[], Stalls] = Stalls
     page_folder: Path = PAGE_FOLDER

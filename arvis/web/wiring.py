@@ -24,6 +24,7 @@ from arvis.web.api.executions import ActivityRoutes, ExecutionRoutes
 from arvis.web.api.installation import BackupRoutes, DoctorRoutes, SetupRoutes
 from arvis.web.api.interchange import InterchangeRoutes
 from arvis.web.api.jobs import JobRoutes
+from arvis.web.api.knowledge import KnowledgeRoutes
 from arvis.web.api.logs import LogRoutes
 from arvis.web.api.memory import MemoryRoutes
 from arvis.web.api.message_input import MessageParser
@@ -192,6 +193,14 @@ class Assembly:
             *VariableRoutes(insights=insights, store=store, secrets=deps.secrets, clock=clock).endpoints(),
             *MemoryRoutes(
                 insights=insights, store=store, gate=self._gate, clock=clock, meaning=deps.meaning
+            ).endpoints(),
+            *KnowledgeRoutes(
+                insights=insights,
+                store=store,
+                gate=self._gate,
+                clock=clock,
+                meaning=deps.meaning,
+                addresses=deps.addresses,
             ).endpoints(),
             *SummaryRoutes(insights=insights, store=store, clock=clock).endpoints(),
             *self._schedules().endpoints(),

@@ -16,6 +16,7 @@ EXCEPT = {
     "allow_users": "no tag changes rights",
     "channel_id": "the tag says `channel`",
     "credentials": "no tag gives access to secrets",
+    "knowledge": "no tag gives access to documents",
     "connector": "the bot of the present channel",
     "thread": "the thread of the present channel",
 }

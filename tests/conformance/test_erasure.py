@@ -62,6 +62,7 @@ ERASED = {
 }  # fmt: skip
 
 _SHARED = "configuration that several people share; `created by` is an id without the person"
+_DOCUMENTS = "documents that an owner or operator has added; they delete those about the person"
 _LOGIN = "an owner deletes the login or key; its person stays until then"
 #: Table -> why its rows stay, and its text columns. A new column needs a decision here.
 KEPT = {
@@ -70,7 +71,7 @@ KEPT = {
     "agent_versions": (_SHARED, "agent_id data by_id"),
     "agents": (
         _SHARED,
-        "id slug name role description prompt model fallbacks tools graph completion timezone allow_users status on_new_message plugins helpers skills credentials effort",
+        "id slug name role description prompt model fallbacks tools graph completion timezone allow_users status on_new_message plugins helpers skills credentials knowledge effort",
     ),
     "api_keys": (_LOGIN, "id name role agents key_hash created_by"),
     "bindings": (_SHARED, "platform channel agent_id permission respond"),
@@ -86,6 +87,15 @@ KEPT = {
     "counters": ("numbers", "name"),
     "credentials": (_SHARED, "name variable hosts header template"),
     "erasures": ("the proof of the erasure: ids and numbers", "id kind phase position counts mentions by_id"),
+    "knowledge_chunks": (_DOCUMENTS, "id collection_id document_id heading content"),
+    "knowledge_collections": (_SHARED, "id slug name description"),
+    "knowledge_documents": (
+        _DOCUMENTS,
+        "id collection_id kind location title content_type sha256 blob stamp status problem",
+    ),
+    "knowledge_index": ("its rows are removed with the chunks (`remove_knowledge_words`)", ""),
+    "knowledge_index_state": ("one row with numbers", ""),
+    "knowledge_vocabulary": ("its words are removed when no chunk has them any more (`drop_words`)", "key word"),
     "kv": ("values of the daemon", "key value"),
     "login_codes": (_LOGIN, "code_hash user_id"),
     "message_index": ("its rows are removed with the messages (`remove_message_words`)", ""),
@@ -124,6 +134,10 @@ def test_every_table_and_column_has_a_rule(tmp_path: Path) -> None:
             "message_index_idx",
             "message_index_docsize",
             "message_index_config",
+            "knowledge_index_data",
+            "knowledge_index_idx",
+            "knowledge_index_docsize",
+            "knowledge_index_config",
         )
         tables = {name for (name,) in names if not name.startswith(("sqlite_", *inner))}
         columns = {

@@ -138,6 +138,23 @@ COLD |= dict.fromkeys(
 COLD |= dict.fromkeys(
     ["nearest_vectors", "nearest_vectors_in_areas"], "a search by meaning; a bounded number of vectors"
 )
+COLD |= dict.fromkeys(
+    [
+        "all_collections",
+        "collections_named",
+        "removed_collection",
+        "collection_counts",
+        "list_documents",
+        "files_of_documents",
+        "refresh_documents",
+        "remove_documents_of_collection",
+        "clear_knowledge_index",
+        "clear_knowledge_vocabulary",
+        "slice_of_chunks",
+        "chunks_to_embed",
+    ],
+    "knowledge bases: at most 200 collections, pages of the dashboard, and background work",
+)
 COLD |= dict.fromkeys(["indexed_messages_of", "newest_at_position"], "an erasure")
 COLD |= dict.fromkeys(
     re.findall(r"^-- name: (\w+)$", (QUERIES / "identities.sql").read_text("utf-8"), re.MULTILINE),
@@ -207,7 +224,7 @@ SCAN = re.compile(
     rf"(?!\w+ USING INDEX ({SMALL_INDEXES})$)"
     # SQLite's plan calls a lookup of words or of a row in FTS5 a scan. Without a number at the end, it reads
     # everything.
-    r"(?!(?:fact|message)_index VIRTUAL TABLE INDEX \d+:\S)"
+    r"(?!(?:fact|message|knowledge)_index VIRTUAL TABLE INDEX \d+:\S)"
     # A list of ids that the query gets as JSON.
     r"(?!listed(?:_agents)? VIRTUAL TABLE INDEX 1:$)"
 )
@@ -360,7 +377,8 @@ def test_what_each_database_says_in_its_own_words_is_a_short_list() -> None:
     index = {
         "unindexed_messages", "newest_unindexed", "indexed_message", "indexed_messages_of_summary", "indexed_messages_of", "add_message_words",
         "clear_message_index", "common_words", "find_messages", "postings", "newest_postings", "count_postings",
-        "count_indexed", "ranked_messages", "put_vector", "nearest_vectors", "nearest_vectors_in_areas",
+        "count_indexed", "ranked_messages", "add_knowledge_words", "remove_knowledge_words", "clear_knowledge_index",
+        "knowledge_postings", "count_knowledge_postings", "put_vector", "nearest_vectors", "nearest_vectors_in_areas",
     }  # fmt: skip
     merging = {
         "merge_fact_index",
@@ -369,6 +387,7 @@ def test_what_each_database_says_in_its_own_words_is_a_short_list() -> None:
         "message_at_position",
         "remove_message_words",
         "merge_message_index",
+        "merge_knowledge_index",
         "count_changes",
     }
     marks = {"add_commit_mark", "commit_mark", "prune_commit_marks"}

@@ -120,7 +120,8 @@ PRUNED = {
     "effects": "delete_execution_effects", "executions": "delete_old_execution", "fact_changes": "prune_changes",
     "facts": "prune_ended_facts", "idempotency_keys": "prune_idempotency_keys", "inbox_events": "prune_events",
     "jobs": "prune_jobs", "lanes": "drop_lane", "login_codes": "drop_old_login_codes",
-    "message_vocabulary": "remove_key", "notifications": "prune_notifications", "overheard_messages": "prune_observed",
+    "knowledge_chunks": "drop_chunks", "knowledge_collections": "drop_collection",
+    "knowledge_documents": "drop_document", "knowledge_vocabulary": "remove_knowledge_key", "message_vocabulary": "remove_key", "notifications": "prune_notifications", "overheard_messages": "prune_observed",
     "link_requests": "prune_link_requests", "pairings": "prune_pairings", "reactions": "prune_reactions", "schedule_runs": "prune_occurrences",
     "sessions": "drop_over_sessions", "spending": "prune_days", "steps": "delete_execution_steps",
     "timeline": "prune_notes", "usage": "prune_usage", "waits": "delete_execution_waits",
@@ -135,7 +136,8 @@ KEPT = {
     "messages": _CONTENT, "conversations": _CONTENT, "attachments": _CONTENT, "blobs": _CONTENT, "compactions": _CONTENT,
     "feedback": "at most one row for each person and answer, as long as the answer",
     "plugin_additions": "the texts that plugins added to messages; later prompts contain them",
-    "message_index": "a row for each message", "fact_index": "a row for each active fact",
+    "message_index": "a row for each message", "fact_index": "a row for each active fact", "knowledge_index": "a row for each chunk",
+    "knowledge_index_state": "one row",
     "charges": "the accounts of customers, which must stay complete",
     "versions": "a row for each change that a person or an agent made to a schedule, a customer or the settings",
     "agent_versions": "a row for each change of an agent", "workflow_versions": "a row for each saved workflow",
@@ -158,7 +160,8 @@ def test_every_table_has_a_rule_or_a_reason(tmp_path: Path) -> None:
     migrated(database)
     with contextlib.closing(sqlite3.connect(database.file)) as connection:
         names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    inner = ("fact_index_", "message_index_data", "message_index_idx", "message_index_docsize", "message_index_config")
+    parts = ("data", "idx", "docsize", "config")
+    inner = ("fact_index_", *(f"{index}_index_{part}" for index in ("message", "knowledge") for part in parts))
     tables = {name for (name,) in names if not name.startswith(("sqlite_", *inner))}
     assert tables == PRUNED.keys() | KEPT.keys(), "add the table to PRUNED with its query, or to KEPT with a reason"
     assert PRUNED.keys() & KEPT.keys() == set()

@@ -64,8 +64,8 @@ def content_of(database: Database) -> Content:
             for (name,) in connection.execute(
                 "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'virtual')"
             ).fetchall()
-            # The index of messages stores no texts.
-            if name != "message_index" and not name.startswith("sqlite_")
+            # These indexes store no texts.
+            if name not in {"message_index", "knowledge_index"} and not name.startswith("sqlite_")
         }
     shutil.rmtree(copy)
     return found

@@ -20,6 +20,9 @@ OWN = {
     "message_index_state",
     "message_vocabulary",
     "embeddings",
+    "knowledge_index",
+    "knowledge_index_state",
+    "knowledge_vocabulary",
 }
 Rows = list[tuple[object, ...]]
 

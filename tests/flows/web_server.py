@@ -281,7 +281,7 @@ async def running_site(
             accounts=AccountService(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
             secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, timeouts=patience or Timeouts(), page_folder=page_folder,
-            admin=admin or await admin_services(folder, store, bus, clock), tool_servers=McpServers((), clock=clock, store=store), skills=_importer(fetcher, store, registry, clock, folder), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
+            admin=admin or await admin_services(folder, store, bus, clock), tool_servers=McpServers((), clock=clock, store=store), addresses=_fetcher_of(fetcher), skills=_importer(fetcher, store, registry, clock, folder), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
         )  # fmt: skip
         handling: dict[Any, OnDemand[Assembly]] = {}
         server = _server(deps, handling)
@@ -309,11 +309,16 @@ def a_client() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=20))
 
 
-def _importer(fetcher: Fetcher | None, store: Store, registry: SkillRegistry, clock: Clock, folder: Path) -> Importer:
+def _fetcher_of(fetcher: Fetcher | None) -> Any:
     async def given() -> Any:
         assert fetcher is not None
         return fetcher
 
+    return given
+
+
+def _importer(fetcher: Fetcher | None, store: Store, registry: SkillRegistry, clock: Clock, folder: Path) -> Importer:
+    given = _fetcher_of(fetcher)
     sources = Sources(fetcher=given, checker=given, sandbox=Bubblewrap(hidden=[folder]))
     files = StoredSkillFiles(skills=registry.current, store=store, folder=folder / "skill-files", clock=clock)
     return Importer(sources=sources, files=files, store=store, registry=registry, clock=clock)

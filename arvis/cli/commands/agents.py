@@ -95,6 +95,7 @@ _details = all_options(
     ),
     click.option("--skills", type=names, metavar="NAMES", help="Skills that its prompt lists; *: all skills."),
     click.option("--credentials", type=names, metavar="NAMES", help="Credentials for its requests."),
+    click.option("--knowledge", type=names, metavar="SLUGS", help="Knowledge bases that it searches."),
     click.option(
         "--handoff-to",
         "helpers",

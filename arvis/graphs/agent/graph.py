@@ -17,6 +17,7 @@ from arvis.domain.effort import thinking_tokens
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
+from arvis.domain.knowledge import SEARCH_KNOWLEDGE
 from arvis.domain.messages import Address, MessageStatus, PastMessage, StoredMessage
 from arvis.domain.outgoing import Known
 from arvis.domain.outgoing_links import LinkStream, SafeLinks
@@ -28,6 +29,7 @@ from arvis.graphs.agent import client_tools, subagents
 from arvis.graphs.agent.completion import CHECK_NEW_MESSAGES, EXPLICIT, RULES, Completion, listen
 from arvis.graphs.agent.files import FileNode, FileRules, is_voice, unsettled
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
+from arvis.graphs.agent.knowledge import knowledge_rules, with_sources
 from arvis.graphs.agent.outgoing import Guard, day_of, words_of
 from arvis.graphs.agent.plugins import Brought, Extending
 from arvis.graphs.agent.prompt import CallingAgent, CallLimits, PreparedCall, PromptBuilder, PromptInputs
@@ -278,6 +280,9 @@ class _Nodes:
             result = replace(result, content=notice)
         files = await self._spoken.of(context, result.content) if call.voice else ()
         files = (*files, *await self._extending.read_reply(context, call.plugins, result.content))
+        plain = not call.agent.explicit and format_of(AgentState.from_json(context.state)) is None
+        if plain and SEARCH_KNOWLEDGE in call.agent.tools:
+            result = await with_sources(self._store, context, result)
         return Completion(context, call.agent.explicit, self._loops, read).decide(result, files)
 
     async def _prompt_inputs(
@@ -292,6 +297,7 @@ class _Nodes:
         rules = (
             RULES if turn.agent.completion == EXPLICIT else "",
             await self._manner.rules(names),
+            await knowledge_rules(self._store, turn.agent) if SEARCH_KNOWLEDGE in names else "",
             state.run.instructions if state.run is not None else "",
         )
         return PromptInputs(
@@ -468,7 +474,7 @@ def may_compact(execution: Execution) -> bool:
 
 def _names(context: NodeContext, turn: TurnContext) -> Sequence[str]:
     """Return the names of the tools to offer. Earlier results and files can be read again if there are any."""
-    if not turn.agent.tools and not turn.agent.skills:
+    if not turn.agent.tools and not turn.agent.skills and not turn.agent.knowledge:
         return ()
     names = names_for(turn.agent, context.execution)
     known = any(is_rich(message) for message in turn.history) or any(each.sources for each in turn.summaries)

@@ -13,6 +13,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.events import StepProgress
 from arvis.domain.executions import Answer, Execution, WaitKind
+from arvis.domain.knowledge import READ_KNOWLEDGE, SEARCH_KNOWLEDGE
 from arvis.domain.messages import Principal
 from arvis.domain.outgoing import Known
 from arvis.domain.runs import RunResult
@@ -279,10 +280,13 @@ def _showing(context: NodeContext, state: AgentState) -> Callable[[str], None]:
 
 def names_for(agent: Agent, execution: Execution) -> Sequence[str]:
     """Return the names of the tools that the agent may call in this execution. In a turn of a conversation, an agent with
-    tools can also read earlier results and files again. An agent with skills can read them."""
+    tools can also read earlier results and files again. An agent with skills or knowledge bases can read them."""
     state = AgentState.from_json(execution.state)
     names = (*agent.tools, READ_SKILL) if agent.skills else agent.tools
-    return (*names, READ_AGAIN) if agent.tools and not is_run(execution) and not state.task else names
+    if agent.knowledge:
+        names = (*names, SEARCH_KNOWLEDGE, READ_KNOWLEDGE)
+    again = bool(agent.tools or agent.knowledge) and not is_run(execution) and not state.task
+    return (*names, READ_AGAIN) if again else names
 
 
 def _again(state: AgentState, outputs: Sequence[ToolOutput]) -> list[list[str]]:

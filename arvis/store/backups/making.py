@@ -120,7 +120,8 @@ def _check_source(database: Database) -> None:
 
 
 def files_in_use(connection: sqlite3.Connection) -> list[str]:
-    """Return the hashes of the files to which messages refer, sorted. The database may have an earlier schema."""
+    """Return the hashes of the files to which messages and documents refer, sorted. The database may have an earlier
+    schema."""
     queries = load_queries(SqliteDialect())
     found = {row["sha256"] for row in connection.execute(queries["blobs_in_use"])}
     if any(row["name"] == "rounds" for row in connection.execute("PRAGMA table_info(messages)")):
@@ -129,6 +130,8 @@ def files_in_use(connection: sqlite3.Connection) -> list[str]:
             with contextlib.suppress(ValueError, LookupError, TypeError):
                 calls = [call for each in rounds_of(row["rounds"]) for call in each.calls]
                 found |= {sha256 for call in calls for _, _, sha256 in call.pictures}
+    if connection.execute("PRAGMA table_info(knowledge_documents)").fetchone() is not None:
+        found |= {row["sha256"] for row in connection.execute(queries["files_of_documents"])}
     return sorted(found)
 
 

@@ -41,6 +41,9 @@ NOT_COPIED = frozenset(
         "message_index_state",
         "message_vocabulary",
         "embeddings",
+        "knowledge_index",
+        "knowledge_index_state",
+        "knowledge_vocabulary",
         "blobs",
     }
 )

@@ -16,10 +16,10 @@ SELECT * FROM agents WHERE status = 'archived' ORDER BY id;
 -- name: add_agent
 INSERT INTO agents (
     id, slug, name, role, description, prompt, model, fallbacks, tools, graph, completion, context_tokens, timezone,
-    allow_users, status, on_new_message, plugins, helpers, skills, credentials, effort, created_at, updated_at
+    allow_users, status, on_new_message, plugins, helpers, skills, credentials, knowledge, effort, created_at, updated_at
 ) VALUES (
     :id, :slug, :name, :role, :description, :prompt, :model, :fallbacks, :tools, :graph, :completion,
-    :context_tokens, :timezone, :allow_users, :status, :on_new_message, :plugins, :helpers, :skills, :credentials, :effort, :now, :now
+    :context_tokens, :timezone, :allow_users, :status, :on_new_message, :plugins, :helpers, :skills, :credentials, :knowledge, :effort, :now, :now
 );
 
 -- name: update_agent
@@ -27,7 +27,8 @@ UPDATE agents
 SET slug = :slug, name = :name, role = :role, description = :description, prompt = :prompt, model = :model,
     fallbacks = :fallbacks, tools = :tools, graph = :graph, completion = :completion,
     context_tokens = :context_tokens, timezone = :timezone, allow_users = :allow_users, status = :status,
-    on_new_message = :on_new_message, plugins = :plugins, helpers = :helpers, skills = :skills, credentials = :credentials, effort = :effort,
+    on_new_message = :on_new_message, plugins = :plugins, helpers = :helpers, skills = :skills, credentials = :credentials, knowledge = :knowledge,
+    effort = :effort,
     updated_at = :now
 WHERE id = :id;
 

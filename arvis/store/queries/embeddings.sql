@@ -1,4 +1,4 @@
--- The vectors of messages and facts. `queries/sqlite` and `queries/postgres` contain the queries that compare signs.
+-- The vectors of messages, facts and chunks of documents. `queries/sqlite` and `queries/postgres` contain the queries that compare signs.
 
 -- name: slice_of_messages
 -- The oldest of the newest messages before this one.
@@ -39,6 +39,26 @@ FROM messages WHERE id = :id AND substr(content, 1, :most) = CAST(:text AS TEXT)
 -- name: embedded_fact
 SELECT id, number, agent_id, scope, content FROM facts WHERE id = :id AND content = CAST(:text AS TEXT) AND status = 'active' /*hold*/;
 
+-- name: slice_of_chunks
+SELECT min(slice.number) AS first
+FROM (SELECT number FROM knowledge_chunks WHERE number < :before ORDER BY number DESC LIMIT :limit) AS slice;
+
+-- name: chunks_to_embed
+-- Chunks of a version that is still being written are embedded after its end.
+SELECT chunks.id, chunks.collection_id AS area, chunks.heading, chunks.content
+FROM knowledge_chunks AS chunks
+JOIN knowledge_documents AS documents ON documents.id = chunks.document_id AND documents.version = chunks.version
+WHERE chunks.number >= :first AND chunks.number < :before
+    AND NOT EXISTS (
+        SELECT 1 FROM embeddings
+        WHERE embeddings.kind = 'chunk' AND embeddings.subject = chunks.id AND embeddings.model = :model
+    )
+ORDER BY chunks.number DESC;
+
+-- name: embedded_chunk
+-- A chunk never changes; it is locked until the vector is stored.
+SELECT id, collection_id AS area FROM knowledge_chunks WHERE id = :id /*hold*/;
+
 -- name: drop_vectors
 DELETE FROM embeddings WHERE kind = :kind AND subject IN (SELECT listed.value FROM json_each(:ids) AS listed);
 
@@ -62,6 +82,9 @@ WHERE kind = :kind AND subject > :after AND subject <= :upto AND (
     ))
     OR (kind = 'fact' AND NOT EXISTS (
         SELECT 1 FROM facts WHERE facts.id = embeddings.subject AND facts.status = 'active'
+    ))
+    OR (kind = 'chunk' AND NOT EXISTS (
+        SELECT 1 FROM knowledge_chunks WHERE knowledge_chunks.id = embeddings.subject
     ))
 );
 

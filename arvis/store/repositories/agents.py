@@ -24,7 +24,7 @@ def agent_of(row: Row) -> Agent:
 
 def _paused_agent(row: Row) -> Agent:
     allowed = EVERYBODY if row["allow_users"] == EVERYBODY else NOTHING
-    emptied = dict.fromkeys(("fallbacks", "tools", "plugins", "helpers", "skills", "credentials"), NOTHING)
+    emptied = dict.fromkeys(("fallbacks", "tools", "plugins", "helpers", "skills", "credentials", "knowledge"), NOTHING)
     sound = {"allow_users": allowed, "status": AgentStatus.PAUSED, **emptied}
     return sound_agent({name: row[name] for name in row.keys()} | sound)  # noqa: SIM118 a row of SQLite is no mapping
 
@@ -52,6 +52,7 @@ def sound_agent(row: Row) -> Agent:
         helpers=_texts_of(row["helpers"]),
         skills=_texts_of(row["skills"]),
         credentials=_texts_of(row["credentials"]),
+        knowledge=_texts_of(row["knowledge"]),
         effort=row["effort"],
     )
 
@@ -94,6 +95,7 @@ def _columns_of(agent: Agent) -> dict[str, object]:
         "helpers": dump(list(agent.helpers)),
         "skills": dump(list(agent.skills)),
         "credentials": dump(list(agent.credentials)),
+        "knowledge": dump(list(agent.knowledge)),
         "effort": agent.effort,
     }
 

@@ -1,4 +1,4 @@
-"""The vectors of messages and facts, over SQL."""
+"""The vectors of messages, facts and chunks of documents, over SQL."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CANDIDATES = 80
 #: The number of texts that a search finds by their meaning. Their similarity is at least this part of the highest one.
 _MOST_SIMILAR = 30
 _SIMILAR = 0.7
-#: A number above those of all facts, as text.
-_AFTER_ALL_FACTS = str(1 << 62)
+#: A number above those of all facts and chunks, as text.
+_AFTER_ALL_NUMBERS = str(1 << 62)
 
 
 class SqlEmbeddings:
@@ -27,8 +27,9 @@ class SqlEmbeddings:
         self._session = session
 
     def unembedded(self, kind: SubjectKind, model: str, before: str | None, limit: int) -> Unembedded:
-        if kind is SubjectKind.FACT:
-            return self._facts(model, int(before or _AFTER_ALL_FACTS), limit)
+        if kind is not SubjectKind.MESSAGE:
+            read = self._facts if kind is SubjectKind.FACT else self._chunks
+            return read(model, int(before or _AFTER_ALL_NUMBERS), limit)
         start = before or LAST
         slice_ = self._session.one("slice_of_messages", before=start, limit=limit)
         first = slice_["first"] if slice_ else None
@@ -47,15 +48,30 @@ class SqlEmbeddings:
         rows = self._session.rows("facts_to_embed", first=first, before=before, model=model)
         return Unembedded([_fact_subject(row) for row in rows], str(first))
 
+    def _chunks(self, model: str, before: int, limit: int) -> Unembedded:
+        slice_ = self._session.one("slice_of_chunks", before=before, limit=limit)
+        first = slice_["first"] if slice_ else None
+        if first is None:
+            return Unembedded((), None)
+        rows = self._session.rows("chunks_to_embed", first=first, before=before, model=model)
+        subjects = [
+            Subject(SubjectKind.CHUNK, row["id"], row["area"], f"{row['heading']}\n{row['content']}"[:MOST_TEXT])
+            for row in rows
+        ]
+        return Unembedded(subjects, str(first))
+
     def put(self, model: str, subject: Subject, vector: Vector) -> bool:
-        if subject.kind is SubjectKind.MESSAGE:
-            row = self._session.one("embedded_message", id=subject.id, text=subject.text, most=MOST_TEXT)
-        else:
-            row = self._session.one("embedded_fact", id=subject.id, text=subject.text)
+        match subject.kind:
+            case SubjectKind.MESSAGE:
+                row = self._session.one("embedded_message", id=subject.id, text=subject.text, most=MOST_TEXT)
+            case SubjectKind.FACT:
+                row = self._session.one("embedded_fact", id=subject.id, text=subject.text)
+            case SubjectKind.CHUNK:
+                row = self._session.one("embedded_chunk", id=subject.id)
         if row is None:
             return False
         # The area may have changed since the text was read, for example by a link between identities.
-        area = row["area"] if subject.kind is SubjectKind.MESSAGE else _fact_subject(row).area
+        area = _fact_subject(row).area if subject.kind is SubjectKind.FACT else row["area"]
         self._session.execute(
             "put_vector",
             kind=subject.kind,

@@ -338,7 +338,10 @@ class SqlErasures:
     # -- files -------------------------------------------------------------------------------------------------
 
     def file_is_used(self, sha256: str) -> bool:
-        return any(self._session.one(query, sha256=sha256) for query in ("file_is_attached", "file_is_sent"))
+        return any(
+            self._session.one(query, sha256=sha256)
+            for query in ("file_is_attached", "file_is_document", "file_is_sent")
+        )
 
     def erase_blob(self, sha256: str) -> None:
         self._session.execute("erase_blob", sha256=sha256)

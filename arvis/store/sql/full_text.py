@@ -47,7 +47,8 @@ class SqliteFullText:
         terms = [" OR ".join(map(self._phrase, _forms(term, search))) for term in search.terms]
         found = (" OR " if search.any_term else " AND ").join(f"({term})" for term in terms)
         phrases = (f"({self._phrase(phrase)})" for phrase in search.phrases)
-        return " AND ".join([*map(letters_of, _keys_of(search)), *phrases, *([f"({found})"] if terms else [])])
+        keys = [" OR ".join(map(letters_of, each)) for each in _keys_of(search)]
+        return " AND ".join([*(f"({key})" for key in keys), *phrases, *([f"({found})"] if terms else [])])
 
     def _phrase(self, term: Term) -> str:
         return " + ".join(map(letters_of, term.words)) + (" *" if term.begins else "")
@@ -66,7 +67,8 @@ class PostgresFullText:
         terms = [" | ".join(map(self._phrase, _forms(term, search))) for term in search.terms]
         found = (" | " if search.any_term else " & ").join(f"({term})" for term in terms)
         phrases = map(self._phrase, search.phrases)
-        return " & ".join([*map(_quoted, _keys_of(search)), *phrases, *([f"({found})"] if terms else [])])
+        keys = [" | ".join(map(_quoted, each)) for each in _keys_of(search)]
+        return " & ".join([*(f"({key})" for key in keys), *phrases, *([f"({found})"] if terms else [])])
 
     def _phrase(self, term: Term) -> str:
         return "(" + " <-> ".join(map(_quoted, term.words)) + (":*)" if term.begins else ")")
@@ -80,6 +82,10 @@ def conversation_key(conversation_id: str) -> str:
     return _key("c", conversation_id)
 
 
+def collection_key(collection_id: str) -> str:
+    return _key("k", collection_id)
+
+
 def letters_of(word: str) -> str:
     return word.encode().hex().translate(_AS_LETTERS)
 
@@ -88,11 +94,13 @@ def _key(kind: str, row_id: str) -> str:
     return f"{_KEY}{kind}{hashlib.blake2s(row_id.encode(), digest_size=8).hexdigest()}"
 
 
-def _keys_of(search: Search) -> list[str]:
+def _keys_of(search: Search) -> list[list[str]]:
+    """Return lists of keys. A row must have one key of each list."""
     person, conversation = search.principal_id, search.conversation_id
     return [
-        *([] if person is None else [person_key(person)]),
-        *([] if conversation is None else [conversation_key(conversation)]),
+        *([] if person is None else [[person_key(person)]]),
+        *([] if conversation is None else [[conversation_key(conversation)]]),
+        *([[collection_key(each) for each in search.collections]] if search.collections else []),
     ]
 
 

@@ -23,6 +23,7 @@ from arvis.store.sql.session import LAST, Row, Snapshot, page
 from arvis.store.views.automation import SqlWorkflowInsights, SqlWorkInsights
 from arvis.store.views.conversations import SqlCompactionInsights, SqlConversationInsights
 from arvis.store.views.executions import SqlExecutionInsights, SqlReceiptInsights
+from arvis.store.views.knowledge import SqlKnowledgeInsights
 from arvis.store.views.memory import SqlMemoryInsights
 from arvis.store.views.money import SqlMoneyInsights
 from arvis.store.views.people import SqlAuditInsights, SqlNotificationInsights, SqlPeopleInsights
@@ -37,6 +38,7 @@ class SqlInsights(
     SqlExecutionInsights,
     SqlMoneyInsights,
     SqlMemoryInsights,
+    SqlKnowledgeInsights,
     SqlCompactionInsights,
     SqlAuditInsights,
     SqlNotificationInsights,

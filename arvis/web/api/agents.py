@@ -39,6 +39,7 @@ _USERS = "The only people, besides owners, who may ask it; null: everyone; empty
 _NEW_MESSAGE = "The effect of a message that arrives while it works."
 _PLUGINS = "Plugins that extend its prompts."
 _CREDENTIALS = "Names of credentials that Arvis inserts into its requests."
+_KNOWLEDGE = "Slugs of knowledge bases that it searches."
 _SKILLS = "Names of skills that its prompt lists; `*`: all. Empty: triggers alone select skills."
 _HELPERS = "Slugs of the agents to which it may hand over a conversation."
 _EFFORT = "The reasoning effort of its model calls; null: the model's default."
@@ -90,6 +91,7 @@ class AgentDetailView(AgentView):
     helpers: Annotated[list[str], About(_HELPERS)]
     skills: Annotated[list[str], About(_SKILLS)]
     credentials: Annotated[list[str], About(_CREDENTIALS)]
+    knowledge: Annotated[list[str], About(_KNOWLEDGE)]
     effort: Annotated[_Effort | None, About(_EFFORT)]
     bindings: list[BindingView]
 
@@ -129,6 +131,7 @@ class ChangedAgent(Body):
     helpers: Annotated[Texts | None, About(_HELPERS)] = None
     skills: Annotated[Texts | None, About(_SKILLS)] = None
     credentials: Annotated[Texts | None, About(_CREDENTIALS)] = None
+    knowledge: Annotated[Texts | None, About(_KNOWLEDGE)] = None
     effort: Annotated[_Effort | None, CLEARING, About(_EFFORT)] = None
 
 

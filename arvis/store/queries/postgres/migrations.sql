@@ -4,5 +4,5 @@ LOCK TABLE migrations IN EXCLUSIVE MODE;
 
 -- name: counted_tables
 SELECT tablename AS name FROM pg_tables
-WHERE schemaname = current_schema() AND tablename NOT IN ('migrations', 'message_index')
+WHERE schemaname = current_schema() AND tablename NOT IN ('migrations', 'message_index', 'knowledge_index')
 ORDER BY tablename;

@@ -43,6 +43,7 @@ export const TOPICS = [
   ...[
     "jobs",
     "keys",
+    "knowledge",
     "memory",
     "messages",
     "notifications",
@@ -59,7 +60,7 @@ export const TOPICS = [
 /** By topic: the other topics whose data is also reloaded when this topic changes. */
 const ALSO: Record<string, string[]> = {
   accounts: ["models", "names", "setup"],
-  agents: ["names", "setup"],
+  agents: ["knowledge", "names", "setup"],
   bots: ["notifications", "setup"],
   summaries: ["conversations"],
   executions: ["activity", "schedules", "projects", "runs"],

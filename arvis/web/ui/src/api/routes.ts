@@ -40,30 +40,30 @@ export interface Routes {
   };
   /** Create an agent. */
   "POST /api/agents": {
-    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; skills?: string[]; credentials?: string[]; effort?: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; slug: string; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; skills?: string[]; credentials?: string[]; knowledge?: string[]; effort?: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; slug: string; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Delete an agent; undo restores it. */
   "DELETE /api/agents/{agent}": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Show an agent, by id or slug. */
   "GET /api/agents/{agent}": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Change the fields in the body. */
   "PATCH /api/agents/{agent}": {
     path: { agent: string };
-    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; skills?: string[]; credentials?: string[]; effort?: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; skills?: string[]; credentials?: string[]; knowledge?: string[]; effort?: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Remove it from a channel. */
   "DELETE /api/agents/{agent}/bindings": {
     path: { agent: string };
     query: { platform?: string; channel?: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** List the channels that it is bound to. */
   "GET /api/agents/{agent}/bindings": {
@@ -74,17 +74,17 @@ export interface Routes {
   "POST /api/agents/{agent}/bindings": {
     path: { agent: string };
     body: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Pause an agent, so that it answers no messages. */
   "POST /api/agents/{agent}/pause": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Resume an agent. */
   "POST /api/agents/{agent}/resume": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Its calls and costs of the last 7 and 30 days. */
   "GET /api/agents/{agent}/stats": {
@@ -94,18 +94,18 @@ export interface Routes {
   /** Restore the previous version. */
   "POST /api/agents/{agent}/undo": {
     path: { agent: string };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** List its versions, newest first. */
   "GET /api/agents/{agent}/versions": {
     path: { agent: string };
     query: { limit?: number };
-    answer: { items: { version: number; at: number; by: string; agent: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] } }[]; nextCursor: string | null };
+    answer: { items: { version: number; at: number; by: string; agent: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] } }[]; nextCursor: string | null };
   };
   /** List changes that models proposed, failed logins and exports, newest first. */
   "GET /api/audit": {
-    query: { limit?: number; cursor?: string; agent?: string; kind?: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "link" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "server_used_model" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "unlink" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; outcome?: "asked" | "done" | "failed" | "refused" };
-    answer: { items: { id: string; at: number; kind: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "link" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "server_used_model" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "unlink" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; subject: string; fields: Record<string, unknown>; ordinal: number; agent: string; principalId: string | null; messageId: string | null; executionId: string | null; taint: string[]; outcome: "asked" | "done" | "failed" | "refused"; reason: string | null; report: string }[]; nextCursor: string | null };
+    query: { limit?: number; cursor?: string; agent?: string; kind?: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "knowledge_changed" | "knowledge_removed" | "link" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "server_used_model" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "unlink" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; outcome?: "asked" | "done" | "failed" | "refused" };
+    answer: { items: { id: string; at: number; kind: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "knowledge_changed" | "knowledge_removed" | "link" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "server_used_model" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "unlink" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; subject: string; fields: Record<string, unknown>; ordinal: number; agent: string; principalId: string | null; messageId: string | null; executionId: string | null; taint: string[]; outcome: "asked" | "done" | "failed" | "refused"; reason: string | null; report: string }[]; nextCursor: string | null };
   };
   /** Create a one-time login code. */
   "POST /api/auth/codes": { answer: { code: string; url: string; expiresAt: number } };
@@ -400,6 +400,75 @@ export interface Routes {
   };
   /** Revoke a key immediately. */
   "DELETE /api/keys/{key}": { path: { key: string }; answer: { ok: boolean } };
+  /** List knowledge bases by slug. */
+  "GET /api/knowledge": {
+    answer: { items: { slug: string; name: string; description: string; trusted: boolean; indexed: number; pending: number; failed: number; parts: number; agents: string[]; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
+  };
+  /** Create a knowledge base. */
+  "POST /api/knowledge": {
+    body: { slug: string; name?: string; description?: string; trusted?: boolean };
+    answer: { slug: string; name: string; description: string; trusted: boolean; indexed: number; pending: number; failed: number; parts: number; agents: string[]; createdAt: number; updatedAt: number };
+  };
+  /** Delete a knowledge base with its documents. */
+  "DELETE /api/knowledge/{slug}": { path: { slug: string }; answer: { ok: boolean } };
+  /** Show a knowledge base. */
+  "GET /api/knowledge/{slug}": {
+    path: { slug: string };
+    answer: { slug: string; name: string; description: string; trusted: boolean; indexed: number; pending: number; failed: number; parts: number; agents: string[]; createdAt: number; updatedAt: number };
+  };
+  /** Change a knowledge base. */
+  "PATCH /api/knowledge/{slug}": {
+    path: { slug: string };
+    body: { name?: string; description?: string; trusted?: boolean };
+    answer: { slug: string; name: string; description: string; trusted: boolean; indexed: number; pending: number; failed: number; parts: number; agents: string[]; createdAt: number; updatedAt: number };
+  };
+  /** List documents, newest first. */
+  "GET /api/knowledge/{slug}/documents": {
+    path: { slug: string };
+    query: { limit?: number; cursor?: string; text?: string; status?: "failed" | "indexed" | "pending" };
+    answer: { items: { id: string; kind: "file" | "folder" | "page"; location: string; title: string; contentType: string; size: number; status: "failed" | "indexed" | "pending" | "removed"; problem: string; parts: number; refresh: number | null; nextAt: number | null; checkedAt: number | null; indexedAt: number | null; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
+  };
+  /** Add a file or a web page, or replace the document with this name or address. */
+  "POST /api/knowledge/{slug}/documents": {
+    path: { slug: string };
+    body: { name?: string; text?: string; file?: string; url?: string; title?: string; refresh?: number };
+    answer: { id: string; kind: "file" | "folder" | "page"; location: string; title: string; contentType: string; size: number; status: "failed" | "indexed" | "pending" | "removed"; problem: string; parts: number; refresh: number | null; nextAt: number | null; checkedAt: number | null; indexedAt: number | null; createdAt: number; updatedAt: number };
+  };
+  /** Delete a document. */
+  "DELETE /api/knowledge/{slug}/documents/{document}": {
+    path: { slug: string; document: string };
+    answer: { ok: boolean };
+  };
+  /** Show a document. */
+  "GET /api/knowledge/{slug}/documents/{document}": {
+    path: { slug: string; document: string };
+    answer: { id: string; kind: "file" | "folder" | "page"; location: string; title: string; contentType: string; size: number; status: "failed" | "indexed" | "pending" | "removed"; problem: string; parts: number; refresh: number | null; nextAt: number | null; checkedAt: number | null; indexedAt: number | null; createdAt: number; updatedAt: number };
+  };
+  /** Change the title or the refresh of a document. */
+  "PATCH /api/knowledge/{slug}/documents/{document}": {
+    path: { slug: string; document: string };
+    body: { title?: string; refresh?: number | null };
+    answer: { id: string; kind: "file" | "folder" | "page"; location: string; title: string; contentType: string; size: number; status: "failed" | "indexed" | "pending" | "removed"; problem: string; parts: number; refresh: number | null; nextAt: number | null; checkedAt: number | null; indexedAt: number | null; createdAt: number; updatedAt: number };
+  };
+  /** Show the parts into which a document is divided. */
+  "GET /api/knowledge/{slug}/documents/{document}/parts": {
+    path: { slug: string; document: string };
+    query: { position?: number };
+    answer: { items: { mark: string; documentId: string; source: string; headings: string[]; page: number | null; text: string }[] };
+  };
+  /** Fetch or read a document again. */
+  "POST /api/knowledge/{slug}/documents/{document}/refresh": {
+    path: { slug: string; document: string };
+    answer: { documents: number };
+  };
+  /** Fetch all pages and read all failed documents again. */
+  "POST /api/knowledge/{slug}/refresh": { path: { slug: string }; answer: { documents: number } };
+  /** Search a knowledge base, as agents do. */
+  "GET /api/knowledge/{slug}/search": {
+    path: { slug: string };
+    query: { text?: string; limit?: number };
+    answer: { items: { mark: string; documentId: string; source: string; headings: string[]; page: number | null; text: string; score: number; place: number | null; similarity: number | null }[] };
+  };
   /** List log lines, newest first. */
   "GET /api/logs": {
     query: { limit?: number; cursor?: string; level?: "critical" | "debug" | "error" | "info" | "warning"; logger?: string; q?: string; since?: number; until?: number };

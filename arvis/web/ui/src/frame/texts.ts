@@ -12,6 +12,7 @@ export const texts = words({
       agents: "Agents",
       memory: "Memory",
       skills: "Skills",
+      knowledge: "Knowledge",
       projects: "Projects",
       conversations: "Conversations",
       executions: "Executions",

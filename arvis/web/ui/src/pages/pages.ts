@@ -6,6 +6,7 @@
 import {
   Activity,
   Bell,
+  BookOpen,
   Bot,
   Brain,
   CalendarClock,
@@ -34,6 +35,7 @@ export const PAGES: readonly PageEntry[] = [
   page("/agents", "viewer", "agents", () => import("./agents/AgentsPage"), Bot, "b"),
   page("/memory", "chat", "agents", () => import("./memory/MemoryPage"), Brain, "m"),
   page("/skills", "viewer", "agents", () => import("./skills/SkillsPage"), Sparkles, "k"),
+  page("/knowledge", "viewer", "agents", () => import("./knowledge/KnowledgePage"), BookOpen, "d"),
   page("/projects", "operator", "agents", () => import("./projects/ProjectsPage"), Folder, "p"),
   page("/conversations", "viewer", "more", () => import("./conversations/ConversationsPage"), MessagesSquare, "v"),
   page("/executions", "viewer", "more", () => import("./executions/ExecutionsPage"), Route, "r"),

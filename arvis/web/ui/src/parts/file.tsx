@@ -6,11 +6,13 @@ type Props = Pick<ButtonProps, "kind" | "busy" | "disabled"> & {
   label: string;
   /** The endings of file names that the browser offers, separated by commas. */
   accept: string;
+  /** Several files may be chosen; `onChoose` is called for each. */
+  multiple?: boolean;
   onChoose: (file: File) => void;
 };
 
 /** A button that opens the file chooser of the browser. */
-export function FileButton({ label, accept, onChoose, ...button }: Props) {
+export function FileButton({ label, accept, multiple = false, onChoose, ...button }: Props) {
   const input = useRef<HTMLInputElement>(null);
   return (
     <>
@@ -19,10 +21,10 @@ export function FileButton({ label, accept, onChoose, ...button }: Props) {
         type="file"
         hidden
         accept={accept}
+        multiple={multiple}
         aria-label={label}
         onChange={({ target }) => {
-          const file = target.files?.[0];
-          if (file !== undefined) onChoose(file);
+          for (const file of target.files ?? []) onChoose(file);
           target.value = ""; // so that the same file can be chosen again
         }}
       />

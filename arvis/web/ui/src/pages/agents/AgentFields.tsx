@@ -91,6 +91,7 @@ function MoreFields({ draft, change, self }: { draft: Draft; change: Change; sel
   const plugins = useApi("GET /api/plugins", {});
   const skills = useApi("GET /api/skills", {});
   const credentials = useApi("GET /api/credentials", {});
+  const knowledge = useApi("GET /api/knowledge", {});
   const helpers = (agents.data?.items ?? []).filter((agent) => agent.slug !== self);
   return (
     <div className={styles.moreFields}>
@@ -181,6 +182,17 @@ function MoreFields({ draft, change, self }: { draft: Draft; change: Change; sel
         entries={(credentials.data?.items ?? []).map((one) => ({ value: one.name, words: one.hosts.join(", ") }))}
         chosen={draft.credentials}
         onChange={(chosen) => change({ credentials: chosen })}
+      />
+      <Checklist
+        label={texts.fields.knowledge}
+        hint={texts.knowledgeHint}
+        entries={(knowledge.data?.items ?? []).map((one) => ({
+          value: one.slug,
+          name: one.name,
+          words: one.description,
+        }))}
+        chosen={draft.knowledge}
+        onChange={(chosen) => change({ knowledge: chosen })}
       />
     </div>
   );

@@ -97,11 +97,11 @@ function Doing({ slug }: { slug: string }) {
 }
 
 function About({ agent }: { agent: Agent }) {
-  const { slug, tools, plugins, helpers, skills, credentials, fallbacks, allowUsers, bindings } = agent;
+  const { slug, tools, plugins, helpers, skills, credentials, knowledge, fallbacks, allowUsers, bindings } = agent;
   const value = (field: "model" | "effort" | "completion" | "onNewMessage" | "contextTokens" | "timezone") => (
     <UntrustedText text={valueInWords(field, agent[field])} />
   );
-  const list = (field: "plugins" | "helpers" | "skills" | "credentials" | "fallbacks", entries: string[]) => (
+  const list = (field: "plugins" | "helpers" | "skills" | "credentials" | "knowledge" | "fallbacks", entries: string[]) => (
     <UntrustedText text={entries.length === 0 ? texts.unset[field] : entries.join(", ")} />
   );
   return (
@@ -124,6 +124,7 @@ function About({ agent }: { agent: Agent }) {
           [texts.fields.helpers, list("helpers", helpers)],
           [texts.fields.skills, list("skills", skills)],
           [texts.fields.credentials, list("credentials", credentials)],
+          [texts.fields.knowledge, list("knowledge", knowledge)],
           [texts.fields.allowUsers, valueInWords("allowUsers", allowUsers)],
           [
             texts.fields.bindings,

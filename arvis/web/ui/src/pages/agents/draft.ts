@@ -36,6 +36,7 @@ export type Draft = {
   helpers: readonly string[];
   skills: readonly string[];
   credentials: readonly string[];
+  knowledge: readonly string[];
   effort: Effort;
 };
 
@@ -60,6 +61,7 @@ export const FRESH: Draft = {
   helpers: [],
   skills: [],
   credentials: [],
+  knowledge: [],
   effort: "",
 };
 
@@ -83,6 +85,7 @@ export function draftOf(agent: Agent): Draft {
     helpers: agent.helpers,
     skills: agent.skills,
     credentials: agent.credentials,
+    knowledge: agent.knowledge,
     effort: agent.effort ?? "",
   };
 }
@@ -112,6 +115,7 @@ export function written(draft: Draft): Required<Written> {
     helpers: [...draft.helpers],
     skills: [...draft.skills],
     credentials: [...draft.credentials],
+    knowledge: [...draft.knowledge],
     effort: draft.effort || null,
   };
 }

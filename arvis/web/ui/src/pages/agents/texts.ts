@@ -50,6 +50,7 @@ export const texts = words({
       helpers: "Helpers",
       skills: "Skills",
       credentials: "Credentials",
+      knowledge: "Knowledge bases",
       status: "Status",
       bindings: "Channels",
     },
@@ -72,6 +73,7 @@ export const texts = words({
       helpers: "none",
       skills: "those that match a message",
       credentials: "none",
+      knowledge: "none",
       status: "none",
       bindings: "none",
     },
@@ -134,6 +136,7 @@ export const texts = words({
       "The prompt lists these skills, and the agent reads one when it needs it. If you choose none, Arvis adds skills with matching keywords.",
     allSkills: "All skills",
     allSkillsHint: "Including skills that you import later and trust.",
+    knowledgeHint: "The agent searches their documents and cites them. Everyone who may use the agent can learn what they say.",
     credentialsHint:
       "Arvis inserts these secrets into requests of the agent. The agent never sees them. If you choose any, only owners, paired people and the people whom you list may use the agent.",
     create: "Create agent",

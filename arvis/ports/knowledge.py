@@ -1,0 +1,179 @@
+"""The repositories and queries of knowledge bases, and the service that searches them for agents."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Several
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from arvis.domain.dataclass import dataclass
+from arvis.domain.embeddings import Meaning
+from arvis.domain.knowledge import Collection, Document, FoundChunk, NewChunk
+from arvis.ports.pages import Page
+
+#: A key of the vocabulary, and the word that has it.
+WordKey: TypeAlias = tuple[str, str]
+
+
+class Knowledge(Protocol):
+    """The collections and their documents."""
+
+    def are_any(self) -> bool:
+        """Return whether there is a collection, also a removed one."""
+        ...
+
+    def collections(self) -> Sequence[Collection]:
+        """Return the collections in the order of their slugs."""
+        ...
+
+    def collection(self, slug: str) -> Collection | None: ...
+
+    def named(self, slugs: Sequence[str]) -> Sequence[Collection]:
+        """Return the collections with these slugs, in the order of the slugs."""
+        ...
+
+    def add_collection(self, collection: Collection, now: int) -> None: ...
+
+    def update_collection(self, collection: Collection, now: int) -> None: ...
+
+    def remove_collection(self, collection_id: str, now: int) -> None:
+        """Hide a collection and its documents from everything, and free its slug. `clear_collection` then deletes them."""
+        ...
+
+    def clear_collection(self, limit: int, now: int) -> bool:
+        """Mark up to `limit` documents of a removed collection as removed, or delete such a collection that has no
+        documents. Return False if there is no removed collection, or if one waits for the deletion of its documents."""
+        ...
+
+    def count(self, collection_id: str) -> int: ...
+
+    def document(self, document_id: str) -> Document | None: ...
+
+    def at(self, collection_id: str, location: str) -> Document | None: ...
+
+    def of_folder(self, collection_id: str, after: str, limit: int) -> Sequence[Document]:
+        """Return the documents of a collection that come from folders, whose ids follow `after`."""
+        ...
+
+    def add(self, document: Document) -> None: ...
+
+    def update(self, document: Document, seen: int) -> bool:
+        """Store a document. Return False, and store nothing, if its revision in the database is not `seen`."""
+        ...
+
+    def refresh(self, collection_id: str, now: int) -> int:
+        """Make all pages and failed documents of a collection due. Return their number."""
+        ...
+
+    def remove(self, document_id: str, now: int) -> bool:
+        """Hide a document from everything. `drop` then deletes it."""
+        ...
+
+    def drop(self, document_id: str) -> None:
+        """Delete the row of a removed document without chunks."""
+        ...
+
+    def due(self, now: int) -> Document | None:
+        """Return the document whose work is due for the longest time, also a removed one."""
+        ...
+
+    def next_due(self) -> int | None:
+        """Return the time (ms) of the next work."""
+        ...
+
+    def is_blob_used(self, blob: str, besides: str) -> bool:
+        """Return whether a message, or a document other than `besides`, has this blob."""
+        ...
+
+
+class Chunks(Protocol):
+    """The chunks of documents, and their search index."""
+
+    def add(self, document: Document, version: int, chunks: Sequence[NewChunk]) -> None: ...
+
+    def drop_others(self, document_id: str, version: int, limit: int) -> int:
+        """Delete up to `limit` chunks of a document that belong to another version, with their words and vectors. Return
+        their number."""
+        ...
+
+    def is_outdated(self) -> bool:
+        """Return whether the rules by which texts are split have changed."""
+        ...
+
+    def clear_index(self) -> None: ...
+
+    def unindexed(self, limit: int) -> Mapping[int, str]:
+        """Return the texts of the next chunks that are not in the index, by their numbers."""
+        ...
+
+    def new_keys(self, words: Several[str]) -> Sequence[WordKey]:
+        """Return the keys of those words that are not in the vocabulary."""
+        ...
+
+    def advance(self, words: Mapping[int, Sequence[str]], keys: Sequence[WordKey]) -> int:
+        """Add the next chunks to the index. `words` are their words, by number. Return how many were added."""
+        ...
+
+    def erasures(self) -> int | None:
+        """Return the number of removals if words of deleted chunks may be left in the index, or None."""
+        ...
+
+    def purge(self, *, begin: bool) -> bool:
+        """Remove such words from a part of the index. Return True if there is more to do."""
+        ...
+
+    def drop_words(self, after: str) -> str | None:
+        """Remove the words behind `after` that are in no chunk any more from the vocabulary. Return the last checked word, or
+        None after the last one of all."""
+        ...
+
+    def purged(self, erasures: int) -> None:
+        """Note that the words of these removals are gone."""
+        ...
+
+    def with_numbers(self, slugs: Sequence[str], numbers: Sequence[int]) -> Sequence[FoundChunk]:
+        """Return the chunks with these numbers that are in these collections, in the order of the numbers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCounts:
+    """The numbers of documents of a collection by status, and of their chunks."""
+
+    indexed: int = 0
+    pending: int = 0
+    failed: int = 0
+    chunks: int = 0
+
+
+class KnowledgeInsights(Protocol):
+    """Queries for pages and for the tools of agents. `slugs` are the collections that the caller may read."""
+
+    async def knowledge_counts(self) -> Mapping[str, DocumentCounts]:
+        """Return the counts by the ids of the collections that have documents."""
+        ...
+
+    async def documents(
+        self, collection_id: str, *, status: str | None, text: str | None, limit: int, cursor: str | None
+    ) -> Page[Document]:
+        """Return documents, newest first; with `text`, only those whose title or location contains it."""
+        ...
+
+    async def search_knowledge(
+        self, text: str, slugs: Sequence[str], limit: int, meaning: Meaning | None = None
+    ) -> Sequence[FoundChunk]:
+        """Return the chunks that fit a question best, best first: those with the most and rarest of its words and, with its
+        `meaning`, those with a similar meaning."""
+        ...
+
+    async def knowledge_around(
+        self, number: int, slugs: Sequence[str], before: int, after: int
+    ) -> Sequence[FoundChunk]:
+        """Return a chunk with its neighbours in its document, in their order; none if there is no such chunk."""
+        ...
+
+    async def knowledge_of(
+        self, document: Document, slugs: Sequence[str], position: int, limit: int
+    ) -> Sequence[FoundChunk]:
+        """Return the chunks of a document from a position on, in their order."""
+        ...

@@ -1,0 +1,228 @@
+"""Changes of knowledge bases by people. Transaction scripts; `arvis/knowledge/` indexes the documents afterwards.
+
+Texts of a trusted collection may command a model, as an agent's own prompt does. So only owners may trust a collection, or
+add documents to a trusted one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from arvis.domain.agents import Flaw
+from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.effects import Access, AccessKind, access_entry
+from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
+from arvis.domain.knowledge import (
+    MOST_COLLECTIONS,
+    MOST_DOCUMENTS,
+    Collection,
+    Document,
+    DocumentKind,
+    DocumentStatus,
+    flaws_of,
+    flaws_of_document,
+)
+from arvis.ports.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """The person who changes a knowledge base. `owner`: the person has the rights of an owner."""
+
+    id: str
+    owner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that a person sends. `blob` is the hash of its stored bytes, and `sha256` that of the file itself."""
+
+    name: str
+    sha256: str
+    blob: str
+    size: int
+    title: str = ""
+
+
+def create(tx: Transaction, collection: Collection, *, by: Author, now: int) -> Collection:
+    """Create a collection. Raise `Unprocessable`, `Conflict` or `Forbidden`."""
+    _refuse(flaws_of(collection))
+    if collection.trusted:
+        _check_owner(by)
+    if tx.knowledge.collection(collection.slug) is not None:
+        raise Conflict(f"There is a knowledge base {collection.slug} already.", fix="Choose another slug.")
+    if len(tx.knowledge.collections()) >= MOST_COLLECTIONS:
+        raise Conflict(f"There are {MOST_COLLECTIONS} knowledge bases already.", fix="Delete one that is not needed.")
+    made = replace(collection, id=tx.new_id())
+    tx.knowledge.add_collection(made, now)
+    _note(tx, AccessKind.KNOWLEDGE_CHANGED, made, by, now)
+    return present(tx, made.slug)
+
+
+def update(tx: Transaction, slug: str, changes: Mapping[str, Any], *, by: Author, now: int) -> Collection:
+    """Change the fields of a collection that `changes` names."""
+    known = present(tx, slug)
+    changed = replace(known, **changes)
+    _refuse(flaws_of(changed))
+    if changed.trusted != known.trusted:
+        _check_owner(by)
+    tx.knowledge.update_collection(changed, now)
+    _note(tx, AccessKind.KNOWLEDGE_CHANGED, changed, by, now)
+    return present(tx, slug)
+
+
+def remove(tx: Transaction, slug: str, *, by: Author, now: int) -> None:
+    """Delete a collection with its documents. Agents that name it search without it."""
+    known = present(tx, slug)
+    tx.knowledge.remove_collection(known.id, now)
+    _note(tx, AccessKind.KNOWLEDGE_REMOVED, known, by, now)
+
+
+def put_file(tx: Transaction, slug: str, file: File, *, by: Author, now: int) -> Document:
+    """Add a file, or replace the document with the same name. The same content is not indexed again."""
+    collection = _writable(tx, slug, by)
+    known = tx.knowledge.at(collection.id, file.name)
+    if known is None:
+        new = Document(
+            "", collection.id, DocumentKind.FILE, file.name, file.sha256, file.blob, size=file.size, title=file.title
+        )
+        return _add(tx, new, now)
+    if known.kind is not DocumentKind.FILE:
+        raise Conflict(f"The document {file.name} comes from another source.", fix="Send the file with another name.")
+    same = file.sha256 == known.sha256 and file.title in {"", known.title}
+    if same and known.status is DocumentStatus.INDEXED:
+        return known
+    if known.blob and known.blob != file.blob:
+        _discard(tx, known, now)
+    title = file.title or (known.title if same else "")
+    changed = replace(known, title=title, sha256=file.sha256, blob=file.blob, size=file.size)
+    return _make_due(tx, changed, now)
+
+
+def put_page(
+    tx: Transaction, slug: str, url: str, *, title: str, refresh: int | None, by: Author, now: int
+) -> Document:
+    """Add a web page, or change the title and the refresh of the known one."""
+    collection = _writable(tx, slug, by)
+    known = tx.knowledge.at(collection.id, url)
+    if known is None:
+        new = Document("", collection.id, DocumentKind.PAGE, url, title=title, refresh=refresh)
+        return _add(tx, new, now)
+    return _make_due(tx, replace(known, title=title or known.title, refresh=refresh), now)
+
+
+def change_document(
+    tx: Transaction, slug: str, document_id: str, changes: Mapping[str, Any], *, by: Author, now: int
+) -> Document:
+    """Change the title or the refresh of a document."""
+    _writable(tx, slug, by)
+    known = document_in(tx, slug, document_id)
+    changed = replace(known, **changes)
+    _refuse(flaws_of_document(changed))
+    if changed.title != known.title and changed.kind is not DocumentKind.FILE:
+        changed = replace(changed, sha256="")  # the title is a part of each chunk
+    return _make_due(tx, changed, now)
+
+
+def refresh(tx: Transaction, slug: str, document_id: str | None, *, now: int) -> int:
+    """Fetch or read a document again, or all failed ones and all pages of the collection. Return their number."""
+    collection = present(tx, slug)
+    if document_id is not None:
+        known = document_in(tx, slug, document_id)
+        _make_due(tx, known, now)
+        return 1
+    return tx.knowledge.refresh(collection.id, now)
+
+
+def remove_document(tx: Transaction, slug: str, document_id: str, *, by: Author, now: int) -> None:
+    """Delete a document. A document of a folder returns at the next look at the folder, so its deletion is refused."""
+    _writable(tx, slug, by)
+    known = document_in(tx, slug, document_id)
+    if known.kind is DocumentKind.FOLDER:
+        raise Conflict(
+            "This document is a file in a folder of the configuration.", fix="Remove the file from the folder."
+        )
+    tx.knowledge.remove(known.id, now)
+
+
+def present(tx: Transaction, slug: str) -> Collection:
+    """Return the collection with this slug. Raise `NotFound`."""
+    known = tx.knowledge.collection(slug)
+    if known is None:
+        raise NotFound(
+            "There is no such knowledge base.",
+            fix="Look it up in the list (`arvis knowledge list`, GET /api/knowledge).",
+        )
+    return known
+
+
+def document_in(tx: Transaction, slug: str, document_id: str) -> Document:
+    """Return a document of a collection. Raise `NotFound`."""
+    known = tx.knowledge.document(document_id)
+    if known is None or known.collection_id != present(tx, slug).id:
+        raise NotFound(
+            "There is no such document in this knowledge base.",
+            fix="Look it up in the list (`arvis knowledge show SLUG`).",
+        )
+    return known
+
+
+def _writable(tx: Transaction, slug: str, by: Author) -> Collection:
+    known = present(tx, slug)
+    if known.trusted:
+        _check_owner(by)
+    return known
+
+
+def _check_owner(by: Author) -> None:
+    if not by.owner:
+        raise Forbidden(
+            "Only owners may trust a knowledge base, or change the documents of a trusted one.",
+            fix="Ask an owner, or use a knowledge base that is not trusted.",
+        )
+
+
+def _add(tx: Transaction, document: Document, now: int) -> Document:
+    _refuse(flaws_of_document(document))
+    if tx.knowledge.count(document.collection_id) >= MOST_DOCUMENTS:
+        raise Conflict(
+            f"This knowledge base has {MOST_DOCUMENTS:,} documents already.", fix="Delete some, or create another one."
+        )
+    made = replace(document, id=tx.new_id(), due_at=now, created_at=now, updated_at=now)
+    tx.knowledge.add(made)
+    return made
+
+
+def _make_due(tx: Transaction, document: Document, now: int) -> Document:
+    """Store a changed document, whose index is then brought up to date."""
+    _refuse(flaws_of_document(document))
+    changed = replace(
+        document,
+        status=DocumentStatus.PENDING,
+        revision=document.revision + 1,
+        failures=0,
+        due_at=now,
+        updated_at=now,
+    )
+    if not tx.knowledge.update(changed, document.revision):
+        raise Conflict("The document has just changed.", fix="Try again.")
+    return changed
+
+
+def _discard(tx: Transaction, document: Document, now: int) -> None:
+    """Let the stored file of a document be deleted that gets another one."""
+    old = Document(
+        tx.new_id(), document.collection_id, DocumentKind.FILE, document.location, blob=document.blob, created_at=now
+    )
+    tx.knowledge.add(replace(old, status=DocumentStatus.REMOVED, due_at=now, updated_at=now))
+
+
+def _refuse(flaws: Iterable[Flaw]) -> None:
+    for flaw in flaws:
+        raise Unprocessable(f"`{flaw.field}` {flaw.text}.", fix=flaw.fix)
+
+
+def _note(tx: Transaction, kind: AccessKind, collection: Collection, by: Author, now: int) -> None:
+    details = {"name": collection.name, "trusted": collection.trusted}
+    tx.audit.add(access_entry(tx.new_id(), Access(kind, collection.slug, details), now, by.id))
