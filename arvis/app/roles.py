@@ -19,6 +19,7 @@ from arvis.app.tools import Tools
 from arvis.app.work_on_demand import LateDeliverer, LateHandler, LateInbox, Work
 from arvis.bots.supervisor import BotSupervisor
 from arvis.bus import EventBus
+from arvis.config.sections import Retention
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.events import Changed, JobSettled
@@ -285,7 +286,6 @@ def _is_knowledge_stored(tx: Transaction) -> bool:
 async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
     """Run the scheduler, the clean-up, the search indexes, embeddings, erasures and notifications while this process has the role. Of
     all processes that use the database, only one has the role at a time."""
-    retention = base.config.retention
     lease = RoleLeaseManager(
         name="scheduler",
         store=base.store,
@@ -303,15 +303,7 @@ async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
     housekeeping = Housekeeping(
         store=base.store,
         clock=base.clock,
-        keep=KeepTimes(
-            finished_jobs=retention.finished_jobs_days * DAY_MS,
-            history=retention.timeline_days * DAY_MS,
-            compacted=retention.compacted_days * DAY_MS,
-            deliveries=retention.deliveries_days * DAY_MS,
-            usage=retention.usage_days * DAY_MS,
-            audit=retention.audit_days * DAY_MS,
-            facts=retention.facts_days * DAY_MS,
-        ),
+        keep=_keep_times(base.config.retention),
         tool_servers=[server.name for server in base.config.mcp.servers],
         back_up=None if base.store.shared else base.backups.run_due,
         clean=tools.remove_unused_profiles,
@@ -346,6 +338,18 @@ async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
 
     up()
     await lease.run(work)
+
+
+def _keep_times(retention: Retention) -> KeepTimes:
+    return KeepTimes(
+        finished_jobs=retention.finished_jobs_days * DAY_MS,
+        history=retention.timeline_days * DAY_MS,
+        compacted=retention.compacted_days * DAY_MS,
+        deliveries=retention.deliveries_days * DAY_MS,
+        usage=retention.usage_days * DAY_MS,
+        audit=retention.audit_days * DAY_MS,
+        facts=retention.facts_days * DAY_MS,
+    )
 
 
 async def _fetcher_of(tools: Tools) -> Fetcher:

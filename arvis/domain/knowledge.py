@@ -178,7 +178,7 @@ _MARK = regex(r"\[K(\d{1,12})(?:\s*[,;]\s*K?\d{1,12})*\]")
 _NUMBER = regex(r"\d{1,12}")
 _REFERENCE = regex(r"\[?K?(\d{1,12})\]?", re.IGNORECASE)
 #: Characters that could form a tag, a link or a mention of people.
-_ODD = regex(r"[\[\]<>`*|@\\]+")
+_ODD = regex(r"(?:[\[\]<>`*|@\\]|://)+")
 _BLANKS = regex(r"\s+")
 
 

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import zlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from arvis.app.providers import open_providers
 from arvis.bus import EventBus
 from arvis.domain.embeddings import EmbeddingModel, SubjectKind, Vector, differing_signs
+from arvis.domain.knowledge import Collection
 from arvis.domain.memory import Category, FactStatus, NewFact, asked_words
 from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account, CallTimeouts
 from arvis.embedding import EmbeddingIndexer
+from arvis.knowledge.indexer import KnowledgeIndexer
 from arvis.llm.budgets import BudgetSession
 from arvis.llm.embedding import Embedder
 from arvis.llm.prices import Price, Prices
+from arvis.media.structure import StructureReader
 from arvis.memory.recall import recall
 from arvis.ports.insights import Insights, UsageBy
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.leases import Holding
+from arvis.process.subprocesses import GuardedPrograms
+from arvis.services import knowledge
+from arvis.services.knowledge import File
 from arvis.store.open import Database, open_store
 from arvis.testing.clock import SteppedClock
 from arvis.testing.openai_server import Failure, Hang, OpenAIServer
 from tests.conformance.databases import id_maker, migrated
+from tests.conformance.knowledge_kit import OWNER
 from tests.conformance.store.scripts import AGENT
 from tests.conformance.test_message_search import write
 from tests.fixtures.embedding_server import embedding_server, texts_of, vector_of
@@ -256,3 +266,48 @@ def test_vectors_keep_their_direction_in_bytes() -> None:
     assert differing_signs(one.signs, other.signs) == 0
     assert one.similarity(Vector.of([1.0] * 8)) == 0.0
     assert Vector.of([0.0] * 8).similarity(one) == 0.0
+
+
+async def test_documents_are_found_by_their_meaning(desk: Desk) -> None:
+    texts = {f"{number}.md": f"Chapter {number} is about gardens and bees." for number in range(90)}
+    texts |= {"wheels.md": "The automobile needs new tyres.", "pets.md": "The hound barks at night."}
+    collection = Collection("", "guide", "Guide")
+    await desk.store.write(knowledge.create, collection, by=OWNER, now=1)
+    await desk.store.write(knowledge.create, replace(collection, slug="other"), by=OWNER, now=1)
+    for name, text in texts.items():
+        await put_document(desk, "guide", name, text)
+    await put_document(desk, "other", "secret.md", "Another vehicle is hidden in the barn.")
+    indexer = KnowledgeIndexer(
+        store=desk.store, bus=EventBus(), clock=desk.clock, reader=StructureReader(programs=GuardedPrograms()),
+        fetcher=no_fetcher, folders=(), rest=0,
+    )  # fmt: skip
+    await indexer.work(desk.holding)
+    meaning = await desk.embedder.meaning("Which car is it?", within=30)
+    assert await desk.insights.search_knowledge("Which car is it?", ["guide"], 5, meaning) == []
+    await desk.embed_all()
+    model = desk.embedder.model or ""
+    assert desk.indexer._chunks is not None, "the newest chunks first, then the others"
+    while desk.indexer._chunks is not None:
+        if not await desk.indexer.embed_older(model, [desk.indexer._chunks], desk.holding):
+            desk.indexer._chunks = None
+    [first, *_] = await desk.insights.search_knowledge("Which car is it?", ["guide"], 5, meaning)
+    assert (first.location, first.place) == ("wheels.md", None)
+    assert first.similarity is not None
+    found = await desk.insights.search_knowledge("vehicle", ["guide"], 30, meaning)
+    assert "secret.md" not in {each.location for each in found}
+    await desk.store.write(knowledge.remove, "guide", by=OWNER, now=desk.clock.now())
+    await indexer.work(desk.holding)
+    await desk.embed_all()
+    left = (await desk.store.read(lambda tx: tx.embeddings.unembedded(SubjectKind.CHUNK, "none", None, 99))).subjects
+    assert ["hidden in the barn" in each.text for each in left] == [True]
+
+
+async def put_document(desk: Desk, slug: str, name: str, text: str) -> None:
+    data = text.encode()
+    blob = await desk.store.put_blob(zlib.compress(data))
+    file = File(name, hashlib.sha256(data).hexdigest(), blob, len(data))
+    await desk.store.write(knowledge.put_file, slug, file, by=OWNER, now=desk.clock.now())
+
+
+async def no_fetcher() -> Any:
+    raise AssertionError("no page is fetched here")

@@ -119,7 +119,7 @@ async def test_an_interrupted_index_begins_again(shelf: Shelf) -> None:
     async def interrupt(*given: object) -> None:
         nonlocal writes
         writes += 1
-        if writes == 12:
+        if writes == 6:
             raise asyncio.CancelledError
 
     shelf.indexer._rest = 1.0
@@ -193,7 +193,7 @@ async def test_pages_are_fetched_again_on_their_schedule(shelf: Shelf) -> None:
 
 async def test_files_that_cannot_be_read_say_why(shelf: Shelf) -> None:
     await shelf.create("a")
-    reasons = {
+    reasons: dict[str, tuple[str | bytes, str]] = {
         "empty.txt": ("  \n ", "there is no text in it"),
         "picture.png": (b"\x89PNG\r\n\x1a\n" + bytes(40), "this kind of file cannot be read"),
         "broken.pdf": (b"%PDF-1.4 nothing else", "the document is damaged"),

@@ -141,6 +141,7 @@ COLD |= dict.fromkeys(
 COLD |= dict.fromkeys(
     [
         "all_collections",
+        "any_collection",
         "collections_named",
         "removed_collection",
         "collection_counts",
@@ -206,6 +207,7 @@ SMALL_SORTS = {
     "recent_messages": "the newest 60 messages of one conversation",
     "find_messages": "at most 5,000 ids that the index has found",
     "words_in_range": "the words with a common beginning",
+    "knowledge_words_in_range": "the same",
     "conversations_of_messages": "the conversations of at most 5,000 messages that the index has found",
     "search_facts": "the facts of a few scopes that hold one of the words",
     "work_now": "running jobs, at most one for each slot, with their positions and effects",
@@ -226,7 +228,7 @@ SCAN = re.compile(
     # everything.
     r"(?!(?:fact|message|knowledge)_index VIRTUAL TABLE INDEX \d+:\S)"
     # A list of ids that the query gets as JSON.
-    r"(?!listed(?:_agents)? VIRTUAL TABLE INDEX 1:$)"
+    r"(?!listed(?:_agents|_slugs)? VIRTUAL TABLE INDEX 1:$)"
 )
 SORT = "USE TEMP B-TREE"
 EXPLAINED = re.compile(r"(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)

@@ -160,7 +160,7 @@ async def test_profiles_are_removed_with_their_agents(database: Database, tmp_pa
         await here.app.store.write(lambda tx: tx.agents.add(gone, 0))
         profiles = tmp_path / "browser"
         box: OnDemand[Any] = OnDemand("types:SimpleNamespace", browsers=here.surf.browsers)
-        tools = Tools(box, [], here.app.store, profiles)
+        tools = Tools(box, box, [], here.app.store, profiles)
         await tools.remove_unused_profiles()
         await here.surf.open(agent=gone.id)
         (profiles / "unknown").mkdir()

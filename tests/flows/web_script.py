@@ -35,6 +35,7 @@ from tests.flows.audit_script import NoChanges
 from tests.flows.browsing_script import GivenBrowsing
 from tests.flows.compaction_script import NoCompactions
 from tests.flows.execution_script import GivenExecutions
+from tests.flows.knowledge_script import NoKnowledge
 from tests.flows.memory_script import NoMemory
 from tests.flows.money_script import NoMoney
 from tests.flows.overview_script import NoOverview
@@ -91,6 +92,7 @@ class ScriptedInsights(
     NoMoney,
     NoOverview,
     NoMemory,
+    NoKnowledge,
     NoCompactions,
     NoSchedules,
     NoChanges,

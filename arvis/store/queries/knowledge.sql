@@ -147,7 +147,7 @@ JOIN knowledge_chunks ON knowledge_chunks.number = CAST(listed.value AS BIGINT)
 JOIN knowledge_documents AS documents ON documents.id = knowledge_chunks.document_id
 JOIN knowledge_collections AS collections ON collections.id = documents.collection_id
 WHERE documents.version = knowledge_chunks.version AND documents.status <> 'removed' AND collections.removed = 0
-    AND collections.slug IN (SELECT allowed.value FROM json_each(:slugs) AS allowed)
+    AND collections.slug IN (SELECT listed_slugs.value FROM json_each(:slugs) AS listed_slugs)
 LIMIT 1000;
 
 -- name: similar_chunks
@@ -160,7 +160,7 @@ JOIN knowledge_chunks ON knowledge_chunks.id = listed.value
 JOIN knowledge_documents AS documents ON documents.id = knowledge_chunks.document_id
 JOIN knowledge_collections AS collections ON collections.id = documents.collection_id
 WHERE documents.version = knowledge_chunks.version AND documents.status <> 'removed' AND collections.removed = 0
-    AND collections.slug IN (SELECT allowed.value FROM json_each(:slugs) AS allowed)
+    AND collections.slug IN (SELECT listed_slugs.value FROM json_each(:slugs) AS listed_slugs)
 LIMIT 1000;
 
 -- name: chunks_of_document

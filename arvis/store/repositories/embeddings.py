@@ -61,13 +61,7 @@ class SqlEmbeddings:
         return Unembedded(subjects, str(first))
 
     def put(self, model: str, subject: Subject, vector: Vector) -> bool:
-        match subject.kind:
-            case SubjectKind.MESSAGE:
-                row = self._session.one("embedded_message", id=subject.id, text=subject.text, most=MOST_TEXT)
-            case SubjectKind.FACT:
-                row = self._session.one("embedded_fact", id=subject.id, text=subject.text)
-            case SubjectKind.CHUNK:
-                row = self._session.one("embedded_chunk", id=subject.id)
+        row = self._embedded(subject)
         if row is None:
             return False
         # The area may have changed since the text was read, for example by a link between identities.
@@ -82,6 +76,16 @@ class SqlEmbeddings:
             vector=vector.numbers,
         )
         return True
+
+    def _embedded(self, subject: Subject) -> Row | None:
+        """Return the row of a text that is still the same. It is locked until the end of the transaction."""
+        match subject.kind:
+            case SubjectKind.MESSAGE:
+                return self._session.one("embedded_message", id=subject.id, text=subject.text, most=MOST_TEXT)
+            case SubjectKind.FACT:
+                return self._session.one("embedded_fact", id=subject.id, text=subject.text)
+            case SubjectKind.CHUNK:
+                return self._session.one("embedded_chunk", id=subject.id)
 
     def drop(self, kind: SubjectKind, ids: Collection[str]) -> None:
         self._session.execute("drop_vectors", kind=kind, ids=dump(list(ids)))

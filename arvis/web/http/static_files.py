@@ -101,6 +101,7 @@ ADDRESSES = frozenset(
         "questions",
         "agents",
         "memory",
+        "knowledge",
         "skills",
         "projects",
         "conversations",

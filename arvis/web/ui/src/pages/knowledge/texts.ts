@@ -15,7 +15,7 @@ export const texts = words({
       no: "Documents are data of unknown authors",
       yes: "Documents are as trusted as an agent's prompt",
     },
-    trustHint: "Trust a knowledge base only if nobody else can write its documents. Only owners can change this.",
+    trustHint: "Trust a knowledge base only if no other person can write its documents. Only owners can change this.",
     documents: "Documents",
     indexed: "Indexed",
     pending: "Waiting",
