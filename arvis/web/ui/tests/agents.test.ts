@@ -6,7 +6,16 @@ import type { ChangedLine } from "../src/parts/show";
 const AGENT = {
   ...{ name: "Helper", role: "custom", description: "", prompt: "Be brief.", model: "demo", fallbacks: ["a", "b"] },
   ...{ tools: ["search"], graph: "agent", completion: "implicit", contextTokens: 96_000, timezone: null },
-  ...{ allowUsers: null, onNewMessage: null, plugins: [], helpers: [], skills: [], credentials: [], knowledge: [], effort: null },
+  ...{
+    allowUsers: null,
+    onNewMessage: null,
+    plugins: [],
+    helpers: [],
+    skills: [],
+    credentials: [],
+    knowledge: [],
+    effort: null,
+  },
 } as unknown as Agent;
 
 test("an agent that was opened and not changed is not written", () => {

@@ -101,9 +101,10 @@ function About({ agent }: { agent: Agent }) {
   const value = (field: "model" | "effort" | "completion" | "onNewMessage" | "contextTokens" | "timezone") => (
     <UntrustedText text={valueInWords(field, agent[field])} />
   );
-  const list = (field: "plugins" | "helpers" | "skills" | "credentials" | "knowledge" | "fallbacks", entries: string[]) => (
-    <UntrustedText text={entries.length === 0 ? texts.unset[field] : entries.join(", ")} />
-  );
+  const list = (
+    field: "plugins" | "helpers" | "skills" | "credentials" | "knowledge" | "fallbacks",
+    entries: string[],
+  ) => <UntrustedText text={entries.length === 0 ? texts.unset[field] : entries.join(", ")} />;
   return (
     <>
       <Facts

@@ -136,7 +136,8 @@ export const texts = words({
       "The prompt lists these skills, and the agent reads one when it needs it. If you choose none, Arvis adds skills with matching keywords.",
     allSkills: "All skills",
     allSkillsHint: "Including skills that you import later and trust.",
-    knowledgeHint: "The agent searches their documents and cites them. Everyone who may use the agent can learn what they say.",
+    knowledgeHint:
+      "The agent searches their documents and cites them. Everyone who may use the agent can learn what they say.",
     credentialsHint:
       "Arvis inserts these secrets into requests of the agent. The agent never sees them. If you choose any, only owners, paired people and the people whom you list may use the agent.",
     create: "Create agent",

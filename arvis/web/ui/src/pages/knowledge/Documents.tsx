@@ -19,7 +19,12 @@ import { texts } from "./texts";
 type Document = Item<"GET /api/knowledge/{slug}/documents">;
 
 const FILES = ".pdf,.docx,.html,.htm,.md,.markdown,.txt,.rst,.org,.adoc,.csv,.tsv,.json,.yaml,.yml,.xml";
-const TONES: Record<Document["status"], Tone> = { pending: "accent", indexed: "good", failed: "trouble", removed: "plain" };
+const TONES: Record<Document["status"], Tone> = {
+  pending: "accent",
+  indexed: "good",
+  failed: "trouble",
+  removed: "plain",
+};
 const REFRESHES = Object.entries(texts.refreshes);
 
 /** The documents of a knowledge base, newest first, with the ways to add some. */
@@ -77,7 +82,8 @@ function PageForm({ slug, onClose }: { slug: string; onClose: () => void }) {
   const { draft, of } = useDraft({ url: "", refresh: "86400000" });
   const add = useSend("POST /api/knowledge/{slug}/documents", { quiet: true, done: texts.added });
   const refresh = draft.refresh === "" ? {} : { refresh: Number(draft.refresh) };
-  const send = () => add.mutate({ path: { slug }, body: { url: draft.url.trim(), ...refresh } }, { onSuccess: onClose });
+  const send = () =>
+    add.mutate({ path: { slug }, body: { url: draft.url.trim(), ...refresh } }, { onSuccess: onClose });
   return (
     <Form label={texts.addPage} save={texts.addPage} onSend={send} by={[add]} onCancel={onClose}>
       <TextField label={texts.url} hint={texts.urlHint} type="url" required {...of("url")} />

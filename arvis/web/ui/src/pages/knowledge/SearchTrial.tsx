@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { useApi } from "../../api/hooks";
+import { Button } from "../../parts/button";
 import { TextField } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
-import { Button } from "../../parts/button";
 import { Section } from "../../parts/page";
 import { UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";

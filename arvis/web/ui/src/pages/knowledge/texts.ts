@@ -3,7 +3,8 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Knowledge",
-    about: "Collections of documents that agents search and cite. Choose in the settings of an agent which ones it may search.",
+    about:
+      "Collections of documents that agents search and cite. Choose in the settings of an agent which ones it may search.",
     add: "New knowledge base",
     name: "Name",
     slug: "Slug",
