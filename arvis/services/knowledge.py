@@ -62,7 +62,7 @@ def create(tx: Transaction, collection: Collection, *, by: Author, now: int) -> 
 
 def update(tx: Transaction, slug: str, changes: Mapping[str, Any], *, by: Author, now: int) -> Collection:
     """Change the fields of a collection that `changes` names."""
-    known = present(tx, slug)
+    known = writable(tx, slug, by)
     changed = replace(known, **changes)
     _refuse(flaws_of(changed))
     if changed.trusted != known.trusted:
@@ -74,14 +74,14 @@ def update(tx: Transaction, slug: str, changes: Mapping[str, Any], *, by: Author
 
 def remove(tx: Transaction, slug: str, *, by: Author, now: int) -> None:
     """Delete a collection with its documents. Agents that name it search without it."""
-    known = present(tx, slug)
+    known = writable(tx, slug, by)
     tx.knowledge.remove_collection(known.id, now)
     _note(tx, AccessKind.KNOWLEDGE_REMOVED, known, by, now)
 
 
 def put_file(tx: Transaction, slug: str, file: File, *, by: Author, now: int) -> Document:
     """Add a file, or replace the document with the same name. The same content is not indexed again."""
-    collection = _writable(tx, slug, by)
+    collection = writable(tx, slug, by)
     known = tx.knowledge.at(collection.id, file.name)
     if known is None:
         new = Document(
@@ -104,7 +104,7 @@ def put_page(
     tx: Transaction, slug: str, url: str, *, title: str, refresh: int | None, by: Author, now: int
 ) -> Document:
     """Add a web page, or change the title and the refresh of the known one."""
-    collection = _writable(tx, slug, by)
+    collection = writable(tx, slug, by)
     known = tx.knowledge.at(collection.id, url)
     if known is None:
         new = Document("", collection.id, DocumentKind.PAGE, url, title=title, refresh=refresh)
@@ -116,7 +116,7 @@ def change_document(
     tx: Transaction, slug: str, document_id: str, changes: Mapping[str, Any], *, by: Author, now: int
 ) -> Document:
     """Change the title or the refresh of a document."""
-    _writable(tx, slug, by)
+    writable(tx, slug, by)
     known = document_in(tx, slug, document_id)
     changed = replace(known, **changes)
     _refuse(flaws_of_document(changed))
@@ -137,7 +137,7 @@ def refresh(tx: Transaction, slug: str, document_id: str | None, *, now: int) ->
 
 def remove_document(tx: Transaction, slug: str, document_id: str, *, by: Author, now: int) -> None:
     """Delete a document. A document of a folder returns at the next look at the folder, so its deletion is refused."""
-    _writable(tx, slug, by)
+    writable(tx, slug, by)
     known = document_in(tx, slug, document_id)
     if known.kind is DocumentKind.FOLDER:
         raise Conflict(
@@ -168,7 +168,8 @@ def document_in(tx: Transaction, slug: str, document_id: str) -> Document:
     return known
 
 
-def _writable(tx: Transaction, slug: str, by: Author) -> Collection:
+def writable(tx: Transaction, slug: str, by: Author) -> Collection:
+    """Return the collection with this slug. Raise `NotFound`, or `Forbidden` if this person must not change it."""
     known = present(tx, slug)
     if known.trusted:
         _check_owner(by)
@@ -178,7 +179,7 @@ def _writable(tx: Transaction, slug: str, by: Author) -> Collection:
 def _check_owner(by: Author) -> None:
     if not by.owner:
         raise Forbidden(
-            "Only owners may trust a knowledge base, or change the documents of a trusted one.",
+            "Only owners may trust a knowledge base, or change a trusted one.",
             fix="Ask an owner, or use a knowledge base that is not trusted.",
         )
 

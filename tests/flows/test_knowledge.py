@@ -99,7 +99,7 @@ async def test_an_answer_names_its_sources(database: Database) -> None:
         timeline = await app.ask("How many days of leave do I get?")
         first, second = app.provider.asked
         assert [spec.name for spec in first.tools] == [READ_KNOWLEDGE, SEARCH_KNOWLEDGE]
-        assert "- handbook: Handbook. About handbook." in first.system
+        assert '- handbook: "Handbook. About handbook."' in first.system
         assert "- secret" not in first.system
         assert f"[{own}] Handbook, “Leave” – handbook.md (score" in repr(second.turns)
         assert "> Employees get thirty days" in repr(second.turns)

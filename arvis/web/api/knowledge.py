@@ -325,7 +325,8 @@ class KnowledgeRoutes(Routes):
     )
     async def _add(self, call: Call) -> Response:
         slug, body, by = _slug(call), await call.read(NewDocument), await self._author(call)
-        await self._store.read(knowledge.present, slug)
+        # A file is stored only if the document can be added.
+        await self._store.read(knowledge.writable, slug, by)
         if body.url is not None:
             if any(each is not None for each in (body.name, body.text, body.file)):
                 raise unusable("url", "must not be combined with `name`, `text` or `file`")
@@ -345,7 +346,7 @@ class KnowledgeRoutes(Routes):
     async def _put_file(self, slug: str, body: NewDocument, by: Author) -> Document:
         if body.refresh is not None:
             raise unusable("refresh", "is only for web pages")
-        data = body.data()
+        data = await asyncio.to_thread(body.data)
         packed = await asyncio.to_thread(zlib.compress, data)
         digest = await asyncio.to_thread(_hash, data)
         blob = await self._store.put_blob(packed)
