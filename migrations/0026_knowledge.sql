@@ -14,13 +14,15 @@ CREATE TABLE knowledge_collections (
 
 -- `kind`: file, page or folder. `sha256`: the hash of the bytes that are or will be indexed. `blob`: the hash of the stored file, which is
 -- compressed; '' for pages and folders. `stamp`: the size and time of a file in a folder when it was last read. `version`: the version whose chunks are found. `revision`: the number of the last change by a
--- person. `due_at`: the next work on the document, in ms.
+-- person. `named`: 1 if a person has given the title. `due_at`: the next work on the document, in ms; a fetch may take long, so pages come
+-- after other documents.
 CREATE TABLE knowledge_documents (
     id TEXT PRIMARY KEY,
     collection_id TEXT NOT NULL REFERENCES knowledge_collections (id),
     kind TEXT NOT NULL,
     location TEXT NOT NULL,
     title TEXT NOT NULL,
+    named INTEGER NOT NULL,
     content_type TEXT NOT NULL,
     sha256 TEXT NOT NULL,
     blob TEXT NOT NULL,
@@ -41,7 +43,8 @@ CREATE TABLE knowledge_documents (
 ) STRICT;
 CREATE UNIQUE INDEX knowledge_documents_location ON knowledge_documents (collection_id, location) WHERE status <> 'removed';
 CREATE INDEX knowledge_documents_listed ON knowledge_documents (collection_id, id);
-CREATE INDEX knowledge_documents_due ON knowledge_documents (due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX knowledge_documents_due ON knowledge_documents (due_at, id) WHERE due_at IS NOT NULL AND kind <> 'page';
+CREATE INDEX knowledge_documents_due_pages ON knowledge_documents (due_at, id) WHERE due_at IS NOT NULL AND kind = 'page';
 CREATE INDEX knowledge_documents_blob ON knowledge_documents (blob) WHERE blob <> '';
 
 -- The parts of documents. A chunk is never changed. Its `number` is the one that replies cite. Chunks of another version than that of their

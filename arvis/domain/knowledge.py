@@ -90,6 +90,8 @@ class Document:
     stamp: str = ""
     size: int = 0
     title: str = ""
+    #: True if a person has given the title. Otherwise it is that of the content.
+    named: bool = False
     content_type: str = ""
     status: DocumentStatus = DocumentStatus.PENDING
     #: The reason of a failure, or what could not be read, as a part of a sentence.

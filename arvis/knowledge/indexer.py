@@ -53,7 +53,7 @@ _CHUNKS, _INDEXED, _DROPPED = 40, 25, 25
 #: The maximum number of documents of a removed collection that one transaction marks.
 _REMOVED = 500
 #: The timeout (seconds) of a fetch.
-_TIMEOUT = 60.0
+_TIMEOUT = 30.0
 _OK = 200
 #: The first pause (ms) after a failed fetch, which doubles with each further failure, and the longest one. A page without
 #: a refresh is given up after `_TRIES` failures.
@@ -151,8 +151,9 @@ class KnowledgeIndexer:
         if await self._scans.scan(holding):
             self._announce()
         while True:
-            while await self._write(_clear_collection, holding, self._clock.now()):
-                pass
+            if await self._store.read(_has_removed):
+                while await self._write(_clear_collection, holding, self._clock.now()):
+                    pass
             document = await self._store.read(_due, self._clock.now())
             if document is None:
                 break
@@ -197,7 +198,7 @@ class KnowledgeIndexer:
             await self._write(_put, holding, replace(checked, status=status, problem=problem))
             return
         text = content.text
-        title = document.title or _title_of(document, text)
+        title = document.title if document.named else _title_of(document, text)
         await self._drop_others(document, document.version, holding)
         version = document.version + 1
         count = await self._write_chunks(document, version, title, text, holding)
@@ -280,8 +281,8 @@ class KnowledgeIndexer:
         return count
 
     async def _drop_others(self, document: Document, version: int, holding: Holding) -> None:
-        while await self._write(_drop_others, holding, document.id, version) == _DROPPED:
-            pass
+        while await self._store.read(_has_others, document.id, version):
+            await self._write(_drop_others, holding, document.id, version)
 
     async def _delete(self, document: Document, holding: Holding) -> None:
         await self._drop_others(document, -1, holding)
@@ -389,6 +390,14 @@ def _due(tx: Transaction, now: int) -> Document | None:
 
 def _next_due(tx: Transaction) -> int | None:
     return tx.knowledge.next_due()
+
+
+def _has_removed(tx: Transaction) -> bool:
+    return tx.knowledge.has_removed()
+
+
+def _has_others(tx: Transaction, document_id: str, version: int) -> bool:
+    return tx.chunks.has_others(document_id, version)
 
 
 def _is_blob_used(tx: Transaction, document: Document) -> bool:

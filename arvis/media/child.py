@@ -32,7 +32,7 @@ PAGE_SECONDS = 8
 SLOW_MEMORY = 402_653_184
 SLOW_SECONDS = 60
 _SLOW = frozenset({"pages", "markdown"})
-_NICE = 15
+_NICE = 10
 
 #: The file with the function that reads a web page.
 PAGE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "page.py")  # noqa: PTH118, PTH120 (pathlib loads slowly)

@@ -45,6 +45,10 @@ class Knowledge(Protocol):
         documents. Return False if there is no removed collection, or if one waits for the deletion of its documents."""
         ...
 
+    def has_removed(self) -> bool:
+        """Return whether a removed collection is not deleted yet."""
+        ...
+
     def count(self, collection_id: str) -> int: ...
 
     def document(self, document_id: str) -> Document | None: ...
@@ -74,7 +78,7 @@ class Knowledge(Protocol):
         ...
 
     def due(self, now: int) -> Document | None:
-        """Return the document whose work is due for the longest time, also a removed one."""
+        """Return a document whose work is due, also a removed one. Pages come after other documents."""
         ...
 
     def next_due(self) -> int | None:
@@ -90,6 +94,10 @@ class Chunks(Protocol):
     """The chunks of documents, and their search index."""
 
     def add(self, document: Document, version: int, chunks: Sequence[NewChunk]) -> None: ...
+
+    def has_others(self, document_id: str, version: int) -> bool:
+        """Return whether chunks of a document belong to another version."""
+        ...
 
     def drop_others(self, document_id: str, version: int, limit: int) -> int:
         """Delete up to `limit` chunks of a document that belong to another version, with their words and vectors. Return

@@ -85,7 +85,15 @@ def put_file(tx: Transaction, slug: str, file: File, *, by: Author, now: int) ->
     known = tx.knowledge.at(collection.id, file.name)
     if known is None:
         new = Document(
-            "", collection.id, DocumentKind.FILE, file.name, file.sha256, file.blob, size=file.size, title=file.title
+            "",
+            collection.id,
+            DocumentKind.FILE,
+            file.name,
+            file.sha256,
+            file.blob,
+            size=file.size,
+            title=file.title,
+            named=bool(file.title),
         )
         return _add(tx, new, now)
     if known.kind is not DocumentKind.FILE:
@@ -95,8 +103,8 @@ def put_file(tx: Transaction, slug: str, file: File, *, by: Author, now: int) ->
         return known
     if known.blob and known.blob != file.blob:
         _discard(tx, known, now)
-    title = file.title or (known.title if same else "")
-    changed = replace(known, title=title, sha256=file.sha256, blob=file.blob, size=file.size)
+    named, title = known.named or bool(file.title), file.title or known.title
+    changed = replace(known, title=title, named=named, sha256=file.sha256, blob=file.blob, size=file.size)
     return _make_due(tx, changed, now)
 
 
@@ -107,9 +115,10 @@ def put_page(
     collection = writable(tx, slug, by)
     known = tx.knowledge.at(collection.id, url)
     if known is None:
-        new = Document("", collection.id, DocumentKind.PAGE, url, title=title, refresh=refresh)
+        new = Document("", collection.id, DocumentKind.PAGE, url, title=title, named=bool(title), refresh=refresh)
         return _add(tx, new, now)
-    return _make_due(tx, replace(known, title=title or known.title, refresh=refresh), now)
+    changed = _renamed(replace(known, refresh=refresh), title) if title else replace(known, refresh=refresh)
+    return _make_due(tx, changed, now)
 
 
 def change_document(
@@ -118,10 +127,9 @@ def change_document(
     """Change the title or the refresh of a document."""
     writable(tx, slug, by)
     known = document_in(tx, slug, document_id)
-    changed = replace(known, **changes)
-    _refuse(flaws_of_document(changed))
-    if changed.title != known.title and changed.kind is not DocumentKind.FILE:
-        changed = replace(changed, sha256="")  # the title is a part of each chunk
+    changed = replace(known, **{**changes, "title": known.title})
+    if (title := changes.get("title")) is not None:
+        changed = _renamed(changed, title)
     return _make_due(tx, changed, now)
 
 
@@ -209,6 +217,15 @@ def _make_due(tx: Transaction, document: Document, now: int) -> Document:
     if not tx.knowledge.update(changed, document.revision):
         raise Conflict("The document has just changed.", fix="Try again.")
     return changed
+
+
+def _renamed(document: Document, title: str) -> Document:
+    """Return the document with the title that a person has given. The title is a part of each chunk, so a page or a file of a
+    folder loses its hash, and is indexed again although its text is the same."""
+    if title == document.title:
+        return replace(document, named=True)
+    kept = document.sha256 if document.kind is DocumentKind.FILE else ""
+    return replace(document, title=title, named=True, sha256=kept)
 
 
 def _discard(tx: Transaction, document: Document, now: int) -> None:

@@ -19,7 +19,15 @@ PAGES = tuple(re.findall(r'^  page\("([^"]+)"', _TABLE.read_text(), re.MULTILINE
 DETAILS = (
     *("/chat/{agent}", "/queue/{job}", "/schedules/{schedule}", "/schedules/new", "/questions/{wait}"),
     *("/agents/new", "/agents/{agent}", "/agents/{agent}/edit", "/agents/{agent}/history", "/agents/{agent}/memory"),
-    *("/memory/{fact}", "/memory/states", "/skills/{skill}", "/projects/{project}", "/projects/new"),
+    *(
+        "/memory/{fact}",
+        "/memory/states",
+        "/skills/{skill}",
+        "/knowledge/{base}",
+        "/knowledge/new",
+        "/projects/{project}",
+        "/projects/new",
+    ),
     *("/workflows/{workflow}", "/workflows/{workflow}/runs", "/workflows/{workflow}/runs/{asking}?node=boss"),
     *("/workflows/new", "/workflows/{workflow}/edit"),
     *("/workflows/{workflow}/versions/1", "/workflows/{workflow}/call", "/workflows/examples", "/workflows/import"),
@@ -62,7 +70,17 @@ async def furnish(daemon: Daemon) -> dict[str, str]:
     ids = {name: str(answer["id"]) for name, answer in zip(made, answers, strict=True) if name}
     told, failed, _, _ = await work
     await daemon.api("POST", "/api/accounts", account)
-    ids |= {"account": "spare", "agent": "scribe", "variable": "SHOP_URL", "job": failed["job"]["id"]}
+    await daemon.api("POST", "/api/knowledge", {"slug": "handbook", "description": "Rules for employees"})
+    await daemon.api(
+        "POST", "/api/knowledge/handbook/documents", {"name": "leave.md", "text": "# Leave\n\nThirty days."}
+    )
+    ids |= {
+        "base": "handbook",
+        "account": "spare",
+        "agent": "scribe",
+        "variable": "SHOP_URL",
+        "job": failed["job"]["id"],
+    }
     drawn = await draw(daemon, "Ask the boss", ASKING)
     asking = await begin(daemon, drawn)
     await run_until(daemon, asking, ["paused"])

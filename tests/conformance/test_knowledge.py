@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pypdf import PdfWriter
 
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
@@ -189,6 +191,11 @@ async def test_pages_are_fetched_again_on_their_schedule(shelf: Shelf) -> None:
     assert "June" in (await shelf.texts("bridge", "web"))[0]
     assert (await shelf.document(page)).status is DocumentStatus.INDEXED
     assert len(shelf.web.fetched) == 4
+    await shelf.store.write(
+        knowledge.change_document, "web", page.id, {"title": "Town"}, by=OWNER, now=shelf.clock.now()
+    )
+    await shelf.work()
+    assert [each.source for each in await shelf.found("bridge", "web")] == [f"Town, “News” – {url}"]
 
 
 async def test_files_that_cannot_be_read_say_why(shelf: Shelf) -> None:
@@ -207,6 +214,28 @@ async def test_files_that_cannot_be_read_say_why(shelf: Shelf) -> None:
         assert (stored.status, stored.problem, stored.due_at) == ("failed", reasons[name][1], None), name
     assert [each.document_id for each in await shelf.found("lighthouse", "a")] == [good.id]
     assert [each.document_id for each in await shelf.found("harbour", "a")] == [word.id]
+
+
+async def test_the_structure_of_documents_is_kept(shelf: Shelf) -> None:
+    await shelf.create("a")
+    pages = PdfWriter()
+    for text in ("The first page. " * 30, "The second page names the lighthouse. " * 12):
+        pages.append(io.BytesIO(pdf(text)))
+    written = io.BytesIO()
+    pages.write(written)
+    await shelf.put("a", "report.pdf", written.getvalue())
+    await shelf.put(
+        "a", "prices.csv", "city,price\n" + "\n".join(f"city {number},{number} euro" for number in range(200))
+    )
+    page = (
+        "<title>Help</title><body><nav>Menu</nav><main><h1>Help</h1><h2>Refunds</h2><p>Refunds take a week.</p></main>"
+    )
+    await shelf.put("a", "help.html", page)
+    await shelf.work()
+    assert (await shelf.found("lighthouse", "a"))[0].source == "report.pdf, page 2"
+    [row, *_] = await shelf.found("city 150", "a")
+    assert row.chunk.content.startswith("city | price\n")
+    assert (await shelf.found("refunds week", "a"))[0].source == "Help, “Refunds” – help.html"
 
 
 async def test_who_may_change_what(shelf: Shelf) -> None:

@@ -217,8 +217,11 @@ SMALL_SORTS = {
 }
 
 #: Partial indexes that stay small however large the table is: heads that wait for a time, running jobs, visible drafts,
-#: active projects, running times of schedules, open runs of workflows.
-SMALL_INDEXES = "jobs_due|jobs_leases|drafts_open|projects_active|schedule_runs_running|executions_open_runs_newest"
+#: active projects, running times of schedules, open runs of workflows, documents that are due.
+SMALL_INDEXES = (
+    "jobs_due|jobs_leases|drafts_open|projects_active|schedule_runs_running|executions_open_runs_newest|"
+    "knowledge_documents_due|knowledge_documents_due_pages"
+)
 
 SCAN = re.compile(
     r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|counted|near|newest|tree"

@@ -63,27 +63,27 @@ ORDER BY id DESC LIMIT :limit;
 
 -- name: add_document
 INSERT INTO knowledge_documents (
-    id, collection_id, kind, location, title, content_type, sha256, blob, stamp, size, status, problem, version, chunks,
+    id, collection_id, kind, location, title, named, content_type, sha256, blob, stamp, size, status, problem, version, chunks,
     revision, refresh, due_at, failures, checked_at, indexed_at, created_at, updated_at
 ) VALUES (
-    :id, :collection_id, :kind, :location, :title, :content_type, :sha256, :blob, :stamp, :size, :status, :problem, :version,
+    :id, :collection_id, :kind, :location, :title, :named, :content_type, :sha256, :blob, :stamp, :size, :status, :problem, :version,
     :chunks, :revision, :refresh, :due_at, :failures, :checked_at, :indexed_at, :created_at, :updated_at
 );
 
 -- name: update_document
 -- A person may have changed the document since it was read; then `revision` differs, and nothing is written.
 UPDATE knowledge_documents
-SET title = :title, content_type = :content_type, sha256 = :sha256, blob = :blob, stamp = :stamp, size = :size, status = :status,
+SET title = :title, named = :named, content_type = :content_type, sha256 = :sha256, blob = :blob, stamp = :stamp, size = :size, status = :status,
     problem = :problem, version = :version, chunks = :chunks, revision = :revision, refresh = :refresh,
     due_at = :due_at, failures = :failures, checked_at = :checked_at, indexed_at = :indexed_at,
     updated_at = :updated_at
 WHERE id = :id AND revision = :seen AND status <> 'removed';
 
 -- name: due_document
-SELECT * FROM knowledge_documents WHERE due_at <= :now ORDER BY due_at, id LIMIT 1;
+SELECT * FROM knowledge_documents WHERE due_at IS NOT NULL AND kind <> 'page' ORDER BY due_at, id LIMIT 1;
 
--- name: next_due_document
-SELECT min(due_at) AS due_at FROM knowledge_documents WHERE due_at IS NOT NULL;
+-- name: due_page
+SELECT * FROM knowledge_documents WHERE due_at IS NOT NULL AND kind = 'page' ORDER BY due_at, id LIMIT 1;
 
 -- name: refresh_documents
 UPDATE knowledge_documents SET due_at = :now, failures = 0
@@ -129,6 +129,9 @@ VALUES (:id, :number, :collection_id, :document_id, :version, :position, :page, 
 -- Chunks of a document that do not belong to this version.
 SELECT id, number, collection_id, heading, content FROM knowledge_chunks
 WHERE document_id = :document_id AND version <> :version LIMIT :limit;
+
+-- name: any_other_chunk
+SELECT 1 AS found FROM knowledge_chunks WHERE document_id = :document_id AND version <> :version LIMIT 1;
 
 -- name: drop_chunks
 DELETE FROM knowledge_chunks WHERE id IN (SELECT listed.value FROM json_each(:ids) AS listed);

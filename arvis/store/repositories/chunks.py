@@ -48,6 +48,9 @@ class SqlChunks:
         ]
         self._session.execute_many("add_chunk", rows)
 
+    def has_others(self, document_id: str, version: int) -> bool:
+        return self._session.one("any_other_chunk", document_id=document_id, version=version) is not None
+
     def drop_others(self, document_id: str, version: int, limit: int) -> int:
         rows = self._session.rows("other_chunks", document_id=document_id, version=version, limit=limit)
         if rows:

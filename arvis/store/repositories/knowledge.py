@@ -8,6 +8,9 @@ from typing import Any
 from arvis.domain.knowledge import Collection, Document, DocumentKind, DocumentStatus, FoundChunk, NewChunk
 from arvis.store.sql.session import Row, Session, dump
 
+#: The queries for the next work. A fetch may take long, so pages come after other documents.
+_DUE = ("due_document", "due_page")
+
 
 class SqlKnowledge:
     """Implements the port `Knowledge` in one transaction."""
@@ -68,10 +71,10 @@ class SqlKnowledge:
         return [document_of(row) for row in rows]
 
     def add(self, document: Document) -> None:
-        self._session.execute("add_document", **{name: getattr(document, name) for name in document.__slots__})
+        self._session.execute("add_document", **_columns_of_document(document))
 
     def update(self, document: Document, seen: int) -> bool:
-        columns = {name: getattr(document, name) for name in document.__slots__}
+        columns = _columns_of_document(document)
         for fixed in ("collection_id", "kind", "location", "created_at"):
             del columns[fixed]
         return self._session.execute("update_document", **columns, seen=seen) == 1
@@ -86,12 +89,15 @@ class SqlKnowledge:
         self._session.execute("drop_document", id=document_id)
 
     def due(self, now: int) -> Document | None:
-        row = self._session.one("due_document", now=now)
-        return document_of(row) if row else None
+        found = (self._session.one(query) for query in _DUE)
+        return next((document_of(row) for row in found if row is not None and row["due_at"] <= now), None)
 
     def next_due(self) -> int | None:
-        row = self._session.one("next_due_document")
-        return row["due_at"] if row else None
+        rows = [self._session.one(query) for query in _DUE]
+        return min((row["due_at"] for row in rows if row is not None), default=None)
+
+    def has_removed(self) -> bool:
+        return self._session.one("removed_collection") is not None
 
     def is_blob_used(self, blob: str, besides: str) -> bool:
         return (
@@ -107,6 +113,10 @@ def _columns_of(collection: Collection) -> dict[str, object]:
         "description": collection.description,
         "trusted": int(collection.trusted),
     }
+
+
+def _columns_of_document(document: Document) -> dict[str, object]:
+    return {**{name: getattr(document, name) for name in document.__slots__}, "named": int(document.named)}
 
 
 def collection_of(row: Row) -> Collection:
@@ -125,6 +135,7 @@ def document_of(row: Row) -> Document:
     columns: dict[str, Any] = {name: row[name] for name in Document.__slots__}
     columns["kind"] = DocumentKind(row["kind"])
     columns["status"] = DocumentStatus(row["status"])
+    columns["named"] = bool(row["named"])
     return Document(**columns)
 
 
