@@ -19,6 +19,9 @@ from arvis.domain.text import strict_json
 MOST_BYTES = 32_768
 #: The maximum number of steps of one check, and of problems that it reports.
 _MOST_STEPS = 20_000
+#: The keywords with lists whose entries a check compares one by one, and the number of comparisons that count as a step.
+_COMPARED = ("enum", "required", "type")
+_COMPARISONS = 32
 _MOST_PROBLEMS = 5
 _LONGEST = 200
 _FENCED = regex(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL)
@@ -103,8 +106,10 @@ def problems_of(value: Any, schema: Mapping[str, Any]) -> list[str]:
             found.append(problem)
             if len(found) == _MOST_PROBLEMS:
                 break
-    except (_TooMuch, RecursionError):
+    except RecursionError:
         found.append("the schema refers to itself too often")
+    except _TooMuch:
+        found.append("the check takes too many steps: the schema refers to itself too often, or its lists are too long")
     return found
 
 
@@ -143,6 +148,8 @@ class _Check:
             yield f"{place} is not allowed"
         if not isinstance(schema, Mapping):
             return
+        lists = (found for keyword in _COMPARED if isinstance(found := schema.get(keyword), list))
+        self._left -= sum(map(len, lists)) // _COMPARISONS
         if isinstance(reference := schema.get("$ref"), str):
             yield from self.problems(value, self._target(reference), place)
         types = schema.get("type")

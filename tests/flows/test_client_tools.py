@@ -116,7 +116,7 @@ async def test_a_client_that_sends_no_results_ends_the_turn(client: openai.Async
     assert "has not sent the results" in (timeline.reply or "")
 
 
-async def test_the_responses_api(client: openai.AsyncOpenAI, app: AppHarness) -> None:
+async def test_the_responses_api(client: openai.AsyncOpenAI, site: Site, app: AppHarness) -> None:
     app.provider.script += ["Good day.", "And to you.", asking(call(1, "weather", city="Oslo")), '{"warm": true}']
     first = await client.responses.create(model="helper", input="Hello", instructions="Be kind.")
     assert (first.output_text, first.status) == ("Good day.", "completed")
@@ -136,6 +136,8 @@ async def test_the_responses_api(client: openai.AsyncOpenAI, app: AppHarness) ->
     (called,) = [item for item in third.output if item.type == "function_call"]
     output = {"type": "function_call_output", "call_id": called.call_id, "output": "20"}
     given: Any = [*(item.model_dump() for item in third.output), output]
+    refused = await site.call("POST", "/v1/responses", json={"model": "helper", "input": given}, key=AGENT_KEY)
+    assert (refused.status, refused.json()["error"]["param"]) == (400, "input")
     fourth = await client.responses.create(model="helper", input=given, tools=[tool], text={"format": schema})
     assert fourth.output_text == '{"warm": true}'
     assert [output.content for output in app.provider.asked[-1].turns[-1].outputs] == ["20"]

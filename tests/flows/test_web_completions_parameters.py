@@ -132,6 +132,11 @@ async def test_a_request_that_ends_with_no_question_says_so(site: Site, role: st
     assert (error["status"], error["param"]) == (400, param)
 
 
+_SAID = {"role": "assistant", "content": "Once upon a time"}
+_CALL = {"type": "function_call", "call_id": "x", "name": "a", "arguments": "{}"}
+_OUTPUT = {"type": "function_call_output", "call_id": f"call_01J{'0' * 23}_1_0", "output": ""}
+
+
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
@@ -143,6 +148,13 @@ async def test_a_request_that_ends_with_no_question_says_so(site: Site, role: st
         ({"input": "x", "reasoning": {"effort": "huge"}}, "reasoning.effort"),
         ({"input": "x", "max_output_tokens": 0}, "max_output_tokens"),
         ({"input": "x", "include": ["message.output_text.logprobs"]}, "include"),
+        ({"input": "x", "text": {"verbosity": "low"}}, "text.verbosity"),
+        ({"input": "x", "tools": [{"type": "function", "name": "a b"}]}, "tools[0].name"),
+        ({"input": "x", "instructions": 5}, "instructions"),
+        ({"input": [_SAID], "instructions": "Be brief."}, "input"),
+        ({"input": [_SAID, {"role": "narrator", "content": "x"}], "instructions": "Be brief."}, "input[1].role"),
+        ({"input": [_SAID, _CALL, {"type": "function_call_output", "call_id": "x", "output": ""}]}, "input[2].call_id"),
+        ({"input": [_SAID, _CALL, {**_OUTPUT, "output": 5}]}, "input[2].output"),
     ],
 )
 async def test_the_responses_api_names_its_own_fields(site: Site, fields: dict[str, Any], param: str) -> None:

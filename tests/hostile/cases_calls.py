@@ -93,8 +93,9 @@ async def _numbered(wire: Wire, number: Any) -> None:
 def _renumber(value: Any, number: Any) -> None:
     for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
         _renumber(each, number)
-    if isinstance(value, dict) and "index" in value:
-        value["index"] = number
+    for name in ("index", "output_index"):
+        if isinstance(value, dict) and name in value:
+            value[name] = number
 
 
 CASES: Mapping[str, Case] = {

@@ -1,4 +1,4 @@
-"""The four HTTP formats as their servers write them, in parts, so that each part can be changed.
+"""The five HTTP formats as their servers write them, in parts, so that each part can be changed.
 
 They follow the vendors' public documentation. A streamed answer is `begin`, any number of `text` and `call`, then
 `end`, each document in its `frame`, and finally the `mark`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Document = dict[str, Any]
@@ -19,9 +19,9 @@ USAGE = (7, 5)
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The format of one provider."""
+    """A format of model servers."""
 
-    #: The name of the provider.
+    #: The name of the format, and of its provider unless `account` names it.
     name: str
     #: The end of the account's address.
     base: str
@@ -39,6 +39,8 @@ class Format:
     tool_reason: str
     lines: bool = False
     mark: bytes = b""
+    #: Further settings of an account whose server has this format.
+    account: Mapping[str, str] = field(default_factory=dict)
 
     def frame(self, text: bytes) -> bytes:
         """Return the frame of one document in a stream. The text is JSON or almost JSON."""
@@ -118,6 +120,44 @@ CHAT = Format(
     reason="stop",
     tool_reason="tool_calls",
     mark=b"data: [DONE]\n\n",
+)
+
+
+# -- responses ----------------------------------------------------------------------------------------------
+
+
+def _responses_call(number: int, id_: Any, name: Any, arguments: Any) -> list[Document]:
+    item = {"type": "function_call", "id": "f", "call_id": id_, "name": name, "status": "completed"}
+    begun = {"type": "response.output_item.added", "output_index": number + 1, "item": {**item, "arguments": ""}}
+    done = {**item, "arguments": written(arguments)}
+    return [begun, {"type": "response.output_item.done", "output_index": number + 1, "item": done}]
+
+
+def _responses_end(reason: Any, usage: Any) -> list[Document]:
+    counts = _counts(usage, "input_tokens", "output_tokens")
+    response = {**_RESPONSE, "status": reason, **({} if counts is None else {"usage": counts})}
+    return [{"type": "response.completed", "response": response}]
+
+
+_RESPONSE = {"id": "r", "object": "response", "created_at": 1, "model": "hostile", "output": [], "error": None}
+_PART = {"item_id": "m", "output_index": 0, "content_index": 0}
+
+RESPONSES = Format(
+    name="responses",
+    base="/v1",
+    content_type="text/event-stream",
+    begin=[{"type": "response.created", "response": {**_RESPONSE, "status": "in_progress"}}],
+    text=lambda value: {"type": "response.output_text.delta", **_PART, "delta": value},
+    call=_responses_call,
+    end=_responses_end,
+    refusal=lambda words: [
+        {"type": "response.refusal.delta", **_PART, "delta": words},
+        *_responses_end("completed", USAGE),
+    ],
+    error=lambda status, words: {"type": "error", "error": {"message": words, "type": "error", "code": status}},
+    reason="completed",
+    tool_reason="completed",
+    account={"provider": "openai", "api": "responses"},
 )
 
 
@@ -218,10 +258,16 @@ OLLAMA = Format(
     lines=True,
 )
 
-FORMATS: Mapping[str, Format] = {each.name: each for each in (CHAT, ANTHROPIC, GOOGLE, OLLAMA)}
+FORMATS: Mapping[str, Format] = {each.name: each for each in (CHAT, RESPONSES, ANTHROPIC, GOOGLE, OLLAMA)}
 
 
 def format_of(path: str) -> Format | None:
     """Return the format to which this path belongs."""
-    ends = {"/chat/completions": CHAT, "/messages": ANTHROPIC, ":streamGenerateContent": GOOGLE, "/api/chat": OLLAMA}
+    ends = {
+        "/chat/completions": CHAT,
+        "/responses": RESPONSES,
+        "/messages": ANTHROPIC,
+        ":streamGenerateContent": GOOGLE,
+        "/api/chat": OLLAMA,
+    }
     return next((found for end, found in ends.items() if path.partition("?")[0].endswith(end)), None)

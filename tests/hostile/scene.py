@@ -50,7 +50,8 @@ class Scene:
         self.keys.append(key)
         account = {"name": name, "provider": self.provider, "model": MODEL, "apiKey": key}
         if self.provider != CLAUDE:
-            account["baseUrl"] = self.server + FORMATS[self.provider].base
+            form = FORMATS[self.provider]
+            account |= {"baseUrl": self.server + form.base, **form.account}
         await self._call("POST", "/api/accounts", account)
         if self.account:
             await self._call("DELETE", f"/api/accounts/{self.account}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Unprocessable
 from arvis.domain.regex import regex
 from arvis.web.http.requests import Fields, unusable
@@ -31,11 +32,16 @@ _RENAMED = {"max_output_tokens": "max_completion_tokens"}
 _CONVERTED = frozenset({"input", "instructions", "text", "reasoning", "previous_response_id", "include", "truncation"})
 #: The names in errors, by the names in chat completions.
 _IN_ERRORS = {
-    "`messages": "`input",
-    "`max_completion_tokens`": "`max_output_tokens`",
-    "`response_format": "`text.format",
-    "`reasoning_effort`": "`reasoning.effort`",
+    "messages": "input",
+    "max_completion_tokens": "max_output_tokens",
+    "response_format": "text.format",
+    "reasoning_effort": "reasoning.effort",
+    "verbosity": "text.verbosity",
 }
+#: The same for the fields of a result of a tool.
+_IN_OUTPUTS = {".tool_call_id": ".call_id", ".content": ".output"}
+#: The field that an error is about: its name, an index, and the place in it.
+_NAMED_FIELD = regex(r"`(\w+)(?:\[(\d+)\])?([\w.\[\]]*)`")
 
 _OPEN: Mapping[str, Any] = {"additionalProperties": True}
 REQUEST: Schema = {
@@ -77,7 +83,32 @@ RESPONSE: Schema = {
 }
 
 
-def completion_fields(fields: Fields) -> Fields:
+@dataclass(frozen=True, slots=True)
+class ConvertedRequest:
+    """A request of the Responses API as a chat completion request."""
+
+    fields: Fields
+    #: The place of each message in the request of the client, such as `input[2]`.
+    places: Sequence[str]
+
+    def renamed(self, error: Unprocessable) -> Unprocessable:
+        """Return the error with the name that its field has in the request of the client."""
+        found = _NAMED_FIELD.match(error.what)
+        if found is None:
+            return error
+        text = f"`{self._own_name(*found.groups())}`{error.what[found.end() :]}"
+        return Unprocessable(text, why=error.why, fix=error.fix, code=error.code)
+
+    def _own_name(self, name: str, index: str | None, part: str) -> str:
+        if name == "messages" and index is not None:
+            is_output = "tool_call_id" in self.fields.raw(name)[int(index)]
+            return self.places[int(index)] + (_IN_OUTPUTS.get(part, part) if is_output else part)
+        number = "" if index is None else f"[{index}]"
+        # In the Responses API, the fields of a function are fields of the tool.
+        return f"{_IN_ERRORS.get(name, name)}{number}{part.removeprefix('.function') if name == 'tools' else part}"
+
+
+def converted(fields: Fields) -> ConvertedRequest:
     """Return the chat completion request for a request of the Responses API. Raise `Unprocessable` with the name of a
     field that cannot be used."""
     values = {_RENAMED.get(name, name): fields.raw(name) for name in fields.names if name not in _CONVERTED}
@@ -90,13 +121,15 @@ def completion_fields(fields: Fields) -> Fields:
     if fields.raw("truncation") not in (None, "auto", "disabled"):
         raise unusable("truncation", "must be `auto` or `disabled`")
     text, reasoning = Fields(fields.mapping("text") or {}), Fields(fields.mapping("reasoning") or {})
+    placed = [*_instructions(fields), *_messages(fields.raw("input"))]
     values |= {
-        "messages": [*_instructions(fields), *_messages(fields.raw("input"))],
+        "messages": [message for _, message in placed],
         "response_format": text.raw("format"),
         "verbosity": text.raw("verbosity"),
         "reasoning_effort": reasoning.raw("effort"),
     }
-    return Fields({name: value for name, value in values.items() if value is not None})
+    known = Fields({name: value for name, value in values.items() if value is not None})
+    return ConvertedRequest(known, [place for place, _ in placed])
 
 
 def previous_response(fields: Fields) -> str | None:
@@ -129,58 +162,56 @@ def repeated_settings(fields: Fields) -> dict[str, Any]:
     }
 
 
-def renamed(error: Unprocessable) -> Unprocessable:
-    """Return the error with the names that the fields have in the Responses API."""
-    text = error.what
-    for ours, theirs in _IN_ERRORS.items():
-        text = text.replace(ours, theirs)
-    return Unprocessable(text, why=error.why, fix=error.fix, code=error.code)
+#: A message of a chat completion, after its place in the request.
+_Placed = tuple[str, dict[str, Any]]
 
 
-def _instructions(fields: Fields) -> Iterator[Mapping[str, Any]]:
+def _instructions(fields: Fields) -> Iterator[_Placed]:
     if text := fields.text("instructions"):
-        yield {"role": "system", "content": text}
+        yield "instructions", {"role": "system", "content": text}
 
 
-def _messages(given: Any) -> Sequence[Mapping[str, Any]]:
+def _messages(given: Any) -> Sequence[_Placed]:
     """Return the input as messages of a chat completion. Neighbouring texts and calls of the agent become one message, as
     the model wrote them in one reply."""
     if isinstance(given, str):
-        return [{"role": "user", "content": given}]
+        return [("input", {"role": "user", "content": given})]
     if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):
         raise unusable("input", "must be a text or a list of items")
-    messages: list[dict[str, Any]] = []
+    messages: list[_Placed] = []
     for index, item in enumerate(given):
+        place = f"input[{index}]"
         match item.get("type", "message"):
             case "message":
-                messages.append({"role": item.get("role"), "content": _content(item.get("content"), index)})
+                content = _content(item.get("content"), f"{place}.content")
+                messages.append((place, {"role": item.get("role"), "content": content}))
             case "function_call":
                 call = {
                     "id": item.get("call_id"),
                     "type": "function",
                     "function": {"name": item.get("name"), "arguments": item.get("arguments")},
                 }
-                if not messages or messages[-1]["role"] != "assistant":
-                    messages.append({"role": "assistant", "content": None})
-                messages[-1].setdefault("tool_calls", []).append(call)
+                if not messages or messages[-1][1]["role"] != "assistant":
+                    messages.append((place, {"role": "assistant", "content": None}))
+                messages[-1][1].setdefault("tool_calls", []).append(call)
             case "function_call_output":
-                content = _content(item.get("output"), index)
-                messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": content})
+                content = _content(item.get("output"), f"{place}.output")
+                messages.append((place, {"role": "tool", "tool_call_id": item.get("call_id"), "content": content}))
             case "reasoning":
                 continue
             case kind:
-                raise unusable(f"input[{index}].type", f"is {str(kind)[:40]!r}, which is not supported here")
+                raise unusable(f"{place}.type", f"is {str(kind)[:40]!r}, which is not supported here")
     return messages
 
 
-def _content(content: Any, index: int) -> Any:
+def _content(content: Any, place: str) -> Any:
     """Return the content of a message or of a result with the parts of chat completions."""
     if not isinstance(content, list):
         return content
-    return [_part(part, index) for part in content]
+    return [_part(part, place) for part in content]
 
 
-def _part(part: Any, index: int) -> Mapping[str, Any]:
+def _part(part: Any, place: str) -> Mapping[str, Any]:
     match part:
         case {"type": "input_text" | "output_text" | "text", "text": str(text)}:
             return {"type": "text", "text": text}
@@ -192,4 +223,4 @@ def _part(part: Any, index: int) -> Mapping[str, Any]:
             return {"type": "file", "file": {"filename": part.get("filename"), "file_data": data}}
         case {"type": "input_audio", "input_audio": dict(sound)}:
             return {"type": "input_audio", "input_audio": sound}
-    raise unusable(f"input[{index}].content", "contains a part that is not supported here")
+    raise unusable(place, "contains a part that is not supported here")

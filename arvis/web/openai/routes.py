@@ -40,9 +40,9 @@ from arvis.web.http.streams import EventStream
 from arvis.web.openai.conversation import PlacedRequest, RequestIdentity, place, request_identity, resume
 from arvis.web.openai.forms import AnswerForm, ChatForm, ResponsesForm
 from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
-from arvis.web.openai.requests import ParsedRequest, parse_request, taint_of_history
+from arvis.web.openai.requests import ParsedRequest, ToolResults, parse_request, taint_of_history
 from arvis.web.openai.responses import REQUEST as RESPONSES_REQUEST
-from arvis.web.openai.responses import RESPONSE, completion_fields, previous_response, renamed, repeated_settings
+from arvis.web.openai.responses import RESPONSE, converted, previous_response, repeated_settings
 from arvis.web.openai.waiting import AnswerEvents, AnswerWaiter, Ticket, forget_request
 
 #: The maximum number of requests that may wait for an answer at the same time, in total and per key.
@@ -155,16 +155,17 @@ class CompletionRoutes:
     async def _respond(self, call: Call) -> Response:
         fields = await read_json(call.request, self._limit)
         follows = previous_response(fields)
-        try:
-            asked = parse_request(completion_fields(fields))
-        except Unprocessable as error:
-            raise renamed(error) from None
+        request = converted(fields)
         settings = repeated_settings(fields)
 
         def form(message_id: str, created: int) -> AnswerForm:
             return ResponsesForm(message_id=message_id, created=created, model=asked.model, settings=settings)
 
-        return await self._answer(call, asked, form, follows=follows)
+        try:
+            asked = parse_request(request.fields)
+            return await self._answer(call, asked, form, follows=follows)
+        except Unprocessable as error:
+            raise request.renamed(error) from None
 
     async def _answer(
         self, call: Call, asked: ParsedRequest, form: Callable[[str, int], AnswerForm], *, follows: str | None = None
@@ -183,8 +184,10 @@ class CompletionRoutes:
         )
         with ExitStack() as held:
             held.enter_context(self._slots.taken(call.identity.user_id))
-            begin = self._ask if asked.results is None else self._resume
-            ticket, live = await begin(call, asked, wanted, held)
+            if asked.results is None:
+                ticket, live = await self._ask(call, asked, wanted, held)
+            else:
+                ticket, live = await self._resume(call, asked, asked.results, wanted, held)
             watch = held.enter_context(self._deps.board.watch(ticket.message_id, call.identity))
             headers = {MESSAGE_HEADER: ticket.message_id}
             shape = form(ticket.message_id, self._deps.clock.now() // 1000)
@@ -211,15 +214,13 @@ class CompletionRoutes:
         return Ticket(placed.request.id, sent.message_id, asked.parameters.stops), live
 
     async def _resume(
-        self, call: Call, asked: ParsedRequest, wanted: RequestIdentity, held: ExitStack
+        self, call: Call, asked: ParsedRequest, results: ToolResults, wanted: RequestIdentity, held: ExitStack
     ) -> tuple[Ticket, AnswerEvents]:
         """Pass the results of the client's tools to the turn that waits for them."""
-        if asked.results is None:
-            raise ValueError("the request has no results")
-        messages = await self._deps.store.read(_messages_of, asked.results.execution_id)
+        messages = await self._deps.store.read(_messages_of, results.execution_id)
         live = self._live(asked, messages[-1].address if messages else wanted.channel, held)
         turn = await self._deps.store.write(
-            resume, asked.results, wanted, self._deps.clock.now(), user_id=call.identity.user_id
+            resume, results, wanted, self._deps.clock.now(), user_id=call.identity.user_id
         )
         return Ticket(turn.request_id, turn.message_id, asked.parameters.stops), live
 
