@@ -95,11 +95,15 @@ def present(tx: Transaction, name: str) -> Credential:
     """Return the credential with this name. Raise `NotFound`."""
     known = tx.credentials.get(name)
     if known is None:
-        raise NotFound(
-            "There is no such credential.",
-            fix="Look it up in the list (`arvis credentials list`, GET /api/credentials).",
-        )
+        raise no_credential()
     return known
+
+
+def no_credential() -> NotFound:
+    return NotFound(
+        "There is no such credential.",
+        fix="Look it up in the list (`arvis credentials list`, GET /api/credentials).",
+    )
 
 
 def _note(tx: Transaction, kind: AccessKind, credential: Credential, by: str, now: int) -> None:

@@ -131,19 +131,23 @@ def too_large() -> Unprocessable:
 # -- directories -------------------------------------------------------------------------------------------------------
 
 
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files and links below a directory, in a fixed order. Entries that are not part of a skill are left out
+    with everything below them, and links are not followed."""
+    for place, folders, names in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not is_left_out(name))
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        yield from (Path(place, name) for name in sorted([*links, *names]) if not is_left_out(name))
+
+
 def _files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
     try:
-        for place, folders, names in os.walk(folder, followlinks=False):
-            folders[:] = sorted(name for name in folders if not is_left_out(name))
-            for name in sorted(folders + names):
-                path = os.path.relpath(Path(place, name), folder)
-                if Path(place, name).is_symlink() and not is_left_out(name):
-                    raise refused(f"{path[:60]!r} is a link")
-            for name in sorted(names):
-                if not is_left_out(name):
-                    path = os.path.relpath(Path(place, name), folder)
-                    refuse_name(path)
-                    yield path, _read_regular(Path(place, name), path)
+        for file in files_below(folder):
+            path = os.path.relpath(file, folder)
+            if file.is_symlink():
+                raise refused(f"{path[:60]!r} is a link")
+            refuse_name(path)
+            yield path, _read_regular(file, path)
     except OSError as error:
         raise refused(f"a file cannot be read ({error.strerror})") from None
 

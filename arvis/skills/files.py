@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import shutil
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,6 +30,8 @@ log = structlog.get_logger(__name__)
 #: A folder that no program has used for this time is removed.
 _UNUSED_MS = 86_400_000
 _PRIVATE, _PROGRAM = 0o600, 0o700
+#: The maximum number of names that an error lists.
+_MOST_LISTED = 10
 
 
 class StoredSkillFiles:
@@ -49,13 +51,11 @@ class StoredSkillFiles:
         known = {each.slug: each for each in await self._of(agent)}
         found = known.get(skill)
         if found is None:
-            raise ToolError(f"You have no skill {skill[:64]!r}. Your skills: {', '.join(known) or 'none'}.")
+            raise ToolError(f"You have no skill {skill[:64]!r}. Your skills: {_listed(known)}.")
         if path == SKILL_FILE:
             return SkillFile(found.text.encode(), found.files)
         if path not in found.files:
-            raise ToolError(
-                f"The skill {skill} has no file {path[:100]!r}. Its files: {', '.join(found.files) or 'none'}."
-            )
+            raise ToolError(f"The skill {skill} has no file {path[:100]!r}. Its files: {_listed(found.files)}.")
         return SkillFile((await self.bundle(found)).files[path], {})
 
     async def folders(self, agent: Agent) -> Mapping[str, Path]:
@@ -97,6 +97,13 @@ class StoredSkillFiles:
                 why = error.strerror or type(error).__name__
                 raise ToolError(f"The files of the skill {skill.slug} could not be written: {why}.") from None
         return target
+
+
+def _listed(names: Collection[str]) -> str:
+    """Return the first names as a text that also counts the other ones."""
+    more = len(names) - _MOST_LISTED
+    shown = ", ".join([*names][:_MOST_LISTED]) or "none"
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _packed(tx: Transaction, slug: str) -> bytes | None:

@@ -64,7 +64,9 @@ class Importer:
         content = await self._sources.read(given)
         if seen is not None and content.skill.hash != seen:
             raise _changed()
-        return await self._keep(content, by=by, replace=replace, trusted=given.text is not None or seen is not None)
+        return await self._store_content(
+            content, by=by, replace=replace, trusted=given.text is not None or seen is not None
+        )
 
     async def preview(self, given: Given) -> Preview:
         """Return the content of a source. Store nothing. Raise `Unprocessable` if there is no usable skill."""
@@ -107,7 +109,7 @@ class Importer:
             raise _changed()
         return (await self.registry.look_again()).skills[slug]
 
-    async def _keep(self, content: Content, *, by: str, replace: bool, trusted: bool) -> Skill:
+    async def _store_content(self, content: Content, *, by: str, replace: bool, trusted: bool) -> Skill:
         skill = content.skill
         shown = (await self.registry.look_again()).skills.get(skill.slug)
         if shown is not None and shown.source is not Source.IMPORTED and not replace:
@@ -142,7 +144,7 @@ class Importer:
                 f"The text has another name. This skill must keep the name {slug}.", fix="Write this name in the text."
             )
         if not known.files:
-            return await self._keep(Content(skill, None, BY_HAND), by=by, replace=True, trusted=True)
+            return await self._store_content(Content(skill, None, BY_HAND), by=by, replace=True, trusted=True)
         try:
             files = (await self._files.bundle(known)).files
         except ToolError as error:
@@ -150,7 +152,7 @@ class Importer:
         bundle = bundle_of({**files, SKILL_FILE: skill.text.encode()}.items())
         skill = read_skill(bundle.text, stem=None, source=Source.IMPORTED)
         content = Content(with_files(skill, bundle), bundle, known.origin or BY_HAND)
-        return await self._keep(content, by=by, replace=True, trusted=known.trusted)
+        return await self._store_content(content, by=by, replace=True, trusted=known.trusted)
 
     async def switch(self, slug: str, *, enabled: bool) -> None:
         """Enable or disable a skill. Raise `NotFound`."""
@@ -228,7 +230,7 @@ def put_skill(tx: Transaction, skill: StoredSkill, bundle: bytes | None = None) 
     known = tx.skills.get(skill.slug)
     if known is None and len(tx.skills.stamps()) >= _MOST:
         raise Conflict(f"There are {_MOST} imported skills already.", fix="Remove one that is not needed.")
-    _keep(tx, skill.slug, skill, bundle, _Changed(skill.by_id, skill.updated_at))
+    _store_version(tx, skill.slug, skill, bundle, _Changed(skill.by_id, skill.updated_at))
     if known is not None:
         skill = replace(skill, updated_at=max(skill.updated_at, known.updated_at + 1))
     tx.skills.put(skill, bundle)
@@ -258,7 +260,7 @@ def _remove(tx: Transaction, slug: str, by: str | None, now: int) -> bool:
     known = tx.skills.get(slug)
     if known is None:
         return False
-    _keep(tx, slug, None, None, _Changed(by, now))
+    _store_version(tx, slug, None, None, _Changed(by, now))
     _note(tx, AccessKind.SKILL_REMOVED, known, by, now)
     return tx.skills.remove(slug)
 
@@ -281,12 +283,14 @@ def _undo(tx: Transaction, slug: str, by: str, now: int) -> None:
         files={path: (size, digest) for path, (size, digest) in data.get("files", {}).items()},
     )
     bundle = base64.b64decode(data["bundle"]) if data.get("bundle") else None
-    _keep(tx, slug, row, bundle, _Changed(by, now))
+    _store_version(tx, slug, row, bundle, _Changed(by, now))
     tx.skills.put(row, bundle)
     _note(tx, AccessKind.SKILL_IMPORTED, row, by, now)
 
 
-def _keep(tx: Transaction, slug: str, after: StoredSkill | None, bundle: bytes | None, changed: _Changed) -> None:
+def _store_version(
+    tx: Transaction, slug: str, after: StoredSkill | None, bundle: bytes | None, changed: _Changed
+) -> None:
     """Store a version of a changed skill. If text and files are unchanged, store none, because its undo would have no
     effect. `bundle` are the files of `after`."""
     before = tx.skills.get(slug)

@@ -22,7 +22,7 @@ from arvis.domain.errors import Unprocessable
 from arvis.ports.automation import TRUSTED_BEFORE_HASHES, StoredSkill
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
-from arvis.skills.bundle import bundle_of_folder, digest_of
+from arvis.skills.bundle import bundle_of_folder, digest_of, files_below
 from arvis.skills.skill import LARGEST_FILE, Skill, Source, read_skill, with_files
 from arvis.skills.specification import SKILL_FILE, SKILL_FILES
 
@@ -149,7 +149,7 @@ def _stamps_of(folders: Sequence[Path]) -> Mapping[str, tuple[int, int]]:
     stamps = {}
     for folder in folders:
         directories, files = _skills_in(folder)
-        below = (file for each in directories for file in islice(each.rglob("*"), _MOST_IN_SKILL))
+        below = (file for each in directories for file in islice(files_below(each), _MOST_IN_SKILL))
         for file in (*files, *below):
             try:
                 found = file.lstat()
@@ -173,7 +173,8 @@ def _files(folder: Path) -> Iterator[Path]:
     """Yield the Markdown files below a folder, ordered by path. Links to files outside the folder are ignored."""
     try:
         home = folder.resolve(strict=True)
-        found = sorted(islice(folder.rglob("*.md"), _MOST_FILES))
+        texts = (file for file in files_below(folder) if file.suffix == ".md")
+        found = sorted(islice(texts, _MOST_FILES))
     except OSError:
         return
     for file in found:

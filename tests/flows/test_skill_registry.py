@@ -23,7 +23,7 @@ from arvis.skills.archives import bundle_of_archive, packed
 from arvis.skills.bundle import Bundle
 from arvis.skills.files import StoredSkillFiles
 from arvis.skills.importing import Importer
-from arvis.skills.registry import SkillRegistry
+from arvis.skills.registry import SkillRegistry, _stamps_of
 from arvis.skills.skill import Source
 from arvis.skills.sources import Given, Sources
 from arvis.testing.clock import SteppedClock
@@ -122,6 +122,18 @@ async def test_what_cannot_be_used_is_passed_over_and_told(scene: Scene) -> None
     assert [problem.partition(":")[0].removeprefix("folder skill ") for problem in problems] == [
         "b.md", "binary.md", "broken.md", "huge.md", "pattern.md",
     ]  # fmt: skip
+
+
+async def test_entries_that_are_not_part_of_a_skill_do_not_count(scene: Scene) -> None:
+    scene.write("pdf/SKILL.md", FILES["SKILL.md"])
+    for number in range(1_100):
+        scene.write(f"pdf/.git/objects/{number}.md", "")
+    names = [f"references/{number:02}.md" for number in range(12)]
+    files = [scene.write(f"pdf/{name}", "Text.") for name in names]
+    assert list((await scene.registry.current()).skills["pdf"].files) == names
+    assert _stamps_of([scene.folder]).keys() == {str(scene.folder / "pdf/SKILL.md"), *map(str, files)}
+    with pytest.raises(ToolError, match=r"references/09\.md and 2 more\.$"):
+        await scene.files.read(READER, "pdf", "references/12.md")
 
 
 async def test_links_lead_to_nothing_outside(scene: Scene, tmp_path: Path) -> None:

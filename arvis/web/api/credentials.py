@@ -3,13 +3,13 @@ they are secret variables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from starlette.responses import Response
 
+from arvis.domain.agents import Agent
 from arvis.domain.credentials import BASE64, NAME, VALUE, Credential, normalised
-from arvis.domain.errors import NotFound
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.services import credentials
@@ -36,8 +36,9 @@ class CredentialView(View):
     updated_at: Time
 
     @classmethod
-    def of(cls, credential: Credential, agents: list[str]) -> Self:
-        return cls.showing(credential, agents=agents)
+    def of(cls, credential: Credential, agents: Sequence[Agent]) -> Self:
+        users = [agent.slug for agent in agents if credential.name in agent.credentials]
+        return cls.showing(credential, agents=users)
 
 
 class NewCredential(Body):
@@ -91,20 +92,14 @@ class CredentialRoutes(Routes):
 def _known_name(call: Call) -> str:
     name = call.named("name", NAME)
     if name is None:
-        raise NotFound(
-            "There is no such credential.",
-            fix="Look it up in the list (`arvis credentials list`, GET /api/credentials).",
-        )
+        raise credentials.no_credential()
     return name
 
 
 def _all(tx: Transaction) -> list[CredentialView]:
-    return [_shown(tx, each) for each in tx.credentials.all()]
+    agents = tx.agents.all()
+    return [CredentialView.of(each, agents) for each in tx.credentials.all()]
 
 
 def _view(tx: Transaction, name: str) -> CredentialView:
-    return _shown(tx, credentials.present(tx, name))
-
-
-def _shown(tx: Transaction, credential: Credential) -> CredentialView:
-    return CredentialView.of(credential, [each.slug for each in tx.agents.all() if credential.name in each.credentials])
+    return CredentialView.of(credentials.present(tx, name), tx.agents.all())

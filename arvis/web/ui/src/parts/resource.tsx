@@ -163,3 +163,20 @@ export function ResourceSheet<T>({
     </Sheet>
   );
 }
+
+type FormSheetProps<T> = {
+  id: string;
+  of: Found<T>;
+  texts: { add?: string; gone: string; goneWhy?: string };
+  onClose: () => void;
+  form: (known?: T) => ReactNode;
+};
+
+/** The sheet of an item that is always shown as its form. `form` gets the item, unless it is new. */
+export function FormSheet<T>({ id, form, ...sheet }: FormSheetProps<T>) {
+  return (
+    <ResourceSheet id={id} title={() => id} form={() => form()} {...sheet}>
+      {form}
+    </ResourceSheet>
+  );
+}

@@ -4,7 +4,7 @@ import type { Answer, Item } from "../../api/types";
 import { AskButton, sends } from "../../parts/actions";
 import { TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
-import { NEW, type Opening, ResourcePage, ResourceSheet } from "../../parts/resource";
+import { FormSheet, NEW, type Opening, ResourcePage } from "../../parts/resource";
 import { Time, UntrustedText } from "../../parts/show";
 import { asPages, type Column } from "../../parts/table";
 import { texts as common } from "../../parts/texts";
@@ -33,19 +33,15 @@ export default function CredentialsPage() {
   );
 }
 
-/** A credential is always shown as its form. */
 function CredentialSheet({ id, onOpen, onClose }: { id: string } & Opening) {
   return (
-    <ResourceSheet
+    <FormSheet
       id={id}
       of={useApi("GET /api/credentials/{name}", id === NEW ? null : { path: { name: id } })}
       texts={texts}
-      title={() => id}
       onClose={onClose}
-      form={() => <Edit onSaved={onOpen} onRemoved={onClose} />}
-    >
-      {(known) => <Edit known={known} onSaved={onOpen} onRemoved={onClose} />}
-    </ResourceSheet>
+      form={(known) => <Edit known={known} onSaved={onOpen} onRemoved={onClose} />}
+    />
   );
 }
 

@@ -5,7 +5,7 @@ import { AskButton, sends } from "../../parts/actions";
 import { Check } from "../../parts/field";
 import { TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
-import { NEW, type Opening, ResourcePage, ResourceSheet } from "../../parts/resource";
+import { FormSheet, NEW, type Opening, ResourcePage } from "../../parts/resource";
 import { Status, Time, UntrustedText } from "../../parts/show";
 import type { Column } from "../../parts/table";
 import { texts as common } from "../../parts/texts";
@@ -36,19 +36,15 @@ export default function VariablesPage() {
   );
 }
 
-/** A variable is always shown as its form. */
 function VariableSheet({ id, onOpen, onClose }: { id: string } & Opening) {
   return (
-    <ResourceSheet
+    <FormSheet
       id={id}
       of={useApi("GET /api/variables/{key}", id === NEW ? null : { path: { key: id } })}
       texts={texts}
-      title={() => id}
       onClose={onClose}
-      form={() => <Edit onSaved={onOpen} onRemoved={onClose} />}
-    >
-      {(known) => <Edit known={known} onSaved={onOpen} onRemoved={onClose} />}
-    </ResourceSheet>
+      form={(known) => <Edit known={known} onSaved={onOpen} onRemoved={onClose} />}
+    />
   );
 }
 
