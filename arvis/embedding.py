@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -57,7 +57,7 @@ class _Pass:
 
 class EmbeddingIndexer:
     """The task that embeds new texts, and after a change of the model all texts. One process does it for all processes.
-    `texts_per_minute` returns the configured limit."""
+    `texts_per_minute` returns the configured limit, and `configured` returns when the configuration names a model."""
 
     def __init__(
         self,
@@ -67,12 +67,14 @@ class EmbeddingIndexer:
         bus: EventBus,
         clock: Clock,
         texts_per_minute: Callable[[], int],
+        configured: Callable[[], Awaitable[None]],
     ) -> None:
         self._embedder = embedder
         self._store = store
         self._bus = bus
         self._clock = clock
         self._rate = texts_per_minute
+        self._configured = configured
         #: The time (ms) of the last successful check for new texts.
         self._looked_at = clock.now()
         #: The pass through the chunks of documents, while some of the newest ones have no vector.
@@ -88,20 +90,24 @@ class EmbeddingIndexer:
             while True:
                 if (model := self._embedder.model) is not None:
                     await self._follow(model, holding, news)
-                elif self._embedder.is_off:
-                    await self._delete_all(holding)
+                elif self._embedder.is_off and await self._delete_all(holding):
+                    await self._configured()
+                    continue
                 await self._clock.sleep(LOOK_SECONDS)
         finally:
             for each in forget:
                 each()
 
-    async def _delete_all(self, holding: Holding) -> None:
-        """Delete the vectors of a model that is not configured any more."""
+    async def _delete_all(self, holding: Holding) -> bool:
+        """Delete the vectors of a model that is not configured any more. Return False if the database is not
+        available."""
         try:
             if await self._store.read(are_stored):
                 await self.prune("", holding)
         except StoreError as error:
             log.warning("vectors_not_deleted", error=error.what, why=error.why)
+            return False
+        return True
 
     async def _follow(self, model: str, holding: Holding, news: asyncio.Event) -> None:
         """Embed all texts with this model, then new ones, until another model is configured."""

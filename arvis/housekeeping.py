@@ -5,13 +5,12 @@ No other work waits for the housekeeping. If the database is unavailable, the ne
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Collection
 from typing import Concatenate, ParamSpec
 
 import structlog
 
-from arvis.config.servers import STORED_SERVERS
+from arvis.config.servers import STORED_SERVERS, stored_names
 from arvis.domain.conversations import OBSERVED_MS
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
@@ -176,7 +175,7 @@ def forget_tools(tx: Transaction, holding: Holding, servers: Collection[str]) ->
     """Delete the accepted descriptions of tools and the logins of all servers except these and those that were added at
     run time. Return False."""
     holding.check(tx)
-    added = json.loads(tx.kv.get(STORED_SERVERS) or "{}")
+    added = stored_names(tx.kv.get(STORED_SERVERS))
     for prefix in (ACCEPTED_TOOLS, TOOL_LOGINS, TOOL_LOGIN_ATTEMPTS):
         tx.kv.delete_others(prefix, {*servers, *added})
     return False

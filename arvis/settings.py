@@ -86,6 +86,7 @@ class SettingsService:
         self._clock = clock
         self._environ = environ
         self._learning = asyncio.Lock()
+        self._applied = asyncio.Condition()
         self._problems: Mapping[str, str] = {}
 
     @property
@@ -96,6 +97,11 @@ class SettingsService:
         """Return the configuration that is in effect. It is the configuration of the start, with later changes of
         settings that take effect immediately."""
         return self._current
+
+    async def until(self, holds: Callable[[Config], bool]) -> None:
+        """Return when the configuration in effect fulfils this condition."""
+        async with self._applied:
+            await self._applied.wait_for(lambda: holds(self._current))
 
     async def begin(self) -> Config:
         """Return the configuration for this start: the values of the file, the environment and the database."""
@@ -117,6 +123,8 @@ class SettingsService:
         sifted = await asyncio.to_thread(self._sifted, changes)
         self._problems = sifted.problems
         self._current = with_values_of(self._running, sifted.config, keys_at_once())
+        async with self._applied:
+            self._applied.notify_all()
 
     async def follow(self, up: Callable[[], None]) -> None:
         """Apply the stored values after each change by another process, until cancelled. Call `up` when the values are

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from arvis.app.foundation import Base, prices_of, spending_limits
+from arvis.config import Config
 from arvis.domain.embeddings import Meaning
 from arvis.embedding import EmbeddingIndexer
 from arvis.llm.budgets import BudgetSession
@@ -34,14 +35,19 @@ def build_indexer(*, base: Base, embedder: OnDemand[Embedder]) -> EmbeddingIndex
         bus=base.bus,
         clock=base.clock,
         texts_per_minute=lambda: base.settings.current().embeddings.texts_per_minute,
+        configured=lambda: base.settings.until(names_model),
     )
+
+
+def names_model(config: Config) -> bool:
+    return config.embeddings.choice is not None
 
 
 def meaning_of(base: Base, embedder: OnDemand[Embedder]) -> MeaningOf:
     """Return the function that embeds search texts. It builds the embedder when a model is configured."""
 
     async def meaning(text: str) -> Meaning | None:
-        if base.settings.current().embeddings.choice is None:
+        if not names_model(base.settings.current()):
             return None
         return await (await embedder.get()).meaning(text)
 

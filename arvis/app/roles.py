@@ -54,9 +54,7 @@ log = structlog.get_logger(__name__)
 DAY_MS = 24 * 3600 * 1000
 #: Before the first erasure, the rows are checked for one at intervals of this many seconds.
 ERASURE_SECONDS = 5.0
-#: The interval in seconds at which a configured embedding model is looked for.
-EMBEDDING_SECONDS = 30.0
-#: The seconds between two looks for the first knowledge base.
+#: The interval in seconds of the checks for a first knowledge base.
 KNOWLEDGE_SECONDS = 5.0
 
 Up = Callable[[], None]
@@ -234,18 +232,19 @@ async def _erase(base: Base, eraser: OnDemand[Duty], holding: Holding) -> None:
 
 
 async def _embed(base: Base, indexer: OnDemand[Duty], holding: Holding) -> None:
-    """Start the indexer when a model is configured, or when vectors of a former model must be deleted."""
-    while base.settings.current().embeddings.choice is None and not await _has_vectors(base.store):
-        await base.clock.sleep(EMBEDDING_SECONDS)
+    """Start the indexer when a model is configured, or at once if vectors of a former model must be deleted."""
+    if not await _may_have_vectors(base.store):
+        await base.settings.until(lambda config: config.embeddings.choice is not None)
     await (await indexer.get()).run(holding)
 
 
-async def _has_vectors(store: Store) -> bool:
+async def _may_have_vectors(store: Store) -> bool:
+    """Return False if no vectors are stored. While the database is not available, return True: the indexer looks again."""
     try:
         return await store.read(_are_vectors_stored)
     except StoreError as error:
         log.warning("duty_failed", duty="embeddings", error=error.what, why=error.why)
-        return False
+        return True
 
 
 def _are_vectors_stored(tx: Transaction) -> bool:
@@ -265,7 +264,7 @@ def _is_erasure_open(tx: Transaction) -> bool:
 
 
 async def _index_knowledge(base: Base, indexer: OnDemand[Duty], holding: Holding) -> None:
-    """Index documents from the first knowledge base on."""
+    """Start the indexer when the first knowledge base is created."""
     while not base.config.knowledge.folders and not await _has_knowledge(base.store):
         await base.clock.sleep(KNOWLEDGE_SECONDS)
     await (await indexer.get()).run(holding)
@@ -283,9 +282,9 @@ def _is_knowledge_stored(tx: Transaction) -> bool:
     return tx.knowledge.are_any()
 
 
-async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
-    """Run the scheduler, the clean-up, the search indexes, embeddings, erasures and notifications while this process has the role. Of
-    all processes that use the database, only one has the role at a time."""
+async def _run_scheduler(base: Base, tools: Tools, embedder: OnDemand[Any], up: Up) -> None:
+    """Run the scheduler, the clean-up, the search indexes, embeddings, erasures and notifications while this process
+    has the role. Of all processes that use the database, only one has the role at a time."""
     lease = RoleLeaseManager(
         name="scheduler",
         store=base.store,
@@ -300,15 +299,7 @@ async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
         poll_seconds=base.config.scheduler.poll_seconds,
         zone=base.config.scheduler.timezone,
     )
-    housekeeping = Housekeeping(
-        store=base.store,
-        clock=base.clock,
-        keep=_keep_times(base.config.retention),
-        tool_servers=[server.name for server in base.config.mcp.servers],
-        back_up=None if base.store.shared else base.backups.run_due,
-        clean=tools.remove_unused_profiles,
-    )
-
+    housekeeping = _build_housekeeping(base, tools)
     indexer = MessageIndexer(store=base.store, bus=base.bus, clock=base.clock)
     eraser: OnDemand[Duty] = OnDemand(
         "arvis.erasing:Eraser",
@@ -340,21 +331,29 @@ async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
     await lease.run(work)
 
 
-def _keep_times(retention: Retention) -> KeepTimes:
-    return KeepTimes(
-        finished_jobs=retention.finished_jobs_days * DAY_MS,
-        history=retention.timeline_days * DAY_MS,
-        compacted=retention.compacted_days * DAY_MS,
-        deliveries=retention.deliveries_days * DAY_MS,
-        usage=retention.usage_days * DAY_MS,
-        audit=retention.audit_days * DAY_MS,
-        facts=retention.facts_days * DAY_MS,
+def _build_housekeeping(base: Base, tools: Tools) -> Housekeeping:
+    retention = base.config.retention
+    return Housekeeping(
+        store=base.store,
+        clock=base.clock,
+        keep=KeepTimes(
+            finished_jobs=retention.finished_jobs_days * DAY_MS,
+            history=retention.timeline_days * DAY_MS,
+            compacted=retention.compacted_days * DAY_MS,
+            deliveries=retention.deliveries_days * DAY_MS,
+            usage=retention.usage_days * DAY_MS,
+            audit=retention.audit_days * DAY_MS,
+            facts=retention.facts_days * DAY_MS,
+        ),
+        tool_servers=[server.name for server in base.config.mcp.servers],
+        back_up=None if base.store.shared else base.backups.run_due,
+        clean=tools.remove_unused_profiles,
     )
 
 
 async def _fetcher_of(tools: Tools) -> Fetcher:
     """Return the fetcher of public addresses. The toolbox is built at the first web page."""
-    fetcher: Fetcher = await (await tools.box.get()).fetcher()
+    fetcher: Fetcher = await (await tools.box.get()).network()
     return fetcher
 
 

@@ -23,7 +23,7 @@ from arvis.graphs.agent.tools import ToolRules
 from arvis.llm.embedding import Embedder
 from arvis.media import WebFileReader
 from arvis.plugins import InstalledPlugins, Plugins
-from arvis.ports.http import AddressChecker, Dialer, Fetcher
+from arvis.ports.http import GuardedNetwork
 from arvis.ports.plugin import PluginServices
 from arvis.ports.tool import ToolServices, ToolSource
 from arvis.process.on_demand import OnDemand
@@ -48,13 +48,12 @@ from arvis.turns.workflow_tools import WorkflowStarter
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """The tools and plugins of agents. `fetcher` returns the fetcher for addresses from people and models; the first
-    call opens the fetcher. `checker` returns the checker of such addresses, and `services` the services of tools.
-    `servers` are the tool servers, and `browsers` the browsers of agents."""
+    """The tools and plugins of agents. `network` returns the access to hosts that people and models choose; the first
+    call opens it. `services` returns the services of tools. `servers` are the tool servers, and `browsers` the
+    browsers of agents."""
 
     rules: ToolRules
-    fetcher: Callable[[], Awaitable[Fetcher]]
-    checker: Callable[[], Awaitable[AddressChecker]]
+    network: Callable[[], Awaitable[GuardedNetwork]]
     plugins: Plugins
     servers: McpServers
     browsers: Browsers
@@ -104,7 +103,7 @@ def build_toolbox(
     plugins = InstalledPlugins(
         services=PluginServices(RetryingStore(store=base.store, clock=base.clock), base.clock, services.get)
     )
-    return Toolbox(rules, services.fetcher, services.checker, plugins, servers, services.browsers, services.get)
+    return Toolbox(rules, services.network, plugins, servers, services.browsers, services.get)
 
 
 class _Services:
@@ -115,39 +114,30 @@ class _Services:
         self._base = base
         self._providers = providers
         self._made: ToolServices | None = None
-        self._checker: AddressChecker | None = None
-        self._dialer: Dialer | None = None
+        self._network: GuardedNetwork | None = None
+        self._opening = asyncio.Lock()
         self.browsers = Browsers(
             settings=base.config.browser,
             folder=base.folder.browser,
             sandbox=Bubblewrap(hidden=[base.folder.path], disk=base.config.browser.profile_bytes, files=None),
-            dialer=self.dialer,
+            dialer=self.network,
             clock=base.clock,
         )
         stack.push_async_callback(self.browsers.close)
 
-    async def dialer(self) -> Dialer:
-        await self.get()
-        if self._dialer is None:
-            raise RuntimeError("the fetcher was opened without its dialer")
-        return self._dialer
-
-    async def fetcher(self) -> Fetcher:
-        return (await self.get()).fetcher
-
-    async def checker(self) -> AddressChecker:
-        await self.get()
-        if self._checker is None:
-            raise RuntimeError("the fetcher was opened without its checker")
-        return self._checker
+    async def network(self) -> GuardedNetwork:
+        async with self._opening:
+            if self._network is None:
+                net = await asyncio.to_thread(importlib.import_module, "arvis.net.fetcher")
+                opening = net.open_fetcher(allow=self._base.config.tools.allow_hosts)
+                network: GuardedNetwork = await self._stack.enter_async_context(opening)
+                self._network = network
+            return self._network
 
     async def get(self) -> ToolServices:
         if self._made is None:
-            base, settings = self._base, self._base.config.tools
+            base, fetcher = self._base, await self.network()
             sandbox = build_sandbox(base)
-            net = await asyncio.to_thread(importlib.import_module, "arvis.net.fetcher")
-            fetcher = await self._stack.enter_async_context(net.open_fetcher(allow=settings.allow_hosts))
-            self._checker = self._dialer = fetcher
             # With this store, a running tool waits while the database is unavailable. With the usual store, the tool
             # would return an error to the model.
             patient = RetryingStore(store=base.store, clock=base.clock)

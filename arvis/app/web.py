@@ -96,7 +96,7 @@ def build_web(
 
 def _importer(base: Base, tools: Toolbox) -> Importer:
     return Importer(
-        sources=Sources(fetcher=tools.fetcher, checker=tools.checker, sandbox=build_sandbox(base)),
+        sources=Sources(network=tools.network, sandbox=build_sandbox(base)),
         files=skill_files(base),
         store=base.store,
         registry=base.skills,

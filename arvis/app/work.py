@@ -72,7 +72,7 @@ def build_work(
 def _handlers(base: Base, flow: MessageFlow, tools: Toolbox) -> dict[JobKind, Handler]:
     """Return the handler of each kind of job except deliveries, which have a separate handler."""
     patient = RetryingStore(store=base.store, clock=base.clock)
-    scripts = ScriptRunner(store=patient, fetcher=tools.fetcher, clock=base.clock)
+    scripts = ScriptRunner(store=patient, fetcher=tools.network, clock=base.clock)
     begun = ScheduleHandler(runs=flow, scripts=scripts)
     kinds = (JobKind.MESSAGE, JobKind.ADVANCE, JobKind.COMPACT)
     begun_kinds = (JobKind.CRON, JobKind.HEARTBEAT, JobKind.WEBHOOK)

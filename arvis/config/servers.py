@@ -3,8 +3,10 @@ connects for tools, pictures, traces and e-mails."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from collections.abc import Collection
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
@@ -64,6 +66,12 @@ def header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
 
 #: The key-value with the servers that were added at run time.
 STORED_SERVERS = "mcp servers"
+
+
+def stored_names(text: str | None) -> Collection[str]:
+    """Return the names of the servers in this key-value."""
+    found: dict[str, object] = json.loads(text) if text else {}
+    return found.keys()
 
 
 class McpServer(Section):

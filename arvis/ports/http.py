@@ -42,13 +42,6 @@ class CheckedAddress:
     trusted: bool
 
 
-class AddressChecker(Protocol):
-    async def checked(self, url: str) -> CheckedAddress:
-        """Look up the host of an address. Raises `FetchRefused` if it is not allowed, such as a private one, and
-        `FetchFailed` if the host is not known; both are kinds of `ToolError`."""
-        ...
-
-
 class Fetcher(Protocol):
     async def fetch(
         self,
@@ -80,6 +73,16 @@ class Dialer(Protocol):
         """Connect to a public host. The name is looked up once, and only the checked addresses are used. Raise
         `FetchRefused` if the host or the port is not allowed, and `FetchFailed` if there is no connection; both are kinds
         of `ToolError`."""
+        ...
+
+
+class GuardedNetwork(Fetcher, Dialer, Protocol):
+    """The access to hosts that users, models or web pages choose: public ones, and those that the configuration
+    names."""
+
+    async def checked(self, url: str) -> CheckedAddress:
+        """Look up the host of an address. Raises `FetchRefused` if it is not allowed, such as a private one, and
+        `FetchFailed` if the host is not known; both are kinds of `ToolError`."""
         ...
 
 

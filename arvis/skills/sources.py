@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError, Unprocessable
 from arvis.domain.text import storable
-from arvis.ports.http import AddressChecker, Fetched, Fetcher
+from arvis.ports.http import Fetched, GuardedNetwork
 from arvis.ports.sandbox import Sandbox, Task
 from arvis.skills.archives import LARGEST_ARCHIVE, bundle_of_archive, commit_of, is_archive
 from arvis.skills.bundle import LARGEST_SKILL, Bundle
@@ -51,18 +51,11 @@ class Content:
 
 
 class Sources:
-    """Reads sources. `fetcher` and `checker` connect only to public addresses and hosts that the configuration allows. git
-    runs in the sandbox, because the server of a repository is not trusted."""
+    """Reads sources. `network` reaches only public addresses and hosts that the configuration allows. git runs in the
+    sandbox, because the server of a repository is not trusted."""
 
-    def __init__(
-        self,
-        *,
-        fetcher: Callable[[], Awaitable[Fetcher]],
-        checker: Callable[[], Awaitable[AddressChecker]],
-        sandbox: Sandbox,
-    ) -> None:
-        self._fetcher = fetcher
-        self._checker = checker
+    def __init__(self, *, network: Callable[[], Awaitable[GuardedNetwork]], sandbox: Sandbox) -> None:
+        self._network = network
         self._sandbox = sandbox
 
     async def read(self, given: Given) -> Content:
@@ -77,7 +70,7 @@ class Sources:
 
     async def _at_address(self, url: str, inside: str | None) -> Content:
         try:
-            fetched = await (await self._fetcher()).fetch(url, max_bytes=LARGEST_ARCHIVE, timeout=_FETCH_SECONDS)
+            fetched = await (await self._network()).fetch(url, max_bytes=LARGEST_ARCHIVE, timeout=_FETCH_SECONDS)
         except ToolError as error:
             raise Unprocessable(
                 f"The skill cannot be fetched: {error.what}",
@@ -92,7 +85,7 @@ class Sources:
 
     async def _cloned(self, url: str, inside: str | None) -> Content:
         try:
-            checked = await (await self._checker()).checked(url)
+            checked = await (await self._network()).checked(url)
         except ToolError as error:
             raise _no_clone(error.what, "Give the public https address of a repository.") from None
         if checked.scheme != "https" and not checked.trusted:

@@ -37,6 +37,8 @@ from arvis.store.sqlite.wal import with_suffix
 
 #: The key under which changed settings are stored. It is the same as in `config/stored.py`.
 _SETTINGS = "config.changes"
+#: The key-value with the tool servers that were added at run time. It is the same as in `config/servers.py`.
+_TOOL_SERVERS = "mcp servers"
 
 #: The maximum number of rows that one query counts.
 MOST = 1000
@@ -97,6 +99,8 @@ class Records:
     webhooks: Sequence[Webhook]
     #: The settings that people changed, as stored text (`config/stored.py`), or None if there are none.
     settings: str | None
+    #: The tool servers that people added, as stored text (`config/servers.py`), or None if there are none.
+    tool_servers: str | None
     skills: Sequence[StoredSkill]
     unreadable: Sequence[str]
 
@@ -132,6 +136,7 @@ def read_records(run_query: RunQuery, now: int) -> Records:
         skills=[skill_of(row) for row in run_query("all_skills")],
         unreadable=unreadable_rows(run_query),
         settings=next((row["value"] for row in run_query("get_setting", key=_SETTINGS)), None),
+        tool_servers=next((row["value"] for row in run_query("get_key_value", key=_TOOL_SERVERS)), None),
     )
 
 

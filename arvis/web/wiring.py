@@ -300,7 +300,7 @@ class Assembly:
         deps = self._deps
         erasures = ErasureRoutes(store=deps.store, gate=self._gate, backups=deps.backups, clock=deps.clock)
         interchange = InterchangeRoutes(
-            store=deps.store, gate=self._gate, clock=deps.clock, rules=self._schedule_rules()
+            store=deps.store, gate=self._gate, bus=deps.bus, clock=deps.clock, rules=self._schedule_rules()
         )
         return [*erasures.endpoints(), *interchange.endpoints()]
 

@@ -16,6 +16,7 @@ import pytest
 
 from arvis.cli.doctor import GROUPS
 from arvis.cli.doctor.machine import room
+from arvis.config.servers import STORED_SERVERS
 from arvis.process.data_folder import lock_data_folder
 from arvis.process.disk import DiskSpace
 from arvis.store.health import sqlite_lacks
@@ -283,6 +284,16 @@ def test_a_tool_that_nobody_offers(tmp_path: Path) -> None:
     assert (found.status, "srv.dig" in found.why) == ("warn", True)
     patient.config.write_text(AGENT.format("get_time") + "mcp: {servers: [{name: srv, command: [dig]}]}\n")
     assert patient.status("tool_names") == "ok"
+
+
+def test_a_server_that_was_added_at_run_time(tmp_path: Path) -> None:
+    checks = ("tool_names", "tool_policy")
+    patient = Patient(tmp_path, f"{AGENT.format('srv.dig')}approvals: {{policy: {{srv.*: ask}}}}\n").born()
+    assert {patient.status(check) for check in checks} == {"warn"}
+    patient.write(lambda tx: tx.kv.put(STORED_SERVERS, '{"srv": {}}', now()))
+    assert {patient.status(check) for check in checks} == {"ok"}
+    with patient.held():
+        assert {patient.status(check) for check in checks} == {"ok"}
 
 
 def test_a_plugin_that_nobody_brings(tmp_path: Path) -> None:

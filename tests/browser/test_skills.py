@@ -49,7 +49,7 @@ async def test_a_skill_is_seen_with_its_warnings_before_it_counts(dashboard: Pag
     assert (await daemon.api("GET", "/api/skills/knots"))["source"] == "imported"
 
 
-async def test_one_that_would_replace_another_says_so(dashboard: Page, daemon: Daemon) -> None:
+async def test_a_preview_names_the_skill_that_it_would_replace(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/skills/new")
     await dashboard.get_by_label("Text").fill(skill("web-dev"))
     await dashboard.get_by_role("button", name="Preview").click()
@@ -68,7 +68,7 @@ async def test_an_address_that_is_private_is_refused_in_the_form(dashboard: Page
     await expect(dashboard.get_by_label("Address")).to_have_value("http://10.0.0.1/skill.md")
 
 
-async def test_a_skill_rests_and_is_used_again(dashboard: Page, daemon: Daemon) -> None:
+async def test_a_skill_is_disabled_and_enabled(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/skills")
     switch = dashboard.get_by_role("row").filter(has_text="Reviewing code").get_by_role("checkbox")
     await expect(switch).to_be_checked()
@@ -80,7 +80,7 @@ async def test_a_skill_rests_and_is_used_again(dashboard: Page, daemon: Daemon) 
     await until(lambda: _used(daemon, "code-review", wanted=True))
 
 
-async def test_a_text_is_edited_set_back_removed_and_brought_back(dashboard: Page, daemon: Daemon) -> None:
+async def test_a_text_is_edited_undone_removed_and_restored(dashboard: Page, daemon: Daemon) -> None:
     await daemon.api("POST", "/api/skills", {"text": skill("ropes")})
     await dashboard.goto("/skills/ropes")
     await dashboard.get_by_role("button", name="Edit").click()

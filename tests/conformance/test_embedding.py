@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import zlib
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from arvis.domain.knowledge import Collection
 from arvis.domain.memory import Category, FactStatus, NewFact, asked_words
 from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account, CallTimeouts
-from arvis.embedding import EmbeddingIndexer
+from arvis.embedding import LOOK_SECONDS, EmbeddingIndexer
 from arvis.knowledge.indexer import KnowledgeIndexer
 from arvis.llm.budgets import BudgetSession
 from arvis.llm.embedding import Embedder
@@ -57,7 +58,10 @@ class Desk:
     indexer: EmbeddingIndexer
     holding: Holding
     choice: list[EmbeddingModel | None]
-    limits: list[SpendingLimits] = field(default_factory=lambda: [SpendingLimits()])
+    limits: list[SpendingLimits]
+    #: Set when the indexer waits for a model, and when one is configured.
+    waiting: asyncio.Event
+    configured: asyncio.Event
 
     async def embed_all(self) -> None:
         model = self.embedder.model or ""
@@ -100,11 +104,22 @@ async def desk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
             clock=clock,
             new_id=id_maker(),
         )
+        waiting, configured = asyncio.Event(), asyncio.Event()
+
+        async def until_configured() -> None:
+            waiting.set()
+            await configured.wait()
+
         indexer = EmbeddingIndexer(
-            embedder=embedder, store=store, bus=EventBus(), clock=clock, texts_per_minute=lambda: 600
+            embedder=embedder,
+            store=store,
+            bus=EventBus(),
+            clock=clock,
+            texts_per_minute=lambda: 600,
+            configured=until_configured,
         )
         holding = Holding(clock=clock, lease=None, until=float("inf"))
-        yield Desk(store, insights, server, clock, embedder, indexer, holding, choice, limits)
+        yield Desk(store, insights, server, clock, embedder, indexer, holding, choice, limits, waiting, configured)
 
 
 TEXTS = {
@@ -143,8 +158,19 @@ async def test_another_model_embeds_all_texts_again(desk: Desk) -> None:
     assert await desk.stored("custom/embed-2@64") == 0
     desk.choice[0] = None
     assert desk.embedder.is_off
-    await desk.indexer.prune("", desk.holding)
-    assert not await desk.store.read(lambda tx: tx.embeddings.are_stored())
+    running = asyncio.create_task(desk.indexer.run(desk.holding))
+    try:
+        async with asyncio.timeout(60):
+            await desk.waiting.wait()
+            assert not await desk.store.read(lambda tx: tx.embeddings.are_stored())
+            assert LOOK_SECONDS not in desk.clock.slept, "the indexer does not look again without a model"
+            desk.choice[0] = EmbeddingModel("vendor", "embed-1")
+            desk.configured.set()
+            while await desk.stored("custom/embed-1"):  # noqa: ASYNC110 - the indexer has no event
+                await asyncio.sleep(0.01)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
 
 
 async def test_vectors_go_with_their_texts(desk: Desk) -> None:

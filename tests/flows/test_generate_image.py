@@ -103,14 +103,14 @@ def made(**more: str) -> dict[str, Any]:
 
 async def test_a_picture_is_sent_and_shown(service: Service, painter: Painter, store: Store) -> None:
     service.answers.append((200, made(revised_prompt="A red dot.")))
-    told = await painter.paint(prompt="A dot")
+    result = await painter.paint(prompt="A dot")
     assert service.asked == [
         {"model": "gpt-image-1", "prompt": "A dot", "n": 1, "size": "1024x1024", "response_format": "b64_json"}
     ]
     [file] = painter.sent
     assert (file.filename, file.content_type, await store.get_blob(file.sha256)) == ("picture.png", "image/png", PNG)
     assert [name for name, _, _ in painter.shown] == ["picture.png"]
-    assert "The service used this description: A red dot." in told
+    assert "The service used this description: A red dot." in result
     assert DECLARATION.risk is Risk.MONEY
 
 

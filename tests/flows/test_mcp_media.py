@@ -23,7 +23,7 @@ from tests.fixtures.mcp_server import PNG
 from tests.flows.test_mcp_client import a_program, until
 
 
-class Desk:
+class Scene:
     """The servers, and the pictures and files that their results contain."""
 
     def __init__(self, servers: McpServers, folder: Path) -> None:
@@ -48,7 +48,7 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(store: Store, folder: Path, **settings: Any) -> AsyncIterator[Desk]:
+async def open_scene(store: Store, folder: Path, **settings: Any) -> AsyncIterator[Scene]:
     reader = WebFileReader(programs=GuardedPrograms())
     services = ToolServices(
         store=store, clock=SystemClock(), reader=reader, **dict.fromkeys(NOT_USED, cast("Any", None))
@@ -58,22 +58,22 @@ async def desk(store: Store, folder: Path, **settings: Any) -> AsyncIterator[Des
         return services
 
     async with open_servers([a_program(**settings)], clock=SystemClock(), store=store, services=given) as servers:
-        yield Desk(servers, folder / "workspace")
+        yield Scene(servers, folder / "workspace")
 
 
 NOT_USED = ("fetcher", "http", "sandbox", "secrets", "search")
 
 
 async def test_files_of_a_result_are_shown_sent_and_stored(store: Store, tmp_path: Path) -> None:
-    async with desk(store, tmp_path) as fix:
-        told = await fix.call("fix.sent", "send_file")
+    async with open_scene(store, tmp_path) as fix:
+        result = await fix.call("fix.sent", "send_file")
         assert [(name, kind) for name, kind, _ in fix.shown] == [("sent.png", "image/png")]
         assert [(file.filename, file.content_type, file.size) for file in fix.sent] == [
             ("sent.png", "image/png", len(PNG))
         ]
         assert await store.get_blob(fix.sent[0].sha256) == await store.get_blob(fix.shown[0][2]) == PNG
         assert set(fix.files) == {"sent.png", "sent.ogg", "notes.bin.txt", "sent.txt"}
-        first, sound, document, text, wrong, last, damaged = told.splitlines()
+        first, sound, document, text, wrong, last, damaged = result.splitlines()
         assert "It will be sent with your reply. It is stored as tools/" in first
         assert "(audio/ogg, 44 bytes)" in sound
         assert "send_file sends it" in sound
@@ -83,9 +83,9 @@ async def test_files_of_a_result_are_shown_sent_and_stored(store: Store, tmp_pat
 
 
 async def test_an_agent_without_a_folder_sees_pictures(store: Store, tmp_path: Path) -> None:
-    async with desk(store, tmp_path, send_files=True) as fix:
-        told = await fix.call("fix.sent", "fix.sent")
-        assert "stored as" not in told
+    async with open_scene(store, tmp_path, send_files=True) as fix:
+        result = await fix.call("fix.sent", "fix.sent")
+        assert "stored as" not in result
         assert fix.files == {}
         assert len(fix.shown) == 1
         assert len(fix.sent) == 4
@@ -93,7 +93,7 @@ async def test_an_agent_without_a_folder_sees_pictures(store: Store, tmp_path: P
 
 @pytest.mark.parametrize(("count", "shown"), [(1, 1), (5, 0)])
 async def test_a_few_linked_resources_are_read(store: Store, tmp_path: Path, count: int, shown: int) -> None:
-    async with desk(store, tmp_path) as fix:
-        told = await fix.call("fix.linked", count=count)
+    async with open_scene(store, tmp_path) as fix:
+        result = await fix.call("fix.linked", count=count)
         assert [name for name, _, _ in fix.shown] == ["sales.png"] * shown
-        assert told.count("[resource sales.png at data://") == count
+        assert result.count("[resource sales.png at data://") == count

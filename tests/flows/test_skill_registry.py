@@ -65,7 +65,7 @@ class Scene:
 
     def importer_with(self, fetcher: Callable[[], Awaitable[Any]]) -> Importer:
         """Return an importer whose web addresses and repositories this fetcher reaches."""
-        sources = Sources(fetcher=fetcher, checker=fetcher, sandbox=Bubblewrap(hidden=[self.folder.parent]))
+        sources = Sources(network=fetcher, sandbox=Bubblewrap(hidden=[self.folder.parent]))
         return Importer(sources=sources, files=self.files, store=self.store, registry=self.registry, clock=self.clock)
 
     def fresh_registry(self) -> SkillRegistry:
@@ -109,7 +109,7 @@ async def test_imported_skills_count_before_the_folder_and_those_before_built_in
     assert available.problems == []
 
 
-async def test_what_cannot_be_used_is_passed_over_and_told(scene: Scene) -> None:
+async def test_an_unusable_skill_is_skipped_and_reported(scene: Scene) -> None:
     scene.write("a.md", text("same"))
     scene.write("b.md", text("same"))
     scene.write("broken.md", "no front matter")
@@ -170,7 +170,7 @@ async def test_nothing_is_read_again_while_nothing_changes(scene: Scene) -> None
     assert await scene.registry.current() is first
 
 
-async def test_another_process_sees_what_was_brought_in(scene: Scene) -> None:
+async def test_another_process_sees_an_import(scene: Scene) -> None:
     other = scene.fresh_registry()
     await other.current()
     await scene.importer.create(Given(text=text("knots")), by="ann")
@@ -181,7 +181,7 @@ async def test_another_process_sees_what_was_brought_in(scene: Scene) -> None:
 # -- imports -----------------------------------------------------------------------------------------------
 
 
-async def test_a_text_is_kept_replaced_and_removed(scene: Scene) -> None:
+async def test_a_text_is_imported_replaced_and_removed(scene: Scene) -> None:
     await scene.importer.create(Given(text=text("knots", "One.")), by="ann")
     await scene.importer.create(Given(text=text("knots", "Two.")), by="ann")
     assert (await scene.registry.current()).skills["knots"].body == "Two."
@@ -191,7 +191,7 @@ async def test_a_text_is_kept_replaced_and_removed(scene: Scene) -> None:
         await scene.importer.remove("knots")
 
 
-async def test_built_in_tools_give_way_only_when_asked_and_come_back(scene: Scene) -> None:
+async def test_a_built_in_skill_is_hidden_only_by_request_and_until_the_removal(scene: Scene) -> None:
     with pytest.raises(Conflict, match="built-in"):
         await scene.importer.create(Given(text=text("devops")), by="ann")
     with pytest.raises(Conflict, match="cannot be removed"):
@@ -214,7 +214,7 @@ async def test_a_skill_of_the_folder_is_removed_there(scene: Scene) -> None:
 @pytest.mark.parametrize(
     "bad", ["no front matter", "---\nname: A\n---\nNo slug", text("../up"), text("A B"), "x" * 300_000]
 )
-async def test_what_is_no_skill_is_not_kept(scene: Scene, bad: str) -> None:
+async def test_an_unusable_text_is_not_stored(scene: Scene, bad: str) -> None:
     with pytest.raises(Unprocessable):
         await scene.importer.create(Given(text=bad), by="ann")
     assert await scene.slugs(Source.IMPORTED) == []
@@ -242,7 +242,7 @@ async def test_a_page_is_fetched_within_bounds(scene: Scene) -> None:
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:9/a.md", "http://[::1]/a", "file:///etc/passwd", "http://169.254.169.254/"]
 )
-async def test_the_guard_stands_before_private_addresses(scene: Scene, url: str) -> None:
+async def test_private_addresses_are_refused(scene: Scene, url: str) -> None:
     async with open_fetcher(allow=()) as fetcher:
 
         async def guarded() -> Fetcher:

@@ -75,7 +75,7 @@ class Scene:
     def __init__(self, root: Path, server: GitServer, port: int, fetcher: GuardedFetcher) -> None:
         self.root, self.server, self.port, self.fetcher = root, server, port, fetcher
         self.sandbox = Bubblewrap(hidden=[root])
-        self.sources = Sources(fetcher=self._given, checker=self._given, sandbox=self.sandbox)
+        self.sources = Sources(network=self._given, sandbox=self.sandbox)
 
     async def _given(self) -> Any:
         return self.fetcher

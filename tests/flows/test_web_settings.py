@@ -59,6 +59,21 @@ async def test_what_acts_at_once_and_what_waits_for_a_start(site: Site) -> None:
     assert one(await site.call("GET", PATH, key=OPERATOR_KEY), "queue.workers") == workers
 
 
+async def test_a_part_waits_for_a_setting(tmp_path: Path) -> None:
+    database = Database(tmp_path / "arvis.db", None, tmp_path)
+    migrated(database)
+    async with open_store(database, boot="boot", new_id=lambda: "id") as (store, _):
+        settings = SettingsService(
+            given=load(None, tmp_path, {}), store=store, bus=EventBus(), clock=SystemClock(), environ=dict
+        )
+        await settings.begin()
+        waiting = asyncio.create_task(settings.until(lambda config: config.embeddings.choice is not None))
+        await settings.change({"embeddings.model": "embed-1"}, by="ann")
+        assert not waiting.done()
+        await settings.change({"embeddings.account": "vendor"}, by="ann")
+        await asyncio.wait_for(waiting, 5)
+
+
 async def test_null_takes_back_and_the_word_null_is_no_limit(site: Site) -> None:
     assert one(await change(site, budgets__daily_usd="null"), "budgets.daily_usd")["value"] is None
     assert one(await change(site, scheduler__timezone="Europe/Berlin"), "budgets.daily_usd")["value"] is None

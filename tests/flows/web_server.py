@@ -319,7 +319,7 @@ def _fetcher_of(fetcher: Fetcher | None) -> Any:
 
 def _importer(fetcher: Fetcher | None, store: Store, registry: SkillRegistry, clock: Clock, folder: Path) -> Importer:
     given = _fetcher_of(fetcher)
-    sources = Sources(fetcher=given, checker=given, sandbox=Bubblewrap(hidden=[folder]))
+    sources = Sources(network=given, sandbox=Bubblewrap(hidden=[folder]))
     files = StoredSkillFiles(skills=registry.current, store=store, folder=folder / "skill-files", clock=clock)
     return Importer(sources=sources, files=files, store=store, registry=registry, clock=clock)
 

@@ -100,12 +100,12 @@ def test_an_archive_of_several_skills_needs_a_choice() -> None:
         (lambda: os.urandom(7_000_000), "bytes"),
     ],
 )
-def test_what_an_archive_must_not_contain(data: Callable[[], bytes], why: str) -> None:
+def test_refused_contents_of_archives(data: Callable[[], bytes], why: str) -> None:
     with pytest.raises(Unprocessable, match=why):
         bundle_of_archive(data())
 
 
-def test_what_a_directory_must_not_contain(tmp_path: Path) -> None:
+def test_refused_contents_of_directories(tmp_path: Path) -> None:
     (tmp_path / "SKILL.md").write_bytes(TEXT)
     link = tmp_path / "link"
     for target in ("/etc/passwd", "/etc", str(tmp_path / "SKILL.md")):

@@ -65,7 +65,7 @@ triggers:
     assert read.body == "# Title\n\nText\n---\nmore"
 
 
-def test_what_is_left_out_has_a_default() -> None:
+def test_missing_fields_have_defaults() -> None:
     read = skill()
     assert (read.slug, read.name, read.version, read.keywords, read.patterns) == ("knots", "knots", "1.0.0", (), ())
 
@@ -80,7 +80,7 @@ def test_lines_may_end_as_on_other_systems() -> None:
     assert (read.name, read.body) == ("A", "Text")
 
 
-def test_a_pattern_that_is_none_is_left_out_with_a_warning() -> None:
+def test_an_invalid_pattern_is_left_out_with_a_warning() -> None:
     read = skill("triggers: {patterns: ['(', 'good', '(?=a)', '" + "x" * 301 + "']}")
     assert [pattern.text for pattern in read.patterns] == ["good"]
     assert len(read.warnings) == 3
@@ -99,7 +99,7 @@ def test_a_pattern_that_is_none_is_left_out_with_a_warning() -> None:
         "---\ntriggers: {keywords: [" + ",".join("abc"[i % 3] for i in range(201)) + "]}\n---\nb",
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_says_why_and_how(text: str) -> None:
+def test_the_error_for_an_unusable_text_has_reason_and_fix(text: str) -> None:
     with pytest.raises(Unprocessable) as refused:
         read_skill(text, stem="knots", source=Source.FOLDER)
     assert refused.value.why
@@ -258,7 +258,7 @@ def test_there_are_four_and_they_are_sound() -> None:
         ("The REST API should return 404", "web-dev"),
     ],
 )
-def test_natural_messages_call_for_them(message: str, slug: str) -> None:
+def test_natural_messages_match_their_triggers(message: str, slug: str) -> None:
     assert choose(SHIPPED, message, [], [], quarter).slugs[:1] == (slug,)
 
 
@@ -272,11 +272,11 @@ def test_natural_messages_call_for_them(message: str, slug: str) -> None:
         "Wie geht es dir?", "Расскажи сказку", "你好", "Set an alarm for 6", "The review of that film was bad",
     ],
 )  # fmt: skip
-def test_small_talk_calls_for_none(message: str) -> None:
+def test_small_talk_matches_no_trigger(message: str) -> None:
     assert choose(SHIPPED, message, [], [], quarter) == NOTHING
 
 
-def test_one_look_finds_what_any_pattern_finds() -> None:
+def test_the_quick_test_finds_all_matches() -> None:
     patterns = ["a+b", "^hello", r"\bcode review\b", "x{3}|y"]
     any_of = compile_any(patterns)
     alone = [compile_pattern(pattern) for pattern in patterns]

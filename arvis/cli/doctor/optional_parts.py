@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import shlex
 import shutil
+from collections.abc import Collection
 from importlib.util import find_spec
 
 from arvis import extensions
 from arvis.cli.doctor.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.doctor.scene import Scene
 from arvis.config.search import FALLBACK, VARIABLES, order, variable_of
+from arvis.config.servers import stored_names
 from arvis.domain.tools import Need, Risk
 from arvis.ports.extras import install_command
 from arvis.process.sandbox import Bubblewrap
@@ -27,7 +29,7 @@ def check_tool_names(scene: Scene) -> Verdict | None:
     if not named:
         return None
     known = extensions.installed(extensions.TOOLS).keys() | _BUILT_IN
-    servers = {server.name for server in scene.config.mcp.servers}
+    servers = _servers(scene)
     missing = [tool for tool in named if tool not in known and tool.partition(".")[0] not in servers]
     if missing:
         why = (
@@ -36,6 +38,12 @@ def check_tool_names(scene: Scene) -> Verdict | None:
         )
         return warn("A tool is not known", why, f"Use some of {', '.join(sorted(known))}, or configure its server.")
     return ok("Every tool of an agent is known")
+
+
+def _servers(scene: Scene) -> Collection[str]:
+    """Return the names of the tool servers of the configuration and of those that were added at run time."""
+    added = stored_names(scene.records.tool_servers) if scene.records is not None else ()
+    return {*added, *(server.name for server in scene.config.mcp.servers)}
 
 
 def check_plugin_names(scene: Scene) -> Verdict | None:
@@ -61,7 +69,7 @@ def check_tool_policy(scene: Scene) -> Verdict | None:
         return None
     risks = {str(risk) for risk in Risk}
     tools = extensions.installed(extensions.TOOLS).keys() | _BUILT_IN
-    servers = {server.name for server in scene.config.mcp.servers}
+    servers = _servers(scene)
     strange = [name for name in rules if name not in risks | tools and name.partition(".")[0] not in servers]
     if strange:
         why = f"`approvals.policy` names {', '.join(strange)}, which is not a tool, a server or a risk."

@@ -14,12 +14,15 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from arvis import __version__
+from arvis.bus import EventBus
+from arvis.domain.changes import ChangeTopic
 from arvis.domain.effects import Access, AccessKind, access_entry
 from arvis.domain.errors import Unprocessable
-from arvis.interchange.archive import MOST_BYTES, read_archive
+from arvis.domain.events import Changed, SchedulesChanged
+from arvis.interchange.archive import MOST_BYTES, Contents, read_archive
 from arvis.interchange.exporting import Choice, Exporter
 from arvis.interchange.format import KINDS
-from arvis.interchange.importing import Action, ArchiveImporter, Rules
+from arvis.interchange.importing import Action, ArchiveImporter, Report, Rules
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.services import schedules
@@ -30,6 +33,8 @@ from arvis.web.http.limits import BodyLimit
 from arvis.web.http.models import About, Body, View, Whole
 from arvis.web.http.schema import FILE, LABEL
 
+#: The kind of records for which the scheduler also looks for due occurrences. The other kinds are topics of changes.
+_SCHEDULES = "schedules"
 _PIECE = 1 << 16
 _TYPE = "application/zip"
 _BODY = BodyLimit(size=MOST_BYTES * 4 // 3 + 65_536, marks=100)
@@ -59,10 +64,11 @@ class ImportView(View):
 class InterchangeRoutes(Routes):
     """Routes of exports and imports. `rules` are the limits of schedules."""
 
-    def __init__(self, *, store: Store, gate: Authorizer, clock: Clock, rules: schedules.Rules) -> None:
+    def __init__(self, *, store: Store, gate: Authorizer, bus: EventBus, clock: Clock, rules: schedules.Rules) -> None:
         self._exporter = Exporter(store=store, clock=clock, program=f"arvis {__version__}")
         self._importer = ArchiveImporter(store=store, clock=clock)
         self._store = store
+        self._bus = bus
         self._clock = clock
         self._gate = gate
         self._rules = rules
@@ -104,7 +110,7 @@ class InterchangeRoutes(Routes):
             raise Unprocessable("`archive` must be base64.", fix="Send the bytes of the file in base64.") from None
         contents = await asyncio.to_thread(read_archive, data)
         rules = Rules(await self._gate.principal_id(call.identity), self._rules, replace=bool(body.replace))
-        run = self._importer.rehearse if body.dry_run else self._importer.run
+        run = self._importer.rehearse if body.dry_run else self._run
         report = await run(contents, rules)
         counts: dict[str, int] = {}
         for each in report.outcomes:
@@ -118,6 +124,18 @@ class InterchangeRoutes(Routes):
                 asks=list(report.asks),
             )
         )
+
+    async def _run(self, contents: Contents, rules: Rules) -> Report:
+        """Import the records, and announce the kinds of data that have changed. An import that ends early may have changed
+        all kinds that it contains."""
+        changed = {kind for kind, found in contents.records.items() if found}
+        try:
+            report = await self._importer.run(contents, rules)
+            changed = {each.kind for each in report.outcomes if each.action in {Action.CREATE, Action.UPDATE}}
+        finally:
+            for kind in changed:
+                self._bus.publish(SchedulesChanged() if kind == _SCHEDULES else Changed(ChangeTopic(kind)))
+        return report
 
 
 def _note(tx: Transaction, person: str | None, counts: Mapping[str, int], by: str, now: int) -> None:
