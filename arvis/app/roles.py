@@ -282,7 +282,7 @@ def _is_knowledge_stored(tx: Transaction) -> bool:
     return tx.knowledge.are_any()
 
 
-async def _run_scheduler(base: Base, tools: Tools, embedder: OnDemand[Any], up: Up) -> None:
+async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
     """Run the scheduler, the clean-up, the search indexes, embeddings, erasures and notifications while this process
     has the role. Of all processes that use the database, only one has the role at a time."""
     lease = RoleLeaseManager(

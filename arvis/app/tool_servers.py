@@ -9,10 +9,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from arvis.app.foundation import Base
+from arvis.domain.errors import Conflict, MissingPackage, NotFound, sentences
+from arvis.messaging import notices
 from arvis.messaging.owner_alerts import alert_login, resolve_login
 from arvis.ports.http import GuardedClient
+from arvis.process.data_folder import address_file
 from arvis.queue.outages import RetryingStore
-from arvis.tools.mcp.logins import Access, Logins
+from arvis.tools.mcp.logins import CALLBACK, Access, Logins
 from arvis.tools.mcp.servers import McpServers
 from arvis.tools.mcp.stored import StoredServers
 from arvis.tools.result_files import Services
@@ -41,3 +44,25 @@ def build_servers(base: Base, services: Services) -> McpServers:
         access=Access(Logins(store, base.secrets, base.clock), open_client, report),
         stored=StoredServers(store, base.secrets, base.clock),
     )
+
+
+async def login_text(base: Base, servers: McpServers, server: str) -> str | None:
+    """Begin a login at a server, and return the text with the link for a person, or with the reason why there is none.
+    Return None if no web server is known to which the browser could come back."""
+    address = await asyncio.to_thread(_web_address, base)
+    if address is None:
+        return None
+    try:
+        link = await servers.begin_login(server, f"{address.rstrip('/')}{CALLBACK}")
+    except (Conflict, NotFound, MissingPackage) as failed:
+        return sentences(failed.what, failed.why, failed.fix)
+    return notices.login(server, link.url, max(1, round((link.expires_at - base.clock.now()) / 60_000)))
+
+
+def _web_address(base: Base) -> str | None:
+    if base.config.web.public_url is not None:
+        return base.config.web.public_url
+    try:
+        return address_file(base.folder.path).read_text("utf-8")
+    except OSError:
+        return None

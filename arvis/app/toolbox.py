@@ -7,13 +7,14 @@ import importlib
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from urllib.parse import urlsplit
 
 from arvis.app.embedding import meaning_of
 from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
 from arvis.app.search import SearchPool
-from arvis.app.tool_servers import build_servers
+from arvis.app.tool_servers import build_servers, login_text
 from arvis.config import Config
 from arvis.config.search import FALLBACK, VARIABLES
 from arvis.domain.dataclass import dataclass
@@ -99,6 +100,7 @@ def build_toolbox(
         rounds=config.limits.max_tool_rounds,
         approval_ms=config.approvals.deadline,
         on_expiry=config.approvals.on_expiry,
+        begin_login=partial(login_text, base, servers),
     )
     plugins = InstalledPlugins(
         services=PluginServices(RetryingStore(store=base.store, clock=base.clock), base.clock, services.get)

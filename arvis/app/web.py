@@ -86,7 +86,7 @@ def build_web(
         skills=_importer(base, tools),
         admin=_admin(base, tools),
         tool_servers=tools.servers,
-        addresses=tools.checker,
+        addresses=tools.network,
         speech=_speech_rules(config),
         detector=utterance_detector(config.speech.buffer.languages),
         meaning=meaning_of(base, embedder),

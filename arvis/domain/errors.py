@@ -33,7 +33,8 @@ ArvisError
 ├── SecretLost              a sealed value cannot be opened with this key
 ├── ToolError               a tool failed; the text is for the model
 │   ├── FetchRefused        the address to fetch is not allowed
-│   └── FetchFailed         the address to fetch gave no answer
+│   ├── FetchFailed         the address to fetch gave no answer
+│   └── LoginRequired       a person must log in at the server of the tool
 └── ProviderError           a model call failed; its kind decides whether the call is retried
 """
 
@@ -210,6 +211,16 @@ class FetchRefused(ToolError):
 
 class FetchFailed(ToolError):
     code = "fetch_failed"
+
+
+class LoginRequired(ToolError):
+    """The signal that a call was not made, because a person must log in at this server of tools."""
+
+    code = "login_required"
+
+    def __init__(self, what: str, *, server: str) -> None:
+        super().__init__(what)
+        self.server = server
 
 
 class ProviderErrorKind(StrEnum):

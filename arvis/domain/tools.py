@@ -213,6 +213,8 @@ class ToolOutput:
     taint: Taint = CLEAN
     #: The questions that a person must answer before the call can end; None if it has ended.
     pending: PendingInput | None = None
+    #: The tool server to which a person must log in before this call can be made.
+    login: str = ""
 
     def to_json(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"callId": self.call_id, "content": self.content, "failed": self.failed}
@@ -226,6 +228,8 @@ class ToolOutput:
             fields["taint"] = sorted(self.taint)
         if self.pending is not None:
             fields["pending"] = self.pending.to_json()
+        if self.login:
+            fields["login"] = self.login
         return {**fields, "sealed": True} if self.sealed else fields
 
     @classmethod
@@ -242,4 +246,5 @@ class ToolOutput:
             tuple((name, media_type, sha256) for name, media_type, sha256 in data.get("pictures", ())),
             taint_in(data),
             None if (pending := data.get("pending")) is None else PendingInput.from_json(pending),
+            data.get("login", ""),
         )

@@ -36,6 +36,13 @@ CUT_EMPTY = (
 #: Replaces an empty reply after tools have done the work.
 COMPLETED = "I have completed my task."
 
+#: Gives an owner the link for a login at a server of tools.
+_LOGIN = (
+    "The tools of the server {server} need a login. Open this address within {minutes} minutes:\n{url}\n"
+    "Then ask again. If your browser cannot open the last page, copy its address and run "
+    "`arvis mcp login {server} --answer ADDRESS`."
+)
+
 _FAILURES = {
     ProviderErrorKind.AUTH: "the vendor of the model rejected the key of the account. Please tell the owner.",
     ProviderErrorKind.QUOTA: "the model's account has no credit left. Please tell the owner.",
@@ -120,6 +127,11 @@ def unreadable(files: Sequence[tuple[str, str]]) -> str:
         name, why = files[0]
         return f"I could not read {name}: {why}."
     return "\n".join(["I could not read these files:", *(f"- {name}: {why}" for name, why in files)])
+
+
+def login(server: str, url: str, minutes: int) -> str:
+    """Return the text with the link for a login at a server of tools, which expires in this time."""
+    return _LOGIN.format(server=server, url=url, minutes=minutes)
 
 
 def archived(agent: str) -> str:

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 from arvis.bus import EventBus
 from arvis.process.on_demand import OnDemand
 from arvis.services.schedules import Rules as ScheduleRules
+from arvis.tools.mcp.logins import CALLBACK
 from arvis.web.api.accounts import AccountRoutes
 from arvis.web.api.agents import AgentRoutes, AgentStatRoutes
 from arvis.web.api.api_keys import ApiKeyRoutes
@@ -40,7 +41,7 @@ from arvis.web.api.sessions import LoginRoutes, SessionRoutes
 from arvis.web.api.settings import SettingRoutes
 from arvis.web.api.skills import SkillRoutes
 from arvis.web.api.summaries import SummaryRoutes
-from arvis.web.api.tool_servers import CALLBACK, ToolServerRoutes
+from arvis.web.api.tool_servers import ToolServerRoutes
 from arvis.web.api.usage import UsageRoutes
 from arvis.web.api.users import UserRoutes
 from arvis.web.api.variables import VariableRoutes

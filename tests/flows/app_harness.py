@@ -117,6 +117,7 @@ class AppHarness:
         self.rules: dict[str, Permit] = {}
         self.ruled: set[str] = set()
         self.known_hosts: set[str] = set()
+        self.begin_login: Callable[[str], Awaitable[str | None]] | None = None
         self.handlers: dict[JobKind, Handler] = {}  # instead of the flow, from the next restart on
         self.skills: list[Skill] = []
         self.connector = connector or RecordingConnector(safe_resend=safe_resend)
@@ -164,6 +165,7 @@ class AppHarness:
             ),
             sessions=self.senses.sessions,
             secrets=PlainBox(),
+            begin_login=self._begin_login,
         )
         self.budget = BudgetSession(store=self.store, limits=lambda: self._limits, clock=self.clock)
         parts = GraphParts(
@@ -187,6 +189,9 @@ class AppHarness:
             drawn=drawn_graphs(parts).find,
         )
         return MessageFlow(store=self.store, engine=engine, bus=self.bus, clock=self.clock)
+
+    async def _begin_login(self, server: str) -> str | None:
+        return None if self.begin_login is None else await self.begin_login(server)
 
     def inbox_with(self, rules: InboxRules) -> InboxService:
         return InboxService(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,16 +19,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from arvis.app.foundation import Base
+from arvis.app.tool_servers import login_text
 from arvis.config.servers import McpServer
-from arvis.domain.errors import Conflict, ToolError
+from arvis.domain.errors import Conflict, LoginRequired, ToolError
 from arvis.net.fetcher import open_fetcher
 from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
 from arvis.process.secrets import SealedBox
+from arvis.store.open import Database
 from arvis.testing.clock import SteppedClock
 from arvis.tools.mcp.logins import Access, Logins
 from arvis.tools.mcp.servers import LoginState, McpServers, open_servers
 from tests.fixtures.oauth_server import Faults, ProtectedServer, parameters
+from tests.flows.app_harness import agent_with, open_app
+from tests.flows.scripted import asking, call
 from tests.flows.test_mcp_client import CALLER, serving, until
 
 REDIRECT = "http://127.0.0.1:8080/oauth/callback"
@@ -248,3 +256,38 @@ async def test_an_attempt_expires(store: Store, tmp_path: Path, outside: Protect
         late = Logins(store, one.logins.box, SteppedClock(now=SystemClock().now() + 601_000))
         assert await late.take(given["state"]) is None
         assert await one.servers.finish_login(given) == "net"
+
+
+NEEDED = LoginRequired("A person must log in at the server net.", server="net")
+
+
+async def test_only_an_owner_in_a_direct_chat_gets_the_link(
+    database: Database, tmp_path: Path, outside: ProtectedServer
+) -> None:
+    parts = SimpleNamespace(
+        config=SimpleNamespace(web=SimpleNamespace(public_url="http://127.0.0.1:8080/")), clock=SystemClock()
+    )
+    async with (
+        open_app(database, agents=[agent_with(tools=("look",), allow_users=("ann",))]) as app,
+        a_process(app.store, tmp_path, outside.url) as one,
+    ):
+        app.begin_login = partial(login_text, cast("Base", parts), one.servers)
+
+        async def notices(**more: Any) -> list[str]:
+            """Ask, let two calls fail in the turn, and return the texts before the reply."""
+            app.tools.look.script += [NEEDED, NEEDED]
+            app.provider.script += [asking(call(1, "look")), asking(call(2, "look", words="x")), "It needs a login."]
+            await app.ask("Look.", **more)
+            *before, reply = [each.content for each in await app.deliveries(more["channel"])]
+            assert reply == "It needs a login."
+            return before
+
+        assert await notices(user="ann", channel="ann") == []
+        assert await notices(user="owner", channel="group", is_direct=False, addressed=True) == []
+        [text] = await notices(user="owner", channel="owner")
+        assert re.search(r"within \d+ minutes", text)
+        [link] = [line for line in text.splitlines() if line.startswith("http")]
+        assert "state=" in link
+        assert "state=" not in repr(app.provider.asked), "the model does not get the link"
+        assert await one.servers.finish_login(parameters(await browse(link))) == "net"
+        assert await one.call() == "5"

@@ -17,7 +17,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from arvis.config.sections import Web
-from arvis.web.api.tool_servers import CALLBACK
+from arvis.tools.mcp.logins import CALLBACK
 from arvis.web.http.identity import PUBLIC, Role
 from tests.flows.web_script import a_job
 from tests.flows.web_server import (

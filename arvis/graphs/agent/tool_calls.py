@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.errors import ArvisError, ToolError
+from arvis.domain.errors import ArvisError, LoginRequired, ToolError
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.runs import PictureRef
 from arvis.domain.taint import CLEAN, Label, Taint
@@ -302,6 +302,8 @@ class CallRunner:
                 if planned.approver is not None and isinstance(tool, Pinned):
                     await tool.accept(planned.approver)
                 content = await tool.call(planned.arguments, caller)
+        except LoginRequired as needed:
+            return replace(_failed(planned, needed.what), login=needed.server)
         except ToolError as failed:
             return _failed(planned, failed.what)
         except InputNeeded as needed:

@@ -4,7 +4,7 @@ policy requires, and makes the calls."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.events import StepProgress
 from arvis.domain.executions import Answer, Execution, WaitKind
 from arvis.domain.knowledge import READ_KNOWLEDGE, SEARCH_KNOWLEDGE
-from arvis.domain.messages import Principal
+from arvis.domain.messages import Principal, PrincipalRole
 from arvis.domain.outgoing import Known
 from arvis.domain.runs import RunResult
 from arvis.domain.tools import READ_AGAIN, READ_SKILL, Permit, ToolCall, ToolOutput
+from arvis.engine import lifecycle
 from arvis.engine.graph import Decision, End, Next, NodeContext, Pause
 from arvis.engine.state import changes
 from arvis.graphs.agent import client_tools, server_questions, subagents, tool_calls
@@ -28,12 +29,14 @@ from arvis.graphs.agent.server_questions import Asking
 from arvis.graphs.agent.tool_calls import CallRunner, Planned
 from arvis.graphs.agent.tool_protocols import ToolProtocol
 from arvis.graphs.context import TurnMessages, load_turn_messages
+from arvis.messaging.messages import is_of_programs, notice
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, EndsTurn, Tool
 from arvis.prompt import first_zone
 from arvis.services import workflow_runs
 from arvis.services.credentials import hosts_of
+from arvis.tasks.access import acting
 from arvis.tasks.rounds import effect_name, load_rounds
 from arvis.tasks.state import MOST_PICTURES, AgentState, WorkOutcome, WorkStatus, with_files
 from arvis.tasks.task import is_run
@@ -74,6 +77,9 @@ class ToolRules:
     on_expiry: str = REJECT
     #: The rules for data that calls send to other systems.
     outgoing: OutgoingRules = _NO_RULES
+    #: A function that begins a login at a server of tools, and returns a text with the link for a person. It returns None
+    #: if this process cannot begin one.
+    begin_login: Callable[[str], Awaitable[str | None]] | None = None
 
 
 class ToolNode:
@@ -127,6 +133,7 @@ class ToolNode:
         lines = _timeline(planned, outputs, runner.took, verdicts)
         context.record(_note_tools, context.execution.id, lines, context.now())
         done = await self._changes(context, state, planned, outputs, looping=tool_calls.loops(calls, earlier))
+        done |= await self._send_logins(context, state, outputs)
         if (last := _last_words(planned, outputs)) is not None:
             return End(_ended(last), **done)
         return Next(None, **done)
@@ -144,6 +151,21 @@ class ToolNode:
                 return outputs
         context.keep_outcomes()
         return answers
+
+    async def _send_logins(
+        self, context: NodeContext, state: AgentState, outputs: Sequence[ToolOutput]
+    ) -> dict[str, Any]:
+        """Send an owner the links for the logins without which calls were not made, each once in a turn. Return the
+        change of the state. The links are not a part of the prompt."""
+        needed = [
+            each for each in dict.fromkeys(output.login for output in outputs) if each and each not in state.logins
+        ]
+        if not needed or self._rules.begin_login is None or not await self._store.read(_may_log_in, context.execution):
+            return {}
+        for server in needed:
+            if (text := await self._rules.begin_login(server)) is not None:
+                context.record_of_step(_send_login, context.execution, text, context.now())
+        return changes(AgentState, logins=[*state.logins, *needed])
 
     async def _question(self, planned: Planned, turn: TurnMessages) -> str | None:
         newest = turn.current[-1]
@@ -322,6 +344,21 @@ def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:
 
 def _person(tx: Transaction, principal_id: str | None) -> Principal | None:
     return tx.principals.get(principal_id or "")
+
+
+def _may_log_in(tx: Transaction, execution: Execution) -> bool:
+    """Return True if an owner has asked in a direct chat. A link for a login must not appear anywhere else."""
+    asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
+    person = acting(tx, execution)
+    if not asked or person is None or person.role is not PrincipalRole.OWNER or asked[-1].principal_id != person.id:
+        return False
+    conversation = tx.conversations.get(asked[-1].conversation_id or "")
+    return conversation is not None and conversation.direct and not is_of_programs(conversation.address)
+
+
+def _send_login(tx: Transaction, execution: Execution, text: str, now: int) -> None:
+    asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
+    notice(tx, like=asked[-1], text=text, priority=execution.priority, now=now)
 
 
 def _on_record(context: NodeContext, index: int, planned: Sequence[Planned]) -> bool:

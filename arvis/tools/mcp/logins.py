@@ -25,6 +25,8 @@ from arvis.ports.http import GuardedClient
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 
+#: The page of the daemon to which the browser comes back after a login.
+CALLBACK = "/oauth/callback"
 #: The time (ms) in which a person must log in.
 ATTEMPT_MS = 600_000
 #: The time (ms) after which another process may refresh a login, if the first one has not stored the result.

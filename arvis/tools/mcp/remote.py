@@ -20,7 +20,7 @@ import structlog
 
 from arvis.config.servers import McpServer
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.errors import ToolError
+from arvis.domain.errors import LoginRequired, ToolError
 from arvis.domain.tools import PendingInput
 from arvis.ports.clock import Clock
 from arvis.ports.extras import install_command
@@ -444,10 +444,12 @@ class _Words:
         return True
 
 
-def _login_error(server: str) -> ToolError:
-    return ToolError(
-        f"The call was not made, because a person must log in to the server {server}. Tell the person: an owner of "
-        f"Arvis can do this on the page Tool servers of the dashboard, or with `arvis mcp login {server}`."
+def _login_error(server: str) -> LoginRequired:
+    return LoginRequired(
+        f"The call was not made, because a person must log in to the server {server}. Tell the person: an owner of Arvis "
+        f"can do this on the page Tool servers of the dashboard, or with `arvis mcp login {server}`. If an owner asks in a "
+        "direct chat, Arvis also sends them a link for the login.",
+        server=server,
     )
 
 

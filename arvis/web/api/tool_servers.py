@@ -16,6 +16,7 @@ from arvis.domain.changes import ChangeTopic
 from arvis.domain.errors import Conflict, NotFound, sentences
 from arvis.domain.events import Changed
 from arvis.domain.regex import regex
+from arvis.tools.mcp.logins import CALLBACK
 from arvis.tools.mcp.servers import Acceptance, LoginState, McpServers, ServerSource, ServerStatus, ToolStatus
 from arvis.tools.mcp.stored import ServerChanges
 from arvis.web.auth.authorization import Authorizer
@@ -169,8 +170,6 @@ class AcceptedTools(Body):
 
 
 _ALL, _ONE = "/api/tool-servers", "/api/tool-servers/{server}"
-#: The page to which the browser returns after a login.
-CALLBACK = "/oauth/callback"
 
 
 class ToolServerRoutes(Routes):
