@@ -19,7 +19,6 @@ from arvis.app.tools import Tools
 from arvis.app.work_on_demand import LateDeliverer, LateHandler, LateInbox, Work
 from arvis.bots.supervisor import BotSupervisor
 from arvis.bus import EventBus
-from arvis.config.sections import Retention
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.events import Changed, JobSettled

@@ -17,7 +17,7 @@ from arvis.ports.choices import Choices
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector
 from arvis.ports.embeddings import MeaningOf, no_meaning
-from arvis.ports.http import Dialer
+from arvis.ports.http import GuardedNetwork
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
@@ -88,7 +88,7 @@ class WebDependencies:
     #: The tool servers.
     tool_servers: McpServers
     #: Returns the checker of addresses that people choose.
-    addresses: Callable[[], Awaitable[Dialer]]
+    addresses: Callable[[], Awaitable[GuardedNetwork]]
     #: Returns how often and how long the event loop was blocked.
     stalls: Callable[[], Stalls] = Stalls
     page_folder: Path = PAGE_FOLDER

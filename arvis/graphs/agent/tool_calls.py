@@ -279,10 +279,8 @@ class CallRunner:
 
     async def _call(self, index: int, planned: Planned, given: AnsweredPart | None) -> ToolOutput:
         tool = planned.tool
-        if tool is None and given is not None:
-            return _failed(planned, "the person has answered, but the tool is not available now. Try again later.")
         if tool is None:
-            return ToolOutput(planned.call.id, planned.refusal, failed=True)
+            return _not_made(planned, answered=given is not None)
         files: list[OutgoingFile] = []
         sources: list[Source] = []
         pictures: list[PictureRef] = []
@@ -326,6 +324,12 @@ class CallRunner:
             pictures=tuple(pictures),
             taint=frozenset(labels),
         )
+
+
+def _not_made(planned: Planned, *, answered: bool) -> ToolOutput:
+    if answered:
+        return _failed(planned, "the person has answered, but the tool is not available now. Try again later.")
+    return ToolOutput(planned.call.id, planned.refusal, failed=True)
 
 
 def _failed(planned: Planned, why: str) -> ToolOutput:

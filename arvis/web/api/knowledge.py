@@ -32,7 +32,7 @@ from arvis.domain.knowledge import (
 )
 from arvis.ports.clock import Clock
 from arvis.ports.embeddings import MeaningOf
-from arvis.ports.http import Dialer
+from arvis.ports.http import GuardedNetwork
 from arvis.ports.insights import Insights
 from arvis.ports.knowledge import DocumentCounts
 from arvis.ports.store import Store, Transaction
@@ -203,7 +203,7 @@ class KnowledgeRoutes(Routes):
         gate: Authorizer,
         clock: Clock,
         meaning: MeaningOf,
-        addresses: Callable[[], Awaitable[Dialer]],
+        addresses: Callable[[], Awaitable[GuardedNetwork]],
     ) -> None:
         self._insights = insights
         self._store = store
