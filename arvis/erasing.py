@@ -280,10 +280,11 @@ def _find_executions(part: Slice) -> Step:
 
 
 def _stop(part: Slice) -> Step:
-    """Cancel the work of the subject, close its conversations and delete the memory in one commit, so that no later
-    turn uses the content."""
+    """Cancel the work of the subject, close its conversations and delete the memory and the cases of evaluations in one
+    commit, so that no later turn uses the content."""
     since = first_id_at(max(part.erasure.created_at - _OVERLAP_MS, 0))
     _find_since(part.tx, part.erasure.id, part.subject, since)
+    cases = part.tx.erasures.erase_cases(part.erasure.id, part.subject)
     cancelled = _cancel_work(part.tx, part.erasure.id, part.now)
     for conversation_id in part.tx.erasures.items(part.erasure.id, ItemKind.CONVERSATION, limit=1_000_000):
         part.tx.conversations.close(conversation_id, part.now)
@@ -294,7 +295,8 @@ def _stop(part: Slice) -> Step:
     while facts < _FACTS_AT_ONCE and (gone := part.tx.erasures.erase_facts(part.erasure.id, part.subject, _FACTS)):
         facts += gone
     values = part.tx.erasures.erase_values(part.erasure.id, part.subject)
-    return Step(counts={"facts": facts, "values": values}, cancelled=cancelled)
+    counts = {"facts": facts, "values": values, **({"cases": cases} if cases else {})}
+    return Step(counts=counts, cancelled=cancelled)
 
 
 def _find_since(tx: Transaction, erasure_id: str, subject: Subject, since: str) -> None:

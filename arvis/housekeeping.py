@@ -49,7 +49,7 @@ class KeepTimes:
 
     finished_jobs: int
     #: The history of messages: executions, timeline entries, sums of spending, runs of schedules, reported incidents,
-    #: ended notifications.
+    #: ended notifications, evaluations.
     history: int
     #: The messages that a summary replaced, and deleted facts.
     compacted: int
@@ -154,6 +154,7 @@ def prune_records(tx: Transaction, holding: Holding, keep: KeepTimes, now: int) 
         tx.audit.prune(now - keep.audit, SLICE),
         tx.facts.prune(now - keep.facts, SLICE),
         tx.notifications.prune(now - keep.history, SLICE),
+        tx.evaluations.prune(now - keep.history, SLICE),
     )
     return max(gone) >= SLICE
 

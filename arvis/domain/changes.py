@@ -35,6 +35,7 @@ class ChangeTopic(StrEnum):
     SUMMARIES = "summaries"
     CONVERSATIONS = "conversations"
     DELIVERIES = "deliveries"
+    EVALUATIONS = "evaluations"
     EXECUTIONS = "executions"
     JOBS = "jobs"
     KEYS = "keys"

@@ -130,6 +130,11 @@ class Erasures(Protocol):
         number of schedules, web hooks and projects."""
         ...
 
+    def erase_cases(self, erasure_id: str, subject: Subject) -> int:
+        """Delete the cases of evaluations that contain messages of the subject, with their results. Remember the
+        executions of the evaluations that may have used them. Return the number of cases."""
+        ...
+
     def erase_person(self, person: Principal, since: str) -> bool:
         """Delete the data about a person. Delete the person, too, unless the person can still log in, is blocked, has
         rights, or has written after the id `since`; then only the name is deleted. Return True if the person was

@@ -18,6 +18,7 @@ from arvis.ports.changes import Audit, Delegations, Versions
 from arvis.ports.conversations import Calibrations, Compactions, HandoverThreads, PluginAdditions, Reactions
 from arvis.ports.credentials import Credentials
 from arvis.ports.embeddings import Embeddings
+from arvis.ports.evaluations import Evaluations
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.knowledge import Chunks, Knowledge
 from arvis.ports.memory import Facts, States
@@ -188,6 +189,8 @@ class Transaction(Protocol):
     def knowledge(self) -> Knowledge: ...
     @property
     def chunks(self) -> Chunks: ...
+    @property
+    def evaluations(self) -> Evaluations: ...
     @property
     def erasures(self) -> Erasures: ...
     @property

@@ -30,6 +30,7 @@ from arvis.store.repositories.credentials import SqlCredentials
 from arvis.store.repositories.deliveries import SqlChannelStatuses, SqlDrafts, SqlIncidents, SqlParts
 from arvis.store.repositories.embeddings import SqlEmbeddings
 from arvis.store.repositories.erasures import SqlErasures
+from arvis.store.repositories.evaluations import SqlEvaluations
 from arvis.store.repositories.executions import SqlExecutions, SqlWaits
 from arvis.store.repositories.identities import SqlIdentities
 from arvis.store.repositories.interchange import SqlInterchange
@@ -223,6 +224,10 @@ class SqlTransaction:
     @property
     def chunks(self) -> SqlChunks:
         return SqlChunks(self._session)
+
+    @property
+    def evaluations(self) -> SqlEvaluations:
+        return SqlEvaluations(self._session)
 
     @property
     def erasures(self) -> SqlErasures:

@@ -313,6 +313,16 @@ class SqlErasures:
                 gone += 1
         return gone + self._session.execute("erase_projects", people=_ids(subject))
 
+    def erase_cases(self, erasure_id: str, subject: Subject) -> int:
+        rows = self._session.rows("cases_to_erase", erasure_id=erasure_id, people=_ids(subject))
+        for suite_id in sorted({row["suite_id"] for row in rows}):
+            used_by = self._session.rows("evaluations_of_suite", suite_id=suite_id)
+            self.remember(erasure_id, ItemKind.EXECUTION, {row["id"] for row in used_by})
+        for row in rows:
+            self._session.execute("drop_results_of_case", case_id=row["id"])
+            self._session.execute("drop_case", id=row["id"])
+        return len(rows)
+
     def erase_person(self, person: Principal, since: str) -> bool:
         one = {"id": person.id}
         for query in _PERSONAL:
@@ -386,6 +396,7 @@ _PERSONAL = (
     "erase_spending",
     "erase_personal_reservations",
     "erase_link_requests",
+    "erase_evaluator",
     "erase_reactions_of_person",
     "erase_feedback_of_person",
 )
