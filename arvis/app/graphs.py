@@ -16,6 +16,7 @@ from arvis.graphs.agent.prompt import PromptBuilder
 from arvis.graphs.agent.tool_protocols import CodeTools
 from arvis.graphs.agent.tools import ToolRules
 from arvis.graphs.compaction.graph import Compactor, Measures, compaction_graph
+from arvis.graphs.evaluation.graph import EvaluationParts, evaluation_graph
 from arvis.graphs.handover.graph import ConverseParts, converse_graph
 from arvis.graphs.heartbeat import HeartbeatParts, heartbeat_graph
 from arvis.graphs.model import ModelCaller
@@ -29,6 +30,7 @@ from arvis.llm.tokens import estimator_of
 from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.conversations import Calibration
 from arvis.ports.embeddings import MeaningOf, no_meaning
+from arvis.ports.insights import Insights
 from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
 from arvis.prompt import Budget
@@ -59,6 +61,8 @@ class GraphParts:
     bench: Workbench | None = None
     plugins: Plugins = field(default_factory=NoPlugins)
     meaning: MeaningOf = no_meaning
+    #: The search of messages, for evaluations of it.
+    insights: Insights | None = None
 
 
 def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
@@ -92,6 +96,19 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
         compaction_graph(_compactor(parts, caller, after=None)),
         proposal_graph(deadline_ms=rules.approval_ms, on_expiry=rules.on_expiry),
         dispatch_graph(),
+        evaluation_graph(
+            EvaluationParts(
+                store=parts.store,
+                caller=caller,
+                prompt_builder=agent.prompt_builder,
+                skills=parts.skills,
+                registry=rules.registry,
+                rounds=rules.rounds,
+                reply_bytes=parts.reply_bytes,
+                insights=parts.insights,
+                meaning=parts.meaning,
+            )
+        ),
         reset_graph(store=parts.store, plugins=parts.plugins, sessions=rules.sessions, zone=rules.timezone),
     )
     return {graph.name: graph for graph in graphs}

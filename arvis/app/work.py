@@ -133,6 +133,7 @@ def build_flow(
         bench=build_workbench(base),
         plugins=tools.plugins,
         meaning=meaning,
+        insights=base.insights,
     )
     engine = Engine(
         store=patient,

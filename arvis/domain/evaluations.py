@@ -430,7 +430,9 @@ def hash_of(text: str) -> str:
 
 def hash_of_cases(cases: Sequence[StoredCase]) -> str:
     """Return the hash of the cases of a suite. It changes with every change of a case."""
-    return hash_of("\n".join(f"{each.case.name} {each.hash}" for each in sorted(cases, key=lambda each: each.case.name)))
+    return hash_of(
+        "\n".join(f"{each.case.name} {each.hash}" for each in sorted(cases, key=lambda each: each.case.name))
+    )
 
 
 class EvaluationStatus(StrEnum):
@@ -537,4 +539,3 @@ class CaseResult:
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
         lists = {name: tuple(kept[name]) for name in ("calls", "unrecorded", "actions", "recall")}
         return cls(**{**kept, **lists, "checks": tuple(Check(**each) for each in kept["checks"])})
-

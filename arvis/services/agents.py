@@ -28,6 +28,7 @@ from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.text import storable
 from arvis.extensions import TOOLS, installed
 from arvis.ports.store import Transaction
+from arvis.services.gates import check_gates
 
 #: The author that is stored for agents from `config.yaml`.
 CONFIGURATION = "configuration"
@@ -80,8 +81,11 @@ def _make(tx: Transaction, agent: Agent, bindings: Sequence[Binding], by: str, n
     return made
 
 
-def update(tx: Transaction, agent_id: str, changes: Mapping[str, Any], *, by: str, now: int) -> Agent:
-    """Change the fields of `Agent` that `changes` names; keep the other fields."""
+def update(
+    tx: Transaction, agent_id: str, changes: Mapping[str, Any], *, by: str, now: int, gate: bool = True
+) -> Agent:
+    """Change the fields of `Agent` that `changes` names; keep the other fields. With `gate`, raise `Conflict` if a suite
+    must pass with a changed prompt and has not passed."""
     agent = present(tx, agent_id)
     changed = changed_agent(agent, changes)
     if changed.slug != agent.slug:
@@ -95,9 +99,22 @@ def update(tx: Transaction, agent_id: str, changes: Mapping[str, Any], *, by: st
             fix="Leave out `role`.",
             code="conductor",
         )
+    _check_values(agent, changed, changes)
+    if gate:
+        check_gates(tx, agent, changed)
+    return _write(tx, agent, changed, by, now)
+
+
+def proposed(agent: Agent, changes: Mapping[str, Any]) -> Agent:
+    """Return the agent with these changes, without storing them. Raise `Unprocessable` for a value that cannot be used."""
+    changed = changed_agent(agent, changes)
+    _check_values(agent, changed, changes)
+    return changed
+
+
+def _check_values(agent: Agent, changed: Agent, changes: Mapping[str, Any]) -> None:
     _refuse(flaw for flaw in flaws(changed) if flaw.field in changes)
     _refuse(_unknown_tools(set(changed.tools) - set(agent.tools)))
-    return _write(tx, agent, changed, by, now)
 
 
 def set_status(tx: Transaction, agent_id: str, status: AgentStatus, *, by: str, now: int) -> Agent:
@@ -142,9 +159,10 @@ def unbind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
     return agent
 
 
-def undo(tx: Transaction, agent_id: str, *, by: str, now: int) -> Agent:
+def undo(tx: Transaction, agent_id: str, *, by: str, now: int, gate: bool = True) -> Agent:
     """Restore the agent's previous version and store it as a new version, so a second call reverses the first. A
-    channel that belongs to another agent by now is not restored. Undoing a deletion restores the agent."""
+    channel that belongs to another agent by now is not restored. Undoing a deletion restores the agent. `gate` as in
+    `update`."""
     agent = _known(tx, agent_id)
     versions = tx.agents.versions(agent.id, 2)
     if len(versions) < 2:  # noqa: PLR2004 - the newest version is the present state
@@ -155,6 +173,8 @@ def undo(tx: Transaction, agent_id: str, *, by: str, now: int) -> Agent:
     restored = replace(
         before.agent, id=agent.id, slug=agent.slug, role=agent.role if agent.is_conductor else before.agent.role
     )
+    if gate:
+        check_gates(tx, agent, restored)
     _leave(tx, set(tx.agents.bindings(agent.id)) - set(before.bindings))
     for binding in before.bindings:
         if tx.agents.binding_at(binding.platform, binding.channel) is None:

@@ -27,7 +27,7 @@ MOST_OUTPUT = 32_000
 #: The maximum numbers of characters of the text beside the calls of a round, and of the arguments of a call.
 MOST_TEXT, MOST_ARGUMENTS = 4_000, 4_000
 #: The maximum number of characters of a text in arguments.
-_LONGEST_ARGUMENT = 1_500
+LONGEST_ARGUMENT = 1_500
 
 
 def past_rounds(tx: Transaction, execution: Execution) -> tuple[PastRound, ...]:
@@ -100,7 +100,7 @@ def _size(output: ToolOutput) -> int:
 def _shortened_arguments(call: ToolCall) -> dict[str, Any]:
     arguments = call.arguments
     if arguments is None:
-        return {"written": Excerpt.of(call.written, _LONGEST_ARGUMENT).within(_LONGEST_ARGUMENT)}
-    kept = shortened(arguments, _LONGEST_ARGUMENT)
+        return {"written": Excerpt.of(call.written, LONGEST_ARGUMENT).within(LONGEST_ARGUMENT)}
+    kept = shortened(arguments, LONGEST_ARGUMENT)
     text = json.dumps(kept, ensure_ascii=False)
-    return kept if len(text) <= MOST_ARGUMENTS else {"shortened": text[:_LONGEST_ARGUMENT] + "…"}
+    return kept if len(text) <= MOST_ARGUMENTS else {"shortened": text[:LONGEST_ARGUMENT] + "…"}

@@ -302,7 +302,7 @@ class _Nodes:
         )
         return PromptInputs(
             skills=await self._skills(),
-            tools=_with_used(specs, self._manner.shown(turns_of(used)), earlier),
+            tools=with_used(specs, self._manner.shown(turns_of(used)), earlier),
             rounds=used,
             rules="\n\n".join(filter(None, rules)),
             shrunk=state.shrunk,
@@ -343,7 +343,7 @@ class _Nodes:
             max_tokens=min(most, state.wishes.get("max_tokens", most)),
             sampling=state.wishes.get("sampling", {}),
             max_bytes=self._reply_bytes,
-            tools=() if off and not any(turn.calls for turn in turns) else _with_used(specs, turns),
+            tools=() if off and not any(turn.calls for turn in turns) else with_used(specs, turns),
             tools_off=off,
             conversation=state.conversation,
             allow_empty=state.rounds.end_with_tools,
@@ -495,7 +495,7 @@ def names_of(history: Sequence[PastMessage]) -> frozenset[str]:
     return frozenset(call.name for message in history for each in message.rounds for call in each.calls)
 
 
-def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn], names: Collection[str] = ()) -> tuple[ToolSpec, ...]:
+def with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn], names: Collection[str] = ()) -> tuple[ToolSpec, ...]:
     """Return the tools, and a placeholder for each tool that no longer exists but has one of these names or was called
     in these messages. Vendors reject a request that contains calls of unknown tools."""
     used = {call.name for turn in turns for call in turn.calls}.union(names) - {spec.name for spec in specs}

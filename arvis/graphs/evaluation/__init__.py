@@ -1,0 +1,1 @@
+"""The graph that evaluates the cases of a suite, and the recording of cases."""
