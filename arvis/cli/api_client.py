@@ -80,14 +80,16 @@ class Api:
         found: bytes = answer.data
         return found
 
-    def post(self, *path: str, body: Any = None, timeout: float = TIMEOUT) -> Any:
-        return self._call("POST", _joined(path), body=body, timeout=timeout)
+    def post(
+        self, *path: str, body: Any = None, query: Mapping[str, object] | None = None, timeout: float = TIMEOUT
+    ) -> Any:
+        return self._call("POST", _joined(path) + _asked(query), body=body, timeout=timeout)
 
     def put(self, *path: str, body: Any) -> Any:
         return self._call("PUT", _joined(path), body=body)
 
-    def patch(self, *path: str, body: Any) -> Any:
-        return self._call("PATCH", _joined(path), body=body)
+    def patch(self, *path: str, body: Any, query: Mapping[str, object] | None = None) -> Any:
+        return self._call("PATCH", _joined(path) + _asked(query), body=body)
 
     def delete(self, *path: str, query: Mapping[str, object] | None = None) -> Any:
         return self._call("DELETE", _joined(path) + _asked(query))

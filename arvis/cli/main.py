@@ -58,6 +58,7 @@ COMMANDS = {
         "commands.knowledge", "List, show, create, update, fill and search knowledge bases, which agents search."
     ),
     "memory": Command("commands.memory", "List, show, create, confirm and delete facts that agents remember."),
+    "evals": Command("commands.evals", "Record turns as cases, evaluate agents with them, and compare evaluations."),
     "audit": Command("commands.reports", "List the changes that agents requested, failed logins and exports."),
     "usage": Command("commands.reports", "Show calls, tokens and costs of models."),
     "clients": Command("commands.clients", "List, show and create customers; enter charges and payments."),

@@ -23,6 +23,7 @@ from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
+from arvis.process.logging import Redactor
 from arvis.process.secrets import Argon2Passwords
 from arvis.process.stalls import Stalls
 from arvis.settings import SettingsService
@@ -106,6 +107,8 @@ class WebDependencies:
 
     #: Returns the vector of a search text.
     meaning: MeaningOf = no_meaning
+    #: Replaces secrets in recorded texts.
+    mask: Callable[[str], str] = field(default_factory=Redactor)
 
     @property
     def over_tls(self) -> bool:

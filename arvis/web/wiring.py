@@ -21,6 +21,7 @@ from arvis.web.api.connection_tests import ConnectionTestRoutes
 from arvis.web.api.conversations import ConversationRoutes
 from arvis.web.api.credentials import CredentialRoutes
 from arvis.web.api.erasures import ErasureRoutes
+from arvis.web.api.evaluations import EvaluationRoutes, SuiteRoutes
 from arvis.web.api.executions import ActivityRoutes, ExecutionRoutes
 from arvis.web.api.installation import BackupRoutes, DoctorRoutes, SetupRoutes
 from arvis.web.api.interchange import InterchangeRoutes
@@ -208,6 +209,8 @@ class Assembly:
             *ProjectRoutes(insights=insights, store=store, gate=self._gate, clock=clock).endpoints(),
             *ActivityRoutes(store=store, clock=clock).endpoints(),
             *SkillRoutes(importer=deps.skills, gate=self._gate).endpoints(),
+            *SuiteRoutes(store=store, gate=self._gate, clock=clock, mask=deps.mask).endpoints(),
+            *EvaluationRoutes(store=store, gate=self._gate, clock=clock).endpoints(),
             *self._people().endpoints(),
             *self._personal_data(),
             *self._admin(),

@@ -179,6 +179,7 @@ class AppHarness:
             speaker=self.senses.speaker,
             plugins=self.plugins,
             continuations=self._continuations,
+            insights=self.insights,
         )
         engine = Engine(
             store=self._patient,

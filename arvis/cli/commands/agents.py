@@ -141,13 +141,19 @@ def create(*, api: Api, **details: Any) -> Output:
     return Output(made, f"The agent {made['slug']} is created: {made['id']}")
 
 
+_no_gate = click.option(
+    "--no-gate", is_flag=True, help="Store a changed prompt even if a suite has not passed with it."
+)
+
+
 @agents.command()
 @click.argument("agent")
 @_details
-def update(*, api: Api, agent: str, **details: Any) -> Output:
+@_no_gate
+def update(*, api: Api, agent: str, no_gate: bool, **details: Any) -> Output:
     """Change the given fields of an agent."""
     body = changes(_fields(**details), "--model")
-    changed = api.patch("agents", agent, body=body)
+    changed = api.patch("agents", agent, body=body, query={"gate": False} if no_gate else None)
     words = f"The agent {changed['slug']} is changed."
     if body.get("allowUsers") == []:
         words += (
@@ -183,10 +189,11 @@ def delete(*, api: Api, agent: str) -> Output:
 
 @agents.command()
 @click.argument("agent")
-def undo(*, api: Api, agent: str) -> Output:
+@_no_gate
+def undo(*, api: Api, agent: str, no_gate: bool) -> Output:
     """Restore the previous version of an agent. The agent also gets its former channels back, unless another agent has
     them."""
-    return _shown(api.post("agents", agent, "undo"))
+    return _shown(api.post("agents", agent, "undo", query={"gate": False} if no_gate else None))
 
 
 @agents.command()

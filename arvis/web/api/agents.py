@@ -7,6 +7,7 @@ owners' rights.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, Self
 
 from starlette.responses import Response
@@ -21,7 +22,7 @@ from arvis.ports.insights import Insights, UsageBy
 from arvis.ports.store import Store, Transaction
 from arvis.services import agents
 from arvis.web.auth.authorization import Authorizer
-from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, route
+from arvis.web.http.endpoints import FLAG, PAGING, Call, Routes, answer, answer_page, route
 from arvis.web.http.identity import OPERATE, OWN, READ
 from arvis.web.http.models import CLEARING, MEMBER, About, Body, Page, Texts, Time, View, Whole
 from arvis.web.http.schema import LABEL, one_of
@@ -203,6 +204,8 @@ _ALL = "/api/agents"
 _ONE = "/api/agents/{agent}"
 _BINDINGS = f"{_ONE}/bindings"
 
+#: The query of changes that may change the prompt.
+_GATE = {"gate": {**FLAG, "description": "false: store a changed prompt even if a suite has not passed with it."}}
 #: The maximum number of versions on a page. It is small because each version contains a whole prompt.
 _MOST_VERSIONS = 20
 
@@ -244,10 +247,21 @@ class AgentRoutes(Routes):
         )
         return await self._shown(made, 201)
 
-    @route("PATCH", _ONE, "Change the fields in the body", OWN, {200: AgentDetailView}, body=ChangedAgent, large=True)
+    @route(
+        "PATCH",
+        _ONE,
+        "Change the fields in the body",
+        OWN,
+        {200: AgentDetailView},
+        body=ChangedAgent,
+        query=_GATE,
+        large=True,
+    )
     async def _update(self, call: Call) -> Response:
         changes = (await call.read(ChangedAgent)).sent()
-        return await self._shown(await self._changed(call, agents.update, changes))
+        return await self._shown(
+            await self._changed(call, partial(agents.update, gate=call.flag("gate", True)), changes)
+        )
 
     @route("DELETE", _ONE, "Delete an agent; undo restores it", OWN, {200: AgentDetailView})
     async def _archive(self, call: Call) -> Response:
@@ -261,9 +275,9 @@ class AgentRoutes(Routes):
     async def _resume(self, call: Call) -> Response:
         return await self._shown(await self._changed(call, agents.set_status, AgentStatus.ACTIVE))
 
-    @route("POST", f"{_ONE}/undo", "Restore the previous version", OWN, {200: AgentDetailView})
+    @route("POST", f"{_ONE}/undo", "Restore the previous version", OWN, {200: AgentDetailView}, query=_GATE)
     async def _undo(self, call: Call) -> Response:
-        return await self._shown(await self._changed(call, agents.undo))
+        return await self._shown(await self._changed(call, partial(agents.undo, gate=call.flag("gate", True))))
 
     @route(
         "GET",

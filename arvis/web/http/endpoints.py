@@ -43,6 +43,7 @@ _OTHERS: Mapping[str, ChangeTopic] = {
     "erasures": ChangeTopic.PEOPLE,
     "pairings": ChangeTopic.PEOPLE,
     "runs": ChangeTopic.WORKFLOWS,
+    "suites": ChangeTopic.EVALUATIONS,
 }
 #: The POST routes that write nothing.
 _ASKING = frozenset({"/api/workflows/validate"})

@@ -39,7 +39,7 @@ export function useLive(): Live {
 
 /** All topics that a page may show. Most topics are the second part of an API address, such as `jobs` of `/api/jobs`. */
 export const TOPICS = [
-  ...["accounts", "agents", "backups", "bots", "clients", "conversations", "deliveries", "executions"],
+  ...["accounts", "agents", "backups", "bots", "clients", "conversations", "deliveries", "evaluations", "executions"],
   ...[
     "jobs",
     "keys",
@@ -63,6 +63,7 @@ const ALSO: Record<string, string[]> = {
   agents: ["knowledge", "names", "setup"],
   bots: ["notifications", "setup"],
   summaries: ["conversations"],
+  evaluations: ["suites"],
   executions: ["activity", "schedules", "projects", "runs"],
   jobs: ["activity", "executions", "schedules"],
   messages: ["conversations", "questions"],
