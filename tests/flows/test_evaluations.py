@@ -170,21 +170,22 @@ async def test_a_changed_prompt_that_makes_answers_worse_is_found_and_stopped_by
     with pytest.raises(Conflict) as unknown:
         await change("Be polite.")
     assert "not been evaluated" in unknown.value.why
-    shop.provider.script.append("Within 30 days.")
-    polite, _ = await evaluate(shop, changes={"prompt": "Be polite.", "model": "other"})
+    polite, _ = await evaluate(shop, changes={"prompt": "Be polite.", "model": "openai/other"})
     assert polite.status is EvaluationStatus.STOPPED
     with pytest.raises(Conflict):
         await change("Be polite.")
     shop.provider.script.append("Within 30 days.")
     assert (await evaluate(shop, changes={"prompt": "Be polite."}))[0].passes
     assert await change("Be polite.") == "Be polite."
-    with pytest.raises(Conflict):
-        await shop.store.write(agents.undo, HELPER.id, by="ann", now=1)
+    undone = await shop.store.write(agents.undo, HELPER.id, by="ann", now=1)
+    assert undone.prompt == PROMPT, "the suite has passed with this prompt"
     assert await change("Be brief.", gate=False) == "Be brief."
-    # A new case makes earlier evaluations useless.
+    # The evaluations of earlier prompts do not contain a new case.
     await record(shop, asked.message.id, "refund-2", {"contains": "30"})
     with pytest.raises(Conflict):
         await change("Be polite.")
+    with pytest.raises(Conflict):
+        await shop.store.write(agents.undo, HELPER.id, by="ann", now=1)
 
 
 async def test_models_judge_and_their_verdicts_count(shop: AppHarness) -> None:

@@ -13,6 +13,7 @@ export const texts = words({
       memory: "Memory",
       skills: "Skills",
       knowledge: "Knowledge",
+      evaluations: "Evaluations",
       projects: "Projects",
       conversations: "Conversations",
       executions: "Executions",
