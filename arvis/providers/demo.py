@@ -1,7 +1,8 @@
 """The demo model. It needs no key and no network, so every feature can be tried and tested offline.
 
-It obeys the lines `demo: VERB ARGUMENT` of the newest user message, in order. It never pretends to be a real model. It
-is called only if an agent names it or if no account is configured.
+It obeys the lines `demo: VERB ARGUMENT` of the newest user message, in order. If the message has no such lines, it obeys
+those of the agent's prompt, so that a changed prompt changes the answers. It never pretends to be a real model. It is
+called only if an agent names it or if no account is configured.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class DemoProvider:
         question = newest_user_text(request)
         calls = CallDrafts(account=account, max_bytes=request.max_bytes)
         parts: list[DemoReply] = []
-        for directive in directives(question):
+        for directive in directives(question) or directives(unescape(request.system)):
             answer = await self._obey(directive, request, calls)
             if answer is not None:
                 _send(reply, answer.text if not parts else f"\n{answer.text}")

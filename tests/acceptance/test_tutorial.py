@@ -25,7 +25,7 @@ from tests.acceptance.daemon import ROOT, Daemon, environment
 from tests.platforms.telegram_stage import TOKEN, TelegramStage
 
 TUTORIAL = ROOT / "docs" / "tutorial"
-PAGES = ("first-conversation", "telegram-bot", "schedule", "workflow", "backup", "tool")
+PAGES = ("first-conversation", "telegram-bot", "schedule", "workflow", "backup", "tool", "evaluation")
 
 _BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 #: Values that the reader copies: the form of each in an output, or in an answer of the bot.

@@ -8,21 +8,24 @@ from typing import Any
 
 import pytest
 
+from arvis.domain.erasures import Erasure, Phase
 from arvis.domain.errors import ArvisError, Conflict, ProviderError, ProviderErrorKind
 from arvis.domain.evaluations import Case, CaseResult, Evaluation, EvaluationStatus, Retrieval, Searched, read_case
 from arvis.domain.expectations import Expectation
 from arvis.domain.memory import EVERYWHERE, Category, NewFact
 from arvis.domain.runs import RunRequest
 from arvis.domain.tools import Permit
+from arvis.erasing import begin_erasure, run_slice
 from arvis.graphs.evaluation.recording import masked, record_case
 from arvis.llm.prices import Price, Prices
 from arvis.ports.store import Transaction
+from arvis.process.leases import Holding
 from arvis.process.logging import Redactor
 from arvis.services import agents, evaluations
 from arvis.services.evaluations import NewEvaluation
 from arvis.store.open import Database
 from tests.flows.app_harness import HELPER, AppHarness, agent_with, open_app
-from tests.flows.scripted import Held, asking, call, said
+from tests.flows.scripted import PLATFORM, Held, asking, call, said
 
 SUITE = "support"
 PRICES = Prices(own={"model": Price(1_000, 1_000)})
@@ -315,3 +318,29 @@ async def test_turns_that_cannot_be_recorded_are_refused(shop: AppHarness) -> No
     await shop.until_idle()
     with pytest.raises(Conflict):
         await shop.store.read(record_case, open_turn.message_id, "another-agent", "x", [])
+
+
+async def test_an_erasure_deletes_the_cases_and_results_of_a_person(either_database: Database) -> None:
+    async with open_shop(either_database) as app:
+        for person in ("ann", "owner"):
+            asked = await app.ask(f"This is {person}.", user=person, channel=person)
+            await record(app, asked.message.id, person)
+        evaluation, results = await evaluate(app)
+        assert len(results) == 2
+
+        def erase(tx: Transaction) -> Erasure:
+            ann = tx.principals.find(PLATFORM, "ann")
+            return begin_erasure(tx, [ann.id if ann is not None else ""], None, None, app.clock.now())
+
+        erasure, holding = await app.store.write(erase), Holding(clock=app.clock, lease=None, until=float("inf"))
+        while erasure.phase is not Phase.DONE:
+            erasure, _ = await app.store.write(run_slice, holding, erasure.id, app.clock.now())
+
+        def left(tx: Transaction) -> tuple[list[str], list[str], bool]:
+            cases = [each.case.name for each in tx.evaluations.cases(evaluation.suite_id)]
+            results = [each.name for each in tx.evaluations.results(evaluation.id)]
+            return cases, results, tx.executions.get(evaluation.id) is not None
+
+        assert await app.store.read(left) == (["owner"], ["owner"], False)
+        assert erasure.counts["cases"] == 1
+        assert (await evaluate(app))[0].passes

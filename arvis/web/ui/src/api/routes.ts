@@ -56,6 +56,7 @@ export interface Routes {
   /** Change the fields in the body. */
   "PATCH /api/agents/{agent}": {
     path: { agent: string };
+    query: { gate?: boolean };
     body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; skills?: string[]; credentials?: string[]; knowledge?: string[]; effort?: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null };
     answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
@@ -94,6 +95,7 @@ export interface Routes {
   /** Restore the previous version. */
   "POST /api/agents/{agent}/undo": {
     path: { agent: string };
+    query: { gate?: boolean };
     answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** List its versions, newest first. */
@@ -328,6 +330,26 @@ export interface Routes {
   "GET /api/erasures/{erasure}": {
     path: { erasure: string };
     answer: { id: string; kind: "channel" | "person"; phase: "conversations" | "done" | "executions" | "files" | "find_executions" | "find_messages" | "index" | "jobs" | "logs" | "memory" | "messages" | "overheard" | "pages" | "people" | "quotations" | "receipts" | "stop"; counts: Record<string, number>; mentions: string[]; byId: string | null; createdAt: number; endedAt: number | null; backups: number };
+  };
+  /** List evaluations, newest first. */
+  "GET /api/evaluations": {
+    query: { limit?: number; cursor?: string; suite?: string };
+    answer: { items: { id: string; suite: string; status: "cancelled" | "done" | "failed" | "running" | "stopped"; problem: string | null; changes: Record<string, unknown>; count: number; passes: boolean; maxCostUsd: number | null; judge: string | null; totals: { cases: number; passed: number; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] | null }; createdAt: number; endedAt: number | null }[]; nextCursor: string | null };
+  };
+  /** Start the evaluation of a suite; `POST /api/executions/ID/cancel` cancels it. */
+  "POST /api/evaluations": {
+    body: { suite: string; changes?: { prompt?: string; model?: string | null; fallbacks?: string[]; effort?: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; tools?: string[]; skills?: string[]; contextTokens?: number | null }; cases?: string[]; maxCostUsd?: number; judge?: string };
+    answer: { id: string; suite: string; status: "cancelled" | "done" | "failed" | "running" | "stopped"; problem: string | null; changes: Record<string, unknown>; count: number; passes: boolean; maxCostUsd: number | null; judge: string | null; totals: { cases: number; passed: number; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] | null }; createdAt: number; endedAt: number | null };
+  };
+  /** Show an evaluation with its results. */
+  "GET /api/evaluations/{evaluation}": {
+    path: { evaluation: string };
+    answer: { id: string; suite: string; status: "cancelled" | "done" | "failed" | "running" | "stopped"; problem: string | null; changes: Record<string, unknown>; count: number; passes: boolean; maxCostUsd: number | null; judge: string | null; totals: { cases: number; passed: number; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] | null }; createdAt: number; endedAt: number | null; results: { case: string; passed: boolean; reply: string; problem: string | null; checks: { expectation: string; passed: boolean; reason: string }[]; calls: string[]; unrecorded: string[]; actions: string[]; model: string; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] }[] };
+  };
+  /** Compare an evaluation with a later one of the same suite. */
+  "GET /api/evaluations/{evaluation}/compare/{after}": {
+    path: { evaluation: string; after: string };
+    answer: { before: { id: string; suite: string; status: "cancelled" | "done" | "failed" | "running" | "stopped"; problem: string | null; changes: Record<string, unknown>; count: number; passes: boolean; maxCostUsd: number | null; judge: string | null; totals: { cases: number; passed: number; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] | null }; createdAt: number; endedAt: number | null }; after: { id: string; suite: string; status: "cancelled" | "done" | "failed" | "running" | "stopped"; problem: string | null; changes: Record<string, unknown>; count: number; passes: boolean; maxCostUsd: number | null; judge: string | null; totals: { cases: number; passed: number; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] | null }; createdAt: number; endedAt: number | null }; cases: { case: string; worse: boolean; before: { case: string; passed: boolean; reply: string; problem: string | null; checks: { expectation: string; passed: boolean; reason: string }[]; calls: string[]; unrecorded: string[]; actions: string[]; model: string; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] } | null; after: { case: string; passed: boolean; reply: string; problem: string | null; checks: { expectation: string; passed: boolean; reason: string }[]; calls: string[]; unrecorded: string[]; actions: string[]; model: string; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] } | null }[]; worse: number };
   };
   /** List executions, newest first. */
   "GET /api/executions": {
@@ -819,6 +841,47 @@ export interface Routes {
   "POST /api/skills/{slug}/undo": {
     path: { slug: string };
     answer: { skill: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; trusted: boolean; changed: boolean; origin: string; hash: string; keywords: string[]; patterns: string[]; license: string; compatibility: string; allowedTools: string[]; files: { path: string; size: number }[]; remarks: { path: string; line: number; text: string; excerpt: string }[]; body: string; text: string } | null };
+  };
+  /** List suites of cases by name. */
+  "GET /api/suites": {
+    answer: { items: { name: string; agent: string; gate: boolean; cases: number; createdAt: number; last: { id: string; suite: string; status: "cancelled" | "done" | "failed" | "running" | "stopped"; problem: string | null; changes: Record<string, unknown>; count: number; passes: boolean; maxCostUsd: number | null; judge: string | null; totals: { cases: number; passed: number; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] | null }; createdAt: number; endedAt: number | null } | null }[]; nextCursor: string | null };
+  };
+  /** Create a suite for an agent. */
+  "POST /api/suites": {
+    body: { name: string; agent: string };
+    answer: { name: string; agent: string; gate: boolean; cases: number; createdAt: number; last: { id: string; suite: string; status: "cancelled" | "done" | "failed" | "running" | "stopped"; problem: string | null; changes: Record<string, unknown>; count: number; passes: boolean; maxCostUsd: number | null; judge: string | null; totals: { cases: number; passed: number; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] | null }; createdAt: number; endedAt: number | null } | null; items: { name: string; kind: "retrieval" | "turn"; question: string; expectations: string[]; calls: number; updatedAt: number }[] };
+  };
+  /** Delete a suite with its cases and results. */
+  "DELETE /api/suites/{suite}": { path: { suite: string }; answer: { ok: boolean } };
+  /** Show a suite with its cases. */
+  "GET /api/suites/{suite}": {
+    path: { suite: string };
+    answer: { name: string; agent: string; gate: boolean; cases: number; createdAt: number; last: { id: string; suite: string; status: "cancelled" | "done" | "failed" | "running" | "stopped"; problem: string | null; changes: Record<string, unknown>; count: number; passes: boolean; maxCostUsd: number | null; judge: string | null; totals: { cases: number; passed: number; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] | null }; createdAt: number; endedAt: number | null } | null; items: { name: string; kind: "retrieval" | "turn"; question: string; expectations: string[]; calls: number; updatedAt: number }[] };
+  };
+  /** Let changed prompts require that the suite has passed, or no longer. */
+  "PATCH /api/suites/{suite}": {
+    path: { suite: string };
+    body: { gate: boolean };
+    answer: { name: string; agent: string; gate: boolean; cases: number; createdAt: number; last: { id: string; suite: string; status: "cancelled" | "done" | "failed" | "running" | "stopped"; problem: string | null; changes: Record<string, unknown>; count: number; passes: boolean; maxCostUsd: number | null; judge: string | null; totals: { cases: number; passed: number; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] | null }; createdAt: number; endedAt: number | null } | null; items: { name: string; kind: "retrieval" | "turn"; question: string; expectations: string[]; calls: number; updatedAt: number }[] };
+  };
+  /** Add a case from its document. */
+  "POST /api/suites/{suite}/cases": {
+    path: { suite: string };
+    body: { document: Record<string, unknown>; replace?: boolean };
+    answer: { name: string; kind: "retrieval" | "turn"; question: string; expectations: string[]; calls: number; updatedAt: number; document: Record<string, unknown> };
+  };
+  /** Delete a case with its results. */
+  "DELETE /api/suites/{suite}/cases/{case}": { path: { suite: string; case: string }; answer: { ok: boolean } };
+  /** Show a case with its document. */
+  "GET /api/suites/{suite}/cases/{case}": {
+    path: { suite: string; case: string };
+    answer: { name: string; kind: "retrieval" | "turn"; question: string; expectations: string[]; calls: number; updatedAt: number; document: Record<string, unknown> };
+  };
+  /** Record an answered turn as a case. */
+  "POST /api/suites/{suite}/record": {
+    path: { suite: string };
+    body: { message: string; name?: string; expect?: Record<string, unknown>[]; replace?: boolean };
+    answer: { name: string; kind: "retrieval" | "turn"; question: string; expectations: string[]; calls: number; updatedAt: number; document: Record<string, unknown> };
   };
   /** List the messages that a summary replaced, in order; texts are empty after `retention.compacted_days`. */
   "GET /api/summaries/{summary}/messages": {

@@ -1,0 +1,64 @@
+"""A suite is made on the page, evaluated with another prompt, compared side by side, and required for changed prompts."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.asking import ask, hire, visitor
+from tests.browser.daemon import Daemon
+
+GOOD = "You answer questions about returns.\ndemo: say Within 30 days."
+BAD = "demo: say Yes, you can."
+
+
+async def test_a_changed_prompt_is_compared_side_by_side_and_refused_by_the_gate(
+    dashboard: Page, daemon: Daemon
+) -> None:
+    await hire(daemon, "returns", prompt=GOOD)
+    await dashboard.goto("/evaluations")
+    await dashboard.get_by_role("link", name="New suite").first.click()
+    await dashboard.get_by_label("Name").fill("returns")
+    await dashboard.get_by_label("Agent").select_option("returns")
+    await dashboard.get_by_role("button", name="Save").click()
+    await expect(dashboard.get_by_text("No cases yet.")).to_be_visible()
+
+    answered = await ask(daemon, "Can I return it?", "web-owner-returns", agent="returns")
+    body = {"message": answered["id"], "name": "time", "expect": [{"contains": "30 days"}]}
+    await daemon.api("POST", "/api/suites/returns/record", body)
+    case = dashboard.get_by_role("listitem").filter(has_text="contains: 30 days")
+    await expect(case).to_contain_text("Can I return it?")
+
+    form = dashboard.get_by_role("form", name="Evaluate")
+    await form.get_by_role("button", name="Evaluate").click()
+    await expect(dashboard.get_by_text("1 of 1 passed").first).to_be_visible(timeout=30_000)
+    await form.get_by_label("Prompt").fill(BAD)
+    await form.get_by_role("button", name="Evaluate").click()
+    sides = dashboard.get_by_role("list", name="Results side by side").get_by_role("listitem")
+    await expect(dashboard.get_by_text("1 case passed before and fails now.")).to_be_visible(timeout=30_000)
+    before, after = (sides.get_by_role("region", name=name) for name in ("Before", "After"))
+    await expect(before).to_contain_text("Within 30 days.")
+    await expect(before).to_contain_text("passed")
+    await expect(after).to_contain_text("Yes, you can.")
+    await expect(after).to_contain_text("The reply does not contain the text.")
+
+    await dashboard.get_by_role("button", name="Require this suite for changed prompts").click()
+    await expect(dashboard.get_by_text("must pass this suite first")).to_be_visible()
+    refused = await daemon.api("PATCH", "/api/agents/returns", {"prompt": BAD}, status=409)
+    assert refused["error"]["code"] == "suite_not_passed"
+    assert (await daemon.api("GET", "/api/agents/returns"))["prompt"] == GOOD
+    await daemon.api("PATCH", "/api/agents/returns?gate=false", {"prompt": BAD})
+
+
+async def test_who_only_reads_sees_results_without_buttons(browser: Browser, daemon: Daemon) -> None:
+    await hire(daemon, "quiet")
+    await daemon.api("POST", "/api/suites", {"name": "quiet", "agent": "quiet"})
+    document = {"format": "arvis-case/1", "name": "hello", "input": {"messages": [{"text": "demo: say <b>hi</b>"}]}}
+    await daemon.api("POST", "/api/suites/quiet/cases", {"document": document})
+    await daemon.api("POST", "/api/evaluations", {"suite": "quiet"})
+    async with visitor(browser, daemon, "vera", "viewer") as page:
+        await page.goto("/evaluations/quiet")
+        await expect(page.get_by_role("region", name="After")).to_contain_text("<b>hi</b>", timeout=30_000)
+        names = re.compile("Evaluate|Delete|Require")
+        await expect(page.get_by_role("button", name=names)).to_have_count(0)
