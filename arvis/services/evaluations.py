@@ -24,18 +24,20 @@ from arvis.domain.evaluations import (
     hash_of_cases,
 )
 from arvis.domain.jobs import NewJob, Priority
+from arvis.domain.messages import Address
 from arvis.domain.text import json_writer
 from arvis.engine import lifecycle
 from arvis.engine.state import changes as changes_of
 from arvis.ports.store import Transaction
 from arvis.services import agents
-from arvis.tasks.access import PlacedState
+from arvis.tasks.access import Asker, CallerLimits, PlacedState, check_use
 
 GRAPH = "evaluation"
 MOST_SUITES = 1_000
 #: The fields of an agent that an evaluation may change.
 CHANGEABLE = frozenset({"prompt", "model", "fallbacks", "effort", "tools", "skills", "context_tokens"})
 
+_NOWHERE = Address("", "", "")
 _document = json_writer(allow_nan=False)
 
 
@@ -134,12 +136,13 @@ class NewEvaluation:
 
 
 def begin(tx: Transaction, new: NewEvaluation, by: str | None, now: int) -> Evaluation:
-    """Store an evaluation, its execution and its job."""
+    """Store an evaluation, its execution and its job. Raise `Unprocessable` if the person may not use the agent."""
     suite = suite_named(tx, new.suite)
     agent = agents.present(tx, suite.agent_id)
     if unknown := new.changes.keys() - CHANGEABLE:
         fix = f"An evaluation can change {', '.join(sorted(CHANGEABLE))}."
         raise Unprocessable(f"An evaluation cannot change `{min(unknown)}`.", fix=fix)
+    check_use(tx, agent, Asker(tx.principals.get(by or ""), CallerLimits(paired=True), _NOWHERE, None, own_words=True))
     tested = agents.proposed(agent, new.changes)
     cases = tx.evaluations.cases(suite.id)
     chosen = [case_named(tx, suite, name) for name in dict.fromkeys(new.cases)] or cases

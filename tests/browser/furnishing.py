@@ -28,6 +28,7 @@ DETAILS = (
         "/projects/{project}",
         "/projects/new",
     ),
+    *("/evaluations/{suite}", "/evaluations/new"),
     *("/workflows/{workflow}", "/workflows/{workflow}/runs", "/workflows/{workflow}/runs/{asking}?node=boss"),
     *("/workflows/new", "/workflows/{workflow}/edit"),
     *("/workflows/{workflow}/versions/1", "/workflows/{workflow}/call", "/workflows/examples", "/workflows/import"),
@@ -81,6 +82,12 @@ async def furnish(daemon: Daemon) -> dict[str, str]:
         "variable": "SHOP_URL",
         "job": failed["job"]["id"],
     }
+    await daemon.api("POST", "/api/suites", {"name": "handbook", "agent": "scribe"})
+    recorded = {"message": told["messageId"], "name": "list", "expect": [{"contains": "two"}]}
+    await daemon.api("POST", "/api/suites", {"name": "hall", "agent": told["agent"]})
+    await daemon.api("POST", "/api/suites/hall/record", recorded)
+    await daemon.api("POST", "/api/evaluations", {"suite": "hall"})
+    ids |= {"suite": "hall"}
     drawn = await draw(daemon, "Ask the boss", ASKING)
     asking = await begin(daemon, drawn)
     await run_until(daemon, asking, ["paused"])

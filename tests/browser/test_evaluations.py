@@ -24,8 +24,8 @@ async def test_a_changed_prompt_is_compared_side_by_side_and_refused_by_the_gate
     await dashboard.get_by_role("button", name="Save").click()
     await expect(dashboard.get_by_text("No cases yet.")).to_be_visible()
 
-    answered = await ask(daemon, "Can I return it?", "web-owner-returns", agent="returns")
-    body = {"message": answered["id"], "name": "time", "expect": [{"contains": "30 days"}]}
+    answered = await ask(daemon, "Can I return it?", "returns")
+    body = {"message": answered["messageId"], "name": "time", "expect": [{"contains": "30 days"}]}
     await daemon.api("POST", "/api/suites/returns/record", body)
     case = dashboard.get_by_role("listitem").filter(has_text="contains: 30 days")
     await expect(case).to_contain_text("Can I return it?")

@@ -27,6 +27,11 @@ QUERIES = Path(__file__).parents[2] / "arvis" / "store" / "queries"
 
 #: Name of a query that may scan or sort -> the reason why that is harmless.
 COLD = {
+    "cases_to_erase": "once an erasure; the cases of all suites",
+    "erase_evaluator": "once an erasure of a person",
+    "list_suites": "a page of the dashboard; a row for each suite",
+    "prune_evaluations": "once an hour; a row for each evaluation of the last weeks",
+    "prune_results": "once an hour; a row for each evaluation of the last weeks",
     "create_migrations": "once a start",
     "lock_migrations": "once a start",
     "applied_migrations": "once a start; one row for each migration",
@@ -165,6 +170,7 @@ COLD |= dict.fromkeys(["present_positions", "forget_positions"], "a restore")
 
 #: Name of a query that sorts a few rows found by an index -> these rows.
 SMALL_SORTS = {
+    "gates_of_agent": "the suites of one agent, when its prompt changes",
     "feeds_of_bot": "the channels of one bot, once after a gap",
     "message_by_album": "the few messages of one album",
     "message_by_ref": "one message, by its id on its platform",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arvis.domain.erasures import Erasure, Phase
-from arvis.domain.errors import ArvisError, Conflict, ProviderError, ProviderErrorKind
+from arvis.domain.errors import ArvisError, Conflict, ProviderError, ProviderErrorKind, Unprocessable
 from arvis.domain.evaluations import Case, CaseResult, Evaluation, EvaluationStatus, Retrieval, Searched, read_case
 from arvis.domain.expectations import Expectation
 from arvis.domain.memory import EVERYWHERE, Category, NewFact
@@ -56,9 +56,14 @@ def put(tx: Transaction, case: Case) -> None:
     evaluations.put_case(tx, suite, case, 0, replace=True)
 
 
-async def begin(app: AppHarness, **options: Any) -> str:
+async def begin(app: AppHarness, *, by: str = "ann", **options: Any) -> str:
     new = NewEvaluation(SUITE, options.pop("changes", {}), **options)
-    return (await app.store.write(evaluations.begin, new, None, app.clock.now())).id
+
+    def start(tx: Transaction) -> str:
+        person = tx.principals.find(PLATFORM, by)
+        return evaluations.begin(tx, new, person.id if person is not None else None, app.clock.now()).id
+
+    return await app.store.write(start)
 
 
 async def evaluate(app: AppHarness, **options: Any) -> tuple[Evaluation, Sequence[CaseResult]]:
@@ -213,6 +218,15 @@ async def test_models_judge_and_their_verdicts_count(shop: AppHarness) -> None:
     assert result.output_tokens == 5
 
 
+async def test_only_people_who_may_use_the_agent_evaluate_it(shop: AppHarness) -> None:
+    asked = await shop.ask("One")
+    await record(shop, asked.message.id, "a")
+    for person in ("bob", "nobody"):
+        await shop.say("Hello", user=person)
+        with pytest.raises(Unprocessable):
+            await begin(shop, by=person)
+
+
 async def test_limits_and_failures_end_a_case_or_the_evaluation(shop: AppHarness) -> None:
     asked = await shop.ask("One")
     for name in ("a", "b", "c"):
@@ -343,4 +357,4 @@ async def test_an_erasure_deletes_the_cases_and_results_of_a_person(either_datab
 
         assert await app.store.read(left) == (["owner"], ["owner"], False)
         assert erasure.counts["cases"] == 1
-        assert (await evaluate(app))[0].passes
+        assert (await evaluate(app, by="owner"))[0].passes

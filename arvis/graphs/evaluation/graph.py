@@ -16,9 +16,9 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.effort import thinking_tokens
 from arvis.domain.embeddings import Meaning
 from arvis.domain.errors import BudgetReached, ProviderErrorKind
-from arvis.domain.evaluations import FIRST, Case, CaseResult, Evaluation, Retrieval, Searched, StoredCase, TurnInput
+from arvis.domain.evaluations import FIRST, CaseResult, Evaluation, Retrieval, Searched, StoredCase, TurnInput
 from arvis.domain.executions import Execution
-from arvis.domain.expectations import Answer, Check, Expectation, ExpectationKind, check
+from arvis.domain.expectations import Answer, Check, ExpectationKind, check
 from arvis.domain.memory import EVERYWHERE, asked_words, principal_scope
 from arvis.domain.messages import FileKind, StoredMessage
 from arvis.domain.money import Spender
@@ -32,7 +32,7 @@ from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
 from arvis.graphs.agent.tool_protocols import ToolCalling, ToolProtocol
 from arvis.graphs.context import TurnContext
 from arvis.graphs.evaluation.inputs import changed, turn_context
-from arvis.graphs.evaluation.judging import judge_request, verdict_of
+from arvis.graphs.evaluation.judging import judge_request, judged_in, verdict_of
 from arvis.graphs.evaluation.progress import Progress, frozen_output
 from arvis.graphs.model import ModelCaller
 from arvis.llm.attempts import RunFailed, Unserved
@@ -178,7 +178,7 @@ class _Nodes:
             return Goto("choose")
         if progress.cost is None:
             progress = replace(progress, cost=found.cost - progress.cost_before)
-        judged = _judged(found.stored.case)
+        judged = judged_in(found.stored.case)
         if len(progress.verdicts) >= len(judged):
             return self._goto("record", progress)
         expectation = judged[len(progress.verdicts)]
@@ -306,10 +306,6 @@ class _Nodes:
         if error.kind in _OF_THE_CASE:
             return self._goto("record", replace(progress, problem=error.what))
         raise failure
-
-
-def _judged(case: Case) -> list[Expectation]:
-    return [each for each in case.expectations if each.kind is ExpectationKind.JUDGE]
 
 
 def _names(agent: Agent, turn: TurnContext) -> Sequence[str]:

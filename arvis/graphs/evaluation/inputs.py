@@ -97,7 +97,7 @@ def _person(asked: TurnInput) -> Principal:
 
 
 def _person_id(author: str) -> str:
-    """Return the id that stands for this author in the prompt of a group."""
+    """Return an id for this author. The prompt of a group distinguishes people by their ids."""
     return hashlib.sha256(author.encode("utf-8", "replace")).hexdigest()[:26]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arvis.domain.evaluations import Case, TurnInput
-from arvis.domain.expectations import Check, Expectation
+from arvis.domain.expectations import Check, Expectation, ExpectationKind
 from arvis.domain.markup import escape
 from arvis.domain.reply_format import ReplyFormat, json_text
 from arvis.domain.runs import RunRequest, RunResult, Turn
@@ -26,6 +26,11 @@ _FORMAT = ReplyFormat(
 #: The maximum numbers of tokens of a verdict, and of characters of its reason.
 _TOKENS = 1_000
 _LONGEST_REASON = 500
+
+
+def judged_in(case: Case) -> list[Expectation]:
+    """Return the expectations of a case that a model judges, in their order."""
+    return [each for each in case.expectations if each.kind is ExpectationKind.JUDGE]
 
 
 def judge_request(case: Case, expectation: Expectation, reply: str) -> RunRequest:

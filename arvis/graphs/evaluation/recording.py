@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from arvis.domain.conversations import Conversation
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.evaluations import (
@@ -28,7 +29,7 @@ from arvis.domain.runs import RunResult
 from arvis.domain.text import storable_json
 from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.graphs.context import HISTORY_ROWS, SUMMARIES, asked_text
-from arvis.memory.recall import NOTHING_RECALLED, recall
+from arvis.memory.recall import NOTHING_RECALLED, Recall, recall
 from arvis.ports.store import Transaction
 from arvis.tasks.rounds import load_rounds
 from arvis.tasks.state import AgentState
@@ -64,13 +65,7 @@ def record_case(
     reply = next((each for each in reversed(past) if each.role in {Role.ASSISTANT, Role.NOTICE}), None)
     state = AgentState.from_json(execution.state if execution is not None else {})
     person = tx.principals.get(newest.principal_id or "")
-    known = NOTHING_RECALLED
-    if conversation.remembers:
-        scopes = scopes_of(conversation.address, newest.principal_id)
-        at = newest.created_at
-        known = recall(
-            tx, agent_id, scopes, asked_text(asked), at, among_others=not conversation.direct, asker=newest.principal_id
-        )
+    known = _recalled(tx, conversation, asked)
     history = [each for each in tx.messages.history(conversation.id, 2 * HISTORY_ROWS) if each.turn < newest.turn]
     summaries = tx.compactions.summaries(conversation.id, SUMMARIES)
     return Case(
@@ -97,6 +92,21 @@ def record_case(
             message=newest.id,
             conversation=conversation.id,
         ),
+    )
+
+
+def _recalled(tx: Transaction, conversation: Conversation, asked: Sequence[StoredMessage]) -> Recall:
+    if not conversation.remembers:
+        return NOTHING_RECALLED
+    newest = asked[-1]
+    return recall(
+        tx,
+        conversation.agent_id,
+        scopes_of(conversation.address, newest.principal_id),
+        asked_text(asked),
+        newest.created_at,
+        among_others=not conversation.direct,
+        asker=newest.principal_id,
     )
 
 

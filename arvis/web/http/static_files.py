@@ -100,6 +100,7 @@ ADDRESSES = frozenset(
         "schedules",
         "questions",
         "agents",
+        "evaluations",
         "memory",
         "knowledge",
         "skills",
