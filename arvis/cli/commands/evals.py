@@ -30,7 +30,7 @@ def _outcome(evaluation: Row) -> str:
 
 def _all_passed(evaluation: Row) -> bool:
     """Return True if every evaluated case has passed."""
-    return evaluation["status"] == "done" and evaluation["totals"]["passed"] == evaluation["count"]
+    return bool(evaluation["status"] == "done" and evaluation["totals"]["passed"] == evaluation["count"])
 
 
 def _mark(result: Row | None) -> str | None:
@@ -279,9 +279,9 @@ def compare(*, api: Api, before: str, after: str | None, baseline: str | None, *
         changed = {name: options[name] for name in ("prompt_file", "model", "effort", "tools")}
         if not given(changed):
             raise click.UsageError("Name two evaluations, or give a change such as --prompt-file.")
-        kept = {name: value for name, value in options.items() if name not in changed}
         if baseline is None:
-            first = api.post("evaluations", body=_started(before, **dict.fromkeys(changed), **kept))
+            unchanged: dict[str, Any] = {**options, **dict.fromkeys(changed)}
+            first = api.post("evaluations", body=_started(before, **unchanged))
             baseline = _finished(api, first["id"])["id"]
         second = api.post("evaluations", body=_started(before, **options))
         before, after = baseline or "", _finished(api, second["id"])["id"]
@@ -369,9 +369,15 @@ def _compared(found: Row) -> Output:
         f"after:  {after['id']}, {_outcome(after)}, {_usd(after['totals']['costUsd'])}",
     ]
     replies = ("\n".join(_differences(pair)) for pair in found["cases"])
-    notes = [f"{found['worse']} cases passed before and fail now."] if found["worse"] else []
+    if found["worse"]:
+        words = (
+            "1 case passed before and fails"
+            if found["worse"] == 1
+            else f"{found['worse']} cases passed before and fail"
+        )
+        lines.append(f"{words} now.")
     table = _COMPARED.text(found["cases"])
-    return Output(found, table, *filter(None, replies), "\n".join(lines), notes=notes, failed=found["worse"] > 0)
+    return Output(found, table, *filter(None, replies), "\n".join(lines), failed=found["worse"] > 0)
 
 
 def _differences(pair: Row) -> Iterator[str]:
