@@ -26,7 +26,7 @@ from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
 
 FORMAT = "arvis-case/1"
 #: The maximum number of cases of a suite.
-MOST_CASES = 500
+MOST_CASES = 2_000
 #: The maximum size of a case as JSON, in bytes.
 LARGEST_CASE = 1_000_000
 #: The numbers of results among which the evidence for a question is searched.
@@ -216,7 +216,8 @@ class Retrieval:
     question: str
     evidence: tuple[str, ...]
     searches: Searched = Searched.MESSAGES
-    #: The id of the person whose messages or facts are searched; None: all messages, and the facts for everyone.
+    #: The person whose messages or facts are searched, by id or as `platform:user id`; None: all messages, and the facts
+    #: for everyone.
     person: str | None = None
 
     @classmethod

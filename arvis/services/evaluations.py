@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arvis.domain.agents import SLUG
-from arvis.domain.dataclass import dataclass
+from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.evaluations import (
     MOST_CASES,
@@ -18,6 +18,7 @@ from arvis.domain.evaluations import (
     CaseResult,
     Evaluation,
     EvaluationStatus,
+    Retrieval,
     StoredCase,
     Suite,
     hash_of,
@@ -88,10 +89,10 @@ def drop_suite(tx: Transaction, name: str) -> None:
     tx.evaluations.drop_suite(suite.id)
 
 
-def put_case(tx: Transaction, suite: Suite, case: Case, now: int, *, replace: bool) -> StoredCase:
-    """Add a case to a suite. With `replace`, it takes the place of a case with the same name."""
+def put_case(tx: Transaction, suite: Suite, case: Case, now: int, *, overwrite: bool) -> StoredCase:
+    """Add a case to a suite. With `overwrite`, it takes the place of a case with the same name."""
     known = tx.evaluations.case_named(suite.id, case.name)
-    if known is not None and not replace:
+    if known is not None and not overwrite:
         raise Conflict(
             f"The suite {suite.name} has a case {case.name} already.",
             fix="Choose another name, or replace the case with `--replace`.",
@@ -99,6 +100,7 @@ def put_case(tx: Transaction, suite: Suite, case: Case, now: int, *, replace: bo
         )
     if known is None and suite.cases >= MOST_CASES:
         raise Conflict(f"A suite can have at most {MOST_CASES} cases.", fix="Delete a case, or use another suite.")
+    case = _with_person(tx, case)
     stored = StoredCase(
         id=known.id if known is not None else tx.new_id(),
         suite_id=suite.id,
@@ -109,6 +111,19 @@ def put_case(tx: Transaction, suite: Suite, case: Case, now: int, *, replace: bo
     )
     tx.evaluations.put_case(stored)
     return stored
+
+
+def _with_person(tx: Transaction, case: Case) -> Case:
+    """Return the case with the id of its person, whom a document may name by a platform and the id there."""
+    asked = case.asked
+    if not isinstance(asked, Retrieval) or asked.person is None:
+        return case
+    platform, colon, user_id = asked.person.partition(":")
+    person = tx.principals.find(platform, user_id) if colon else tx.principals.get(asked.person)
+    if person is None:
+        fix = "Write an id that `arvis people list` shows, or PLATFORM:USER."
+        raise Unprocessable(f"The case {case.name} names an unknown person.", fix=fix, code="bad_case")
+    return replace(case, asked=replace(asked, person=person.id))
 
 
 def case_named(tx: Transaction, suite: Suite, name: str) -> StoredCase:

@@ -20,6 +20,7 @@ from arvis.ports.store import Store
 from arvis.process.clock import IdMaker, SystemClock
 from arvis.store.open import Database, open_store
 from bench.places import Files, Place, postgres_in
+from bench.recall.cases import write
 from bench.recall.filling import fill
 from bench.recall.measuring import HEAD, Search, ask, embed, in_facts, in_messages, report, store_talks
 from bench.recall.talks import Talk, own_talks, read_locomo
@@ -70,9 +71,18 @@ def main() -> None:
         action="store_true",
         help="also search by meaning, with vectors that depend on words and parts of words",
     )
+    parser.add_argument(
+        "--write",
+        type=Path,
+        metavar="FOLDER",
+        help="measure nothing; write the conversations and questions into a folder, for `arvis import` and `arvis evals`",
+    )
     parser.add_argument("--kinds", action="store_true", help="also print the results of each kind of question")
     given = parser.parse_args()
     talks = [own_talks(), *([read_locomo(given.locomo)] if given.locomo else [])]
+    if given.write is not None:
+        write(given.write, [talk for group in talks for talk in group])
+        return
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-recall-")))
         place: Place = stack.enter_context(postgres_in(folder)) if given.database == "postgres" else Files(folder)

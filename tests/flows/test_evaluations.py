@@ -53,7 +53,7 @@ async def record(app: AppHarness, message: str, name: str, *expected: Mapping[st
 
 def put(tx: Transaction, case: Case) -> None:
     suite = tx.evaluations.suite_named(SUITE) or evaluations.create_suite(tx, SUITE, "helper", 0)
-    evaluations.put_case(tx, suite, case, 0, replace=True)
+    evaluations.put_case(tx, suite, case, 0, overwrite=True)
 
 
 async def begin(app: AppHarness, *, by: str = "ann", **options: Any) -> str:

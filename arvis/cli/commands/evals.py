@@ -255,15 +255,16 @@ _changes = all_options(
 @evals.command()
 @click.argument("suite")
 @_changes
+@click.option("--min-recall", type=click.FloatRange(0, 1), help="Fail if the mean recall@10 is lower.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the results.")
-def run(*, api: Api, suite: str, no_wait: bool, **options: Any) -> Output:
+def run(*, api: Api, suite: str, min_recall: float | None, no_wait: bool, **options: Any) -> Output:
     """Evaluate the agent of a suite, as it is or with changes. The command fails if a case fails."""
     begun = api.post("evaluations", body=_started(suite, **options))
     if no_wait:
         return Output(
             begun, f"The evaluation {begun['id']} has begun. `arvis evals show {begun['id']}` shows its results."
         )
-    return _shown(_finished(api, begun["id"]))
+    return _shown(_finished(api, begun["id"]), min_recall)
 
 
 @evals.command()
@@ -345,7 +346,7 @@ def _json_of(file: Path) -> Any:
 # -- texts -------------------------------------------------------------------------------------------------------------
 
 
-def _shown(evaluation: Row) -> Output:
+def _shown(evaluation: Row, min_recall: float | None = None) -> Output:
     totals = evaluation["totals"]
     lines = [f"{evaluation['suite']}: {_outcome(evaluation)}, {_usd(totals['costUsd'])}"]
     lines[0] += f", {totals['inputTokens'] + totals['outputTokens']} tokens, {totals['durationMs'] / 1000:.1f} s"
@@ -359,6 +360,9 @@ def _shown(evaluation: Row) -> Output:
         for call in each["unrecorded"]
     ]
     failed = evaluation["status"] != "running" and not _all_passed(evaluation)
+    if min_recall is not None and (totals["recall"] or (0.0, 0.0))[-1] < min_recall:
+        notes.append(f"recall@10 is lower than {min_recall:.2f}.")
+        failed = True
     return Output(evaluation, _RESULTS.text(evaluation["results"]), "\n".join(lines), notes=notes, failed=failed)
 
 

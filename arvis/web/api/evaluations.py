@@ -421,7 +421,7 @@ def _stored_case(tx: Transaction, suite: str, name: str) -> StoredCase:
 
 
 def _put_case(tx: Transaction, suite: str, case: Case, now: int, *, replace: bool) -> StoredCase:
-    return evaluations.put_case(tx, evaluations.suite_named(tx, suite), case, now, replace=replace)
+    return evaluations.put_case(tx, evaluations.suite_named(tx, suite), case, now, overwrite=replace)
 
 
 def _drop_case(tx: Transaction, suite: str, name: str) -> None:
