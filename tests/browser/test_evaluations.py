@@ -25,10 +25,26 @@ async def test_a_changed_prompt_is_compared_side_by_side_and_refused_by_the_gate
     await expect(dashboard.get_by_text("No cases yet.")).to_be_visible()
 
     answered = await ask(daemon, "Can I return it?", "returns")
-    body = {"message": answered["messageId"], "name": "time", "expect": [{"contains": "30 days"}]}
-    await daemon.api("POST", "/api/suites/returns/record", body)
-    case = dashboard.get_by_role("listitem").filter(has_text="contains: 30 days")
+    await dashboard.goto(f"/messages/{answered['messageId']}")
+    await dashboard.get_by_role("button", name="Record as a case").click()
+    record = dashboard.get_by_role("form", name="Record as a case")
+    await record.get_by_label("Name").fill("time")
+    await record.get_by_label("The reply must contain").fill("90 days")
+    await record.get_by_role("button", name="Record as a case").click()
+    await expect(dashboard.get_by_text("The case is recorded.")).to_be_visible()
+
+    await dashboard.goto("/evaluations/returns")
+    case = dashboard.get_by_role("listitem").filter(has_text="contains: 90 days")
     await expect(case).to_contain_text("Can I return it?")
+    await case.get_by_role("button", name="Edit the case").click()
+    document = dashboard.get_by_label("Document")
+    text = await document.input_value()
+    await document.fill("nonsense")
+    await dashboard.get_by_role("form", name="Edit the case").get_by_role("button", name="Save").click()
+    await expect(dashboard.get_by_text("This is not a JSON object.")).to_be_visible()
+    await document.fill(text.replace("90 days", "30 days"))
+    await dashboard.get_by_role("form", name="Edit the case").get_by_role("button", name="Save").click()
+    await expect(dashboard.get_by_text("contains: 30 days")).to_be_visible()
 
     form = dashboard.get_by_role("form", name="Evaluate")
     await form.get_by_role("button", name="Evaluate").click()
@@ -45,10 +61,15 @@ async def test_a_changed_prompt_is_compared_side_by_side_and_refused_by_the_gate
 
     await dashboard.get_by_role("button", name="Require this suite for changed prompts").click()
     await expect(dashboard.get_by_text("must pass this suite first")).to_be_visible()
-    refused = await daemon.api("PATCH", "/api/agents/returns", {"prompt": BAD}, status=409)
-    assert refused["error"]["code"] == "suite_not_passed"
+    await dashboard.goto("/agents/returns/edit")
+    await dashboard.get_by_label("Prompt", exact=True).fill(BAD)
+    await dashboard.get_by_role("button", name="Save").click()
+    await expect(dashboard.get_by_role("alert")).to_contain_text("These cases failed")
     assert (await daemon.api("GET", "/api/agents/returns"))["prompt"] == GOOD
-    await daemon.api("PATCH", "/api/agents/returns?gate=false", {"prompt": BAD})
+    await dashboard.get_by_role("button", name="Save without an evaluation").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Save without an evaluation").click()
+    await expect(dashboard.get_by_text("No changes yet.")).to_be_visible()
+    assert (await daemon.api("GET", "/api/agents/returns"))["prompt"] == BAD
 
 
 async def test_who_only_reads_sees_results_without_buttons(browser: Browser, daemon: Daemon) -> None:

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { useSend } from "../../api/hooks";
+import { AskButton } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { TextField } from "../../parts/fields";
 import { Form, FormButtons } from "../../parts/form";
@@ -55,6 +56,16 @@ export function EditAgent({ agent }: { agent: Agent }) {
           {changed.length === 0 ? <p className="muted">{texts.noChanges}</p> : <Changes of={changed} />}
         </Section>
         {save.error && <Failure error={save.error} />}
+        {save.error?.code === "suite_not_passed" && (
+          <AskButton
+            label={texts.saveAnyway}
+            words={texts.saveAnywayWhy}
+            busy={save.isPending}
+            onClick={() =>
+              save.mutate({ path: { agent: base.slug }, query: { gate: false }, body }, { onSuccess: begin })
+            }
+          />
+        )}
       </div>
       <div className={styles.bar}>
         {changed.length > 0 && (

@@ -147,6 +147,8 @@ export const texts = words({
     changes: "Unsaved changes",
     changedFields: (names: string) => `Not saved yet: ${names}.`,
     noChanges: "No changes yet.",
+    saveAnyway: "Save without an evaluation",
+    saveAnywayWhy: "The new prompt is stored although a suite has not passed with it.",
     ownersOnly: "Only owners can change agents",
     ownersOnlyWhy: "You can see this agent on the Overview tab.",
     pause: "Pause",

@@ -1,3 +1,4 @@
+import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
@@ -14,6 +15,7 @@ import { asPages, type Column } from "../../parts/table";
 import { texts as common } from "../../parts/texts";
 import { count } from "../../words/format";
 import { Comparison } from "./Comparison";
+import { EditCase } from "./EditCase";
 import styles from "./evaluations.module.css";
 import { StartForm } from "./StartForm";
 import { texts } from "./texts";
@@ -131,6 +133,7 @@ function Details({ suite }: { suite: Suite }) {
 
 function CaseRow({ suite, one }: { suite: string; one: Suite["items"][number] }) {
   const operates = useMay("operator");
+  const [editing, setEditing] = useState(false);
   const remove = useSend("DELETE /api/suites/{suite}/cases/{case}", { done: texts.removedCase });
   return (
     <li className={styles.case}>
@@ -141,8 +144,10 @@ function CaseRow({ suite, one }: { suite: string; one: Suite["items"][number] })
       <p className="muted">
         <UntrustedText text={one.expectations.join(" · ") || texts.nothingExpected} />
       </p>
-      {operates && (
-        <p>
+      {editing && <EditCase suite={suite} name={one.name} onDone={() => setEditing(false)} />}
+      {operates && !editing && (
+        <p className={styles.head}>
+          <Button kind="quiet" label={texts.editCase} onClick={() => setEditing(true)} />
           <AskButton
             kind="quiet"
             label={texts.removeCase}

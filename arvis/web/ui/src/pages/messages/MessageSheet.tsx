@@ -1,4 +1,4 @@
-import { Pencil, RotateCcw } from "lucide-react";
+import { FlaskConical, Pencil, RotateCcw } from "lucide-react";
 import { Fragment, useState } from "react";
 import { Redirect } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
@@ -14,6 +14,7 @@ import { Empty, Skeleton } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
 import { count, reveal } from "../../words/format";
+import { RecordCase } from "../evaluations/RecordCase";
 import { EditRetry } from "../queue/EditRetry";
 import { conversationOf, mayEdit } from "../queue/job";
 import styles from "./messages.module.css";
@@ -58,6 +59,7 @@ const LONGEST_TITLE = 80;
 export function MessageSheet({ id, onClose }: { id: string; onClose: () => void }) {
   const message = useApi("GET /api/messages/{message}", { path: { message: id } });
   const [editing, setEditing] = useState(false);
+  const [recording, setRecording] = useState(false);
   const mayAct = useMay("operator");
   return (
     <ResourceSheet
@@ -66,7 +68,9 @@ export function MessageSheet({ id, onClose }: { id: string; onClose: () => void 
       missing={<Elsewhere id={id} />}
       title={({ content }) => reveal(content.slice(0, LONGEST_TITLE)) || texts.nothing}
       onClose={onClose}
-      actions={(shown) => <Actions message={shown} mayAct={mayAct} onEdit={() => setEditing(true)} />}
+      actions={(shown) => (
+        <Actions message={shown} mayAct={mayAct} onEdit={() => setEditing(true)} onRecord={() => setRecording(true)} />
+      )}
     >
       {(shown) => (
         <>
@@ -80,6 +84,9 @@ export function MessageSheet({ id, onClose }: { id: string; onClose: () => void 
                 void message.refetch();
               }}
             />
+          )}
+          {recording && shown.agent && (
+            <RecordCase message={shown.messageId} agent={shown.agent} onDone={() => setRecording(false)} />
           )}
           <Summary>{reveal(shown.explanation)}</Summary>
           <MessageFacts message={shown} />
@@ -102,7 +109,9 @@ export function MessageSheet({ id, onClose }: { id: string; onClose: () => void 
   );
 }
 
-function Actions({ message, mayAct, onEdit }: { message: Detail; mayAct: boolean; onEdit: () => void }) {
+type ActionProps = { message: Detail; mayAct: boolean; onEdit: () => void; onRecord: () => void };
+
+function Actions({ message, mayAct, onEdit, onRecord }: ActionProps) {
   const retry = useSend("POST /api/messages/{message}/retry", { done: texts.retried });
   const again = () => retry.mutate({ path: { message: message.messageId } });
   const mayRetry = mayAct && message.status === "failed" && message.job !== null;
@@ -123,6 +132,9 @@ function Actions({ message, mayAct, onEdit }: { message: Detail; mayAct: boolean
         <Button label={texts.edit} icon={Pencil} onClick={onEdit} />
       )}
       {message.status === "waiting" && message.job?.executionId && <Decide execution={message.job.executionId} />}
+      {mayAct && message.status === "answered" && message.agent && (
+        <Button label={texts.record} icon={FlaskConical} onClick={onRecord} />
+      )}
       {message.agent && <ButtonLink label={texts.chat} href={`/chat/${message.agent}`} />}
     </>
   );
