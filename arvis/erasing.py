@@ -392,11 +392,14 @@ def _erase_overheard(part: Slice) -> Step:
 
 
 def _erase_people(part: Slice) -> Step:
+    # A case may have been recorded after the step `stop`, while its messages were still there.
+    cases = part.tx.erasures.erase_cases(part.erasure.id, part.subject)
     automation = part.tx.erasures.erase_automation(part.erasure.id, part.subject)
     people = sum(
         part.tx.erasures.erase_person(person, first_id_at(part.erasure.created_at)) for person in part.subject.people
     )
-    return Step(counts={"automation": automation, "people": people})
+    counts = {"automation": automation, "people": people, **({"cases": cases} if cases else {})}
+    return Step(counts=counts)
 
 
 def _anonymise(part: Slice) -> Step:

@@ -26,13 +26,13 @@ CREATE TABLE evaluation_cases (
 ) STRICT;
 CREATE INDEX evaluation_cases_conversation ON evaluation_cases (conversation_id) WHERE conversation_id IS NOT NULL;
 
--- One pass through the cases of a suite; the id is that of its execution. `changes`: the changed fields of the agent, as JSON. `count`: the
--- number of its cases. `most_micros`: the cost after which no case begins. `problem`: the reason why it ended early.
+-- One pass through the cases of a suite; the id is that of its execution. `changes`: the changed fields of the agent, as JSON.
+-- `agent_hash` and `cases_hash`: what was tested. `count`: the number of its cases. `most_micros`: the cost after which no case begins. `problem`: the reason why it ended early.
 CREATE TABLE evaluations (
     id TEXT PRIMARY KEY,
     suite_id TEXT NOT NULL,
     changes TEXT NOT NULL,
-    prompt_hash TEXT NOT NULL,
+    agent_hash TEXT NOT NULL,
     cases_hash TEXT NOT NULL,
     count INTEGER NOT NULL,
     most_micros INTEGER,

@@ -13,7 +13,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Self
 
-from arvis.domain.agents import SLUG
+from arvis.domain.agents import SLUG, Agent
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import ExecutionStatus
@@ -429,6 +429,21 @@ def hash_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+#: The fields of an agent that an evaluation may change.
+CHANGEABLE = ("prompt", "model", "fallbacks", "effort", "tools", "skills", "context_tokens")
+
+
+def tested_fields(agent: Agent) -> dict[str, Any]:
+    """Return the fields of an agent that an evaluation tests, as JSON."""
+    fields = {name: getattr(agent, name) for name in CHANGEABLE}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
+
+
+def hash_of_agent(agent: Agent) -> str:
+    """Return the hash of the tested fields of an agent."""
+    return hash_of(json.dumps(tested_fields(agent), sort_keys=True))
+
+
 def hash_of_cases(cases: Sequence[StoredCase]) -> str:
     """Return the hash of the cases of a suite. It changes with every change of a case."""
     return hash_of(
@@ -467,8 +482,8 @@ class Evaluation:
     suite_id: str
     #: The fields of the agent that differ from its stored version, as JSON.
     changes: Mapping[str, Any]
-    #: The hashes of the tested prompt and of the cases, by which a gate finds the evaluation.
-    prompt_hash: str
+    #: The hashes of the tested agent and of the cases, by which a gate finds the evaluation.
+    agent_hash: str
     cases_hash: str
     #: The number of cases to evaluate.
     count: int

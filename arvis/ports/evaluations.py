@@ -33,6 +33,10 @@ class Evaluations(Protocol):
         """Return the cases of a suite in the order of their names."""
         ...
 
+    def next_case(self, suite_id: str, after: str) -> StoredCase | None:
+        """Return the case that follows the name `after`; "" for the first one."""
+        ...
+
     def case(self, case_id: str) -> StoredCase | None: ...
 
     def case_named(self, suite_id: str, name: str) -> StoredCase | None: ...
@@ -55,8 +59,8 @@ class Evaluations(Protocol):
         """Return the newest evaluations with their totals, newest first; `suite_id` None: of all suites."""
         ...
 
-    def of_prompt(self, suite_id: str, prompt_hash: str, cases_hash: str, limit: int) -> Sequence[Evaluation]:
-        """Return the newest evaluations of this prompt with these cases, newest first."""
+    def of_agent(self, suite_id: str, agent_hash: str, cases_hash: str, limit: int) -> Sequence[Evaluation]:
+        """Return the newest evaluations of an agent with this hash (`hash_of_agent`) and these cases, newest first."""
         ...
 
     def end(self, evaluation_id: str, now: int, problem: str = "") -> None:

@@ -25,7 +25,7 @@ from arvis.domain.agents import (
 )
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
-from arvis.domain.evaluations import Evaluation, EvaluationStatus, Suite, hash_of, hash_of_cases
+from arvis.domain.evaluations import Evaluation, EvaluationStatus, Suite, hash_of_agent, hash_of_cases
 from arvis.domain.text import storable
 from arvis.extensions import TOOLS, installed
 from arvis.ports.store import Transaction
@@ -314,16 +314,9 @@ def _check_gates(tx: Transaction, agent: Agent, proposed: Agent) -> None:
         return
     for suite in tx.evaluations.gates(agent.id):
         cases = hash_of_cases(tx.evaluations.cases(suite.id))
-        known = tx.evaluations.of_prompt(suite.id, hash_of(proposed.prompt), cases, _EXAMINED)
-        same = [each for each in known if _is_about(proposed, each.changes)]
-        if suite.cases and not any(each.passes for each in same):
-            raise _not_passed(tx, suite, same)
-
-
-def _is_about(proposed: Agent, changes: Mapping[str, Any]) -> bool:
-    """Return True if an evaluation with these changes has tested the agent as it is proposed."""
-    fields = {name: getattr(proposed, name) for name in changes}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()} == dict(changes)
+        known = tx.evaluations.of_agent(suite.id, hash_of_agent(proposed), cases, _EXAMINED)
+        if suite.cases and not any(each.passes for each in known):
+            raise _not_passed(tx, suite, known)
 
 
 def _not_passed(tx: Transaction, suite: Suite, known: Sequence[Evaluation]) -> Conflict:

@@ -13,6 +13,7 @@ from arvis.domain.agents import SLUG
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.evaluations import (
+    CHANGEABLE,
     MOST_CASES,
     Case,
     CaseResult,
@@ -22,7 +23,9 @@ from arvis.domain.evaluations import (
     StoredCase,
     Suite,
     hash_of,
+    hash_of_agent,
     hash_of_cases,
+    tested_fields,
 )
 from arvis.domain.jobs import NewJob, Priority
 from arvis.domain.messages import Address
@@ -35,9 +38,6 @@ from arvis.tasks.access import Asker, CallerLimits, PlacedState, check_use
 
 GRAPH = "evaluation"
 MOST_SUITES = 1_000
-#: The fields of an agent that an evaluation may change.
-CHANGEABLE = frozenset({"prompt", "model", "fallbacks", "effort", "tools", "skills", "context_tokens"})
-
 _NOWHERE = Address("", "", "")
 _document = json_writer(allow_nan=False)
 
@@ -154,28 +154,30 @@ def begin(tx: Transaction, new: NewEvaluation, by: str | None, now: int) -> Eval
     """Store an evaluation, its execution and its job. Raise `Unprocessable` if the person may not use the agent."""
     suite = suite_named(tx, new.suite)
     agent = agents.present(tx, suite.agent_id)
-    if unknown := new.changes.keys() - CHANGEABLE:
+    if unknown := new.changes.keys() - set(CHANGEABLE):
         fix = f"An evaluation can change {', '.join(sorted(CHANGEABLE))}."
         raise Unprocessable(f"An evaluation cannot change `{min(unknown)}`.", fix=fix)
     check_use(tx, agent, Asker(tx.principals.get(by or ""), CallerLimits(paired=True), _NOWHERE, None, own_words=True))
     tested = agents.proposed(agent, new.changes)
+    if "model" in new.changes and "fallbacks" not in new.changes:
+        tested = replace(tested, fallbacks=())  # so that no fallback silently replaces the model
     cases = tx.evaluations.cases(suite.id)
-    chosen = [case_named(tx, suite, name) for name in dict.fromkeys(new.cases)] or cases
-    if not chosen:
+    chosen = sorted({case_named(tx, suite, name).case.name for name in new.cases})
+    if not cases:
         fix = f"Record one first: `arvis evals record {suite.name} MESSAGE`."
         raise Conflict(f"The suite {suite.name} has no cases.", fix=fix)
     execution_id = tx.new_id()
     lane = f"evaluation:{execution_id}"
-    state = changes_of(PlacedState, agent=agent.id) | {"cases": [each.id for each in chosen]}
+    state = changes_of(PlacedState, agent=agent.id) | {"only": chosen, "tested": tested_fields(tested)}
     lifecycle.begin(tx, execution_id, GRAPH, state, lane=lane, priority=Priority.BACKGROUND, principal_id=by, now=now)
     tx.jobs.add(NewJob.advance(execution_id, lane, Priority.BACKGROUND, principal_id=by), now)
     evaluation = Evaluation(
         id=execution_id,
         suite_id=suite.id,
         changes=new.changes,
-        prompt_hash=hash_of(tested.prompt),
-        cases_hash=hash_of_cases(cases) if len(chosen) == len(cases) else "",
-        count=len(chosen),
+        agent_hash=hash_of_agent(tested),
+        cases_hash="" if chosen else hash_of_cases(cases),
+        count=len(chosen or cases),
         most_micros=new.most_micros,
         judge=new.judge,
         by_id=by,

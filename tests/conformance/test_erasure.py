@@ -100,7 +100,7 @@ KEPT = {
     "evaluation_suites": (_SHARED, "id name agent_id"),
     "evaluations": (
         "numbers; the results are in another table, and the person who started it is removed (`erase_evaluator`)",
-        "id suite_id changes prompt_hash cases_hash judge by_id problem",
+        "id suite_id changes agent_hash cases_hash judge by_id problem",
     ),
     "kv": ("values of the daemon", "key value"),
     "login_codes": (_LOGIN, "code_hash user_id"),

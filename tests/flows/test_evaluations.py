@@ -262,9 +262,11 @@ async def test_an_evaluation_continues_after_a_restart_and_can_be_cancelled(shop
     evaluation_id = await begin(shop)
     await held.until_begun()
     calls = len(shop.provider.asked)
+    await shop.store.write(agents.update, HELPER.id, {"prompt": "Another prompt."}, by="ann", now=1)
     shop.provider.script.append("x")
     await shop.restart()
     _, results = await ended(shop, evaluation_id)
+    assert PROMPT in shop.provider.asked[-1].system, "the agent is evaluated as it was at the beginning"
     assert [result.passed for result in results] == [True, True]
     assert len(shop.provider.asked) == calls + 1, "only the interrupted case is repeated"
 

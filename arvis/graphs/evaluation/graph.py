@@ -31,7 +31,7 @@ from arvis.graphs.agent.graph import names_of, with_used
 from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
 from arvis.graphs.agent.tool_protocols import ToolCalling, ToolProtocol
 from arvis.graphs.context import TurnContext
-from arvis.graphs.evaluation.inputs import changed, turn_context
+from arvis.graphs.evaluation.inputs import turn_context
 from arvis.graphs.evaluation.judging import judge_request, judged_in, verdict_of
 from arvis.graphs.evaluation.progress import Progress, frozen_output
 from arvis.graphs.model import ModelCaller
@@ -42,9 +42,10 @@ from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import Prompt, behind, fit_rounds, turns_of
 from arvis.prompt.past import is_rich
+from arvis.services.agents import changed_agent
 from arvis.services.evaluations import GRAPH
 from arvis.skills import Skill
-from arvis.tags import read
+from arvis.tags import Reply, read
 from arvis.tasks.access import PlacedState, spender_of
 from arvis.tasks.state import MOST_PICTURES, load_pictures, pictures_of, with_pictures
 from arvis.tools.registry import Registry
@@ -68,9 +69,11 @@ _MOST_STEPS = 100_000
 class EvaluationState(PlacedState):
     """The state of the graph `evaluation`. Its id is the id of its evaluation."""
 
-    #: The ids of the cases, and the number of those that have begun.
-    cases: Sequence[str] = ()
-    begun: int = 0
+    #: The names of the cases to evaluate, sorted; empty: all of the suite. And the name of the last case that has begun.
+    only: Sequence[str] = ()
+    after: str = ""
+    #: The fields of the agent when the evaluation began, with its changes.
+    tested: Mapping[str, Any] = stored({})
     #: The progress of the present case.
     case: Mapping[str, Any] = stored({})
 
@@ -106,7 +109,6 @@ def evaluation_graph(parts: EvaluationParts) -> Graph:
         },
         edges={},
         max_steps=_MOST_STEPS,
-        max_repeats=1_000,
     )
 
 
@@ -115,10 +117,12 @@ class _Found:
     """The rows of an evaluation and of its present case."""
 
     evaluation: Evaluation
-    #: The agent with the changes of the evaluation.
+    #: The agent as it was when the evaluation began, with the changes of the evaluation.
     agent: Agent
-    #: None if the case has been deleted.
+    #: None if the case has been deleted, or if there is no further case.
     stored: StoredCase | None
+    #: The model that judges.
+    judge: str | None
     #: The cost (micros) of the evaluation so far.
     cost: int
 
@@ -131,21 +135,18 @@ class _Nodes:
 
     async def choose(self, context: NodeContext) -> Decision:
         """Begin the next case, or end the evaluation after the last one or at its limit of costs."""
-        state = EvaluationState.from_json(context.state)
-        if state.begun >= len(state.cases):
-            return self._end(context)
-        case_id = state.cases[state.begun]
-        found = await self._store.read(_find, context.execution, case_id)
+        found = await self._store.read(_find, context.execution)
         if found is None:
             return End({})  # the suite has been deleted
-        most = found.evaluation.most_micros
-        if most is not None and found.cost >= most and state.begun:
-            return self._end(context, _LIMIT)
-        begun = changes(EvaluationState, begun=state.begun + 1)
         if found.stored is None:
-            return Goto("choose", **begun)
-        node = "answer" if isinstance(found.stored.case.asked, TurnInput) else "search"
-        return self._goto(node, Progress(case_id, cost_before=found.cost), **begun)
+            return self._end(context)
+        most = found.evaluation.most_micros
+        if most is not None and found.cost >= most and found.cost:
+            return self._end(context, _LIMIT)
+        case = found.stored.case
+        node = "answer" if isinstance(case.asked, TurnInput) else "search"
+        progress = Progress(found.stored.id, cost_before=found.cost)
+        return self._goto(node, progress, **changes(EvaluationState, after=case.name))
 
     async def answer(self, context: NodeContext) -> Decision:
         """Call the model with the prompt of the case and the rounds so far."""
@@ -182,8 +183,8 @@ class _Nodes:
         if len(progress.verdicts) >= len(judged):
             return self._goto("record", progress)
         expectation = judged[len(progress.verdicts)]
-        request = judge_request(found.stored.case, expectation, read(progress.reply).visible)
-        model = expectation.model or found.evaluation.judge or found.agent.model
+        request = judge_request(found.stored.case, expectation, _shown(read(progress.reply)))
+        model = expectation.model or found.judge
         spender = await self._store.read(_spender, context.execution, found.agent.id, progress.case)
         try:
             call = partial(self._parts.caller.call, context, request, spender=spender, model=model)
@@ -322,10 +323,15 @@ def _recall(evidence: Sequence[str], results: Sequence[tuple[str, str]]) -> floa
     return hits / len(evidence)
 
 
+def _shown(reply: Reply) -> str:
+    """Return the text that people would see."""
+    return reply.visible if reply.wrapper is None else reply.wrapper.visible
+
+
 def _result(stored_case: StoredCase, progress: Progress, cost: int) -> CaseResult:
     case = stored_case.case
     reply = read(progress.reply) if case.kind == "turn" else None
-    shown = progress.reply if reply is None else reply.visible
+    shown = progress.reply if reply is None else _shown(reply)
     actions = [] if reply is None else [f"{each.kind} {each.subject}".strip() for each in reply.proposals]
     answer = Answer(
         reply=shown,
@@ -363,14 +369,29 @@ def _result(stored_case: StoredCase, progress: Progress, cost: int) -> CaseResul
 # -- scripts -------------------------------------------------------------------------------------------------------------
 
 
-def _find(tx: Transaction, execution: Execution, case_id: str) -> _Found | None:
+def _find(tx: Transaction, execution: Execution, case_id: str | None = None) -> _Found | None:
+    """Read an evaluation with this case; without an id, with its next case."""
     evaluation = tx.evaluations.get(execution.id)
     suite = tx.evaluations.suite(evaluation.suite_id) if evaluation is not None else None
     agent = tx.agents.get(suite.agent_id) if suite is not None else None
     if evaluation is None or agent is None:
         return None
-    tested = changed(agent, evaluation.changes)
-    return _Found(evaluation, tested, tx.evaluations.case(case_id), tx.usage.cost_of(execution.id))
+    state = EvaluationState.from_json(execution.state)
+    case = tx.evaluations.case(case_id) if case_id is not None else _next_case(tx, evaluation.suite_id, state)
+    return _Found(
+        evaluation=evaluation,
+        agent=changed_agent(agent, state.tested),
+        stored=case,
+        judge=evaluation.judge or agent.model,
+        cost=tx.usage.cost_of(execution.id),
+    )
+
+
+def _next_case(tx: Transaction, suite_id: str, state: EvaluationState) -> StoredCase | None:
+    if not state.only:
+        return tx.evaluations.next_case(suite_id, state.after)
+    following = (tx.evaluations.case_named(suite_id, name) for name in state.only if name > state.after)
+    return next((case for case in following if case is not None), None)
 
 
 def _turn(tx: Transaction, execution: Execution, agent: Agent, case_id: str, asked: TurnInput) -> TurnContext:

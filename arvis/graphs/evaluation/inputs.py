@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction, CompactionStatus, Conversation
-from arvis.domain.dataclass import replace
 from arvis.domain.evaluations import CaseFact, CaseFile, CaseMessage, FrozenCall, TurnInput
 from arvis.domain.memory import EVERYWHERE, Category, Fact, FactStatus, State
 from arvis.domain.messages import (
@@ -30,7 +28,6 @@ from arvis.llm.tokens import estimate_tokens
 from arvis.memory.recall import Recall
 from arvis.ports.store import Transaction
 from arvis.prompt import MOST_OTHERS
-from arvis.services import agents
 
 #: The maximum number of characters of a past file or output in a prompt.
 _LONGEST = 60_000
@@ -70,12 +67,6 @@ def turn_context(tx: Transaction, agent: Agent, case_id: str, asked: TurnInput, 
         others=() if agent.is_conductor else _others(tx, agent),
         person=_person(asked),
     )
-
-
-def changed(agent: Agent, changes: Mapping[str, Any]) -> Agent:
-    """Return the agent with the changes of an evaluation. If they name a model, no fallback silently replaces it."""
-    tested = agents.changed_agent(agent, changes)
-    return replace(tested, fallbacks=()) if "model" in changes and "fallbacks" not in changes else tested
 
 
 def _others(tx: Transaction, agent: Agent) -> list[Agent]:

@@ -42,6 +42,9 @@ DELETE FROM evaluation_suites WHERE id = :suite_id;
 -- name: cases_of_suite
 SELECT * FROM evaluation_cases WHERE suite_id = :suite_id ORDER BY name LIMIT :limit;
 
+-- name: next_case
+SELECT * FROM evaluation_cases WHERE suite_id = :suite_id AND name > :after ORDER BY name LIMIT 1;
+
 -- name: get_case
 SELECT * FROM evaluation_cases WHERE id = :id;
 
@@ -64,9 +67,9 @@ DELETE FROM evaluation_results WHERE case_id = :case_id;
 
 -- name: add_evaluation
 INSERT INTO evaluations (
-    id, suite_id, changes, prompt_hash, cases_hash, count, most_micros, judge, by_id, created_at, ended_at, problem
+    id, suite_id, changes, agent_hash, cases_hash, count, most_micros, judge, by_id, created_at, ended_at, problem
 ) VALUES (
-    :id, :suite_id, :changes, :prompt_hash, :cases_hash, :count, :most_micros, :judge, :by_id, :created_at, NULL, ''
+    :id, :suite_id, :changes, :agent_hash, :cases_hash, :count, :most_micros, :judge, :by_id, :created_at, NULL, ''
 );
 
 -- name: end_evaluation
@@ -83,10 +86,10 @@ FROM evaluations LEFT JOIN executions ON executions.id = evaluations.id
 WHERE evaluations.id < :before AND (CAST(:suite_id AS TEXT) IS NULL OR evaluations.suite_id = :suite_id)
 ORDER BY evaluations.id DESC LIMIT :limit;
 
--- name: evaluations_of_prompt
+-- name: evaluations_of_agent
 SELECT evaluations.*, executions.status AS execution_status, executions.error AS execution_error
 FROM evaluations LEFT JOIN executions ON executions.id = evaluations.id
-WHERE evaluations.suite_id = :suite_id AND evaluations.prompt_hash = :prompt_hash AND evaluations.cases_hash = :cases_hash
+WHERE evaluations.suite_id = :suite_id AND evaluations.agent_hash = :agent_hash AND evaluations.cases_hash = :cases_hash
 ORDER BY evaluations.id DESC LIMIT :limit;
 
 -- name: put_result

@@ -60,6 +60,10 @@ class SqlEvaluations:
     def cases(self, suite_id: str) -> Sequence[StoredCase]:
         return [case_of(row) for row in self._session.rows("cases_of_suite", suite_id=suite_id, limit=MOST_CASES)]
 
+    def next_case(self, suite_id: str, after: str) -> StoredCase | None:
+        row = self._session.one("next_case", suite_id=suite_id, after=after)
+        return case_of(row) if row else None
+
     def case(self, case_id: str) -> StoredCase | None:
         row = self._session.one("get_case", id=case_id)
         return case_of(row) if row else None
@@ -97,7 +101,7 @@ class SqlEvaluations:
             id=evaluation.id,
             suite_id=evaluation.suite_id,
             changes=dump(dict(evaluation.changes)),
-            prompt_hash=evaluation.prompt_hash,
+            agent_hash=evaluation.agent_hash,
             cases_hash=evaluation.cases_hash,
             count=evaluation.count,
             most_micros=evaluation.most_micros,
@@ -115,9 +119,9 @@ class SqlEvaluations:
         rows = self._session.rows("list_evaluations", suite_id=suite_id, before=before or LAST, limit=limit)
         return [self._with_totals(evaluation_of(row)) for row in rows]
 
-    def of_prompt(self, suite_id: str, prompt_hash: str, cases_hash: str, limit: int) -> Sequence[Evaluation]:
-        wanted = {"suite_id": suite_id, "prompt_hash": prompt_hash, "cases_hash": cases_hash, "limit": limit}
-        return [self._with_totals(evaluation_of(row)) for row in self._session.rows("evaluations_of_prompt", **wanted)]
+    def of_agent(self, suite_id: str, agent_hash: str, cases_hash: str, limit: int) -> Sequence[Evaluation]:
+        wanted = {"suite_id": suite_id, "agent_hash": agent_hash, "cases_hash": cases_hash, "limit": limit}
+        return [self._with_totals(evaluation_of(row)) for row in self._session.rows("evaluations_of_agent", **wanted)]
 
     def end(self, evaluation_id: str, now: int, problem: str = "") -> None:
         self._session.execute("end_evaluation", id=evaluation_id, ended_at=now, problem=problem)
@@ -189,7 +193,7 @@ def evaluation_of(row: Row) -> Evaluation:
         id=row["id"],
         suite_id=row["suite_id"],
         changes=json.loads(row["changes"]),
-        prompt_hash=row["prompt_hash"],
+        agent_hash=row["agent_hash"],
         cases_hash=row["cases_hash"],
         count=row["count"],
         most_micros=row["most_micros"],

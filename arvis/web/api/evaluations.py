@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from arvis.domain.agents import SLUG
 from arvis.domain.effort import EFFORTS
-from arvis.domain.errors import Unprocessable
+from arvis.domain.errors import NotFound, Unprocessable
 from arvis.domain.evaluations import (
     Case,
     CaseKind,
@@ -295,7 +295,7 @@ class SuiteRoutes(Routes):
         suite = await self._store.read(evaluations.suite_named, call.id("suite"))
         name = (body.name or body.message).lower()
         case = await self._store.read(record_case, body.message, suite.agent_id, _case_name(name), expected)
-        return await self._put(call, masked(case, self._mask), replace=body.replace or False)
+        return await self._put(call, masked(case, self._mask), replace=body.replace or False, recorded=True)
 
     @route("POST", _CASES, "Add a case from its document", OPERATE, {201: CaseDetailView}, body=NewCase, large=True)
     async def _add(self, call: Call) -> Response:
@@ -312,8 +312,10 @@ class SuiteRoutes(Routes):
         await self._store.write(_drop_case, call.id("suite"), call.id("case"))
         return done()
 
-    async def _put(self, call: Call, case: Case, *, replace: bool) -> Response:
-        stored = await self._store.write(_put_case, call.id("suite"), case, self._clock.now(), replace=replace)
+    async def _put(self, call: Call, case: Case, *, replace: bool, recorded: bool = False) -> Response:
+        stored = await self._store.write(
+            _put_case, call.id("suite"), case, self._clock.now(), replace=replace, recorded=recorded
+        )
         return answer(CaseDetailView.of(stored, document=stored.case.to_json()), 201)
 
     async def _shown(self, name: str, status: int = 200) -> Response:
@@ -420,7 +422,11 @@ def _stored_case(tx: Transaction, suite: str, name: str) -> StoredCase:
     return evaluations.case_named(tx, evaluations.suite_named(tx, suite), name)
 
 
-def _put_case(tx: Transaction, suite: str, case: Case, now: int, *, replace: bool) -> StoredCase:
+def _put_case(
+    tx: Transaction, suite: str, case: Case, now: int, *, replace: bool, recorded: bool = False
+) -> StoredCase:
+    if recorded and case.recorded is not None and tx.messages.get(case.recorded.message) is None:
+        raise NotFound("The message was erased meanwhile.", fix="Choose another message.")
     return evaluations.put_case(tx, evaluations.suite_named(tx, suite), case, now, overwrite=replace)
 
 
