@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from mcp import MCPError
@@ -40,17 +41,56 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from arvis import __version__
-from arvis.domain.errors import Unprocessable
+from arvis.domain.dataclass import dataclass
+from arvis.domain.errors import NotFound, Unprocessable
 from arvis.web.http.errors import Failure, attempt
-from arvis.web.http.identity import Identity
-from arvis.web.mcp.resources import AGENTS, ASK_AGENT, CONVERSATION, ArvisResources
+from arvis.web.http.identity import SEND, Identity
+from arvis.web.http.requests import unusable
 from arvis.web.mcp.routes import IDENTITY, BufferedExchange
 from arvis.web.mcp.tools import ArvisTools, ToolDescription
 
 _ABOUT = "Arvis runs AI agents. Send a message to one and read its answer, and search earlier messages."
 _JSON = "application/json"
 
+#: The list of agents is a resource, and each conversation has an address. The prompt asks the program's model to forward a
+#: message to an agent.
+AGENTS = "arvis://agents"
+CONVERSATION = "arvis://conversations/{id}"
+ASK_AGENT = "ask_agent"
+_PREFIX = CONVERSATION.partition("{")[0]
+_LONGEST_TEXT = 100_000
+
 Context = ServerRequestContext[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ArvisResources:
+    """The resources and the prompt for a credential. They use the tools, so the access rules are the same. The methods
+    raise `ArvisError`."""
+
+    tools: ArvisTools
+
+    async def read(self, identity: Identity, uri: str) -> str:
+        """Return the content of a resource as JSON. Raise `NotFound` if there is none with this address."""
+        if uri == AGENTS:
+            found = await self.tools.call(identity, "list_agents", {})
+        elif (conversation := uri.removeprefix(_PREFIX)) not in {uri, ""}:
+            found = await self.tools.call(identity, "read_conversation", {"id": conversation})
+        else:
+            raise NotFound("There is no such resource.", fix="List the resources and their templates.")
+        return json.dumps(found.data, ensure_ascii=False)
+
+    def may_prompt(self, identity: Identity) -> bool:
+        """Return whether this credential gets the prompt, which needs the right to send messages."""
+        return identity.role in SEND
+
+    def prompt(self, arguments: Mapping[str, Any]) -> str:
+        """Return the text of the prompt. Raise `Unprocessable` if an argument is missing or too long."""
+        text, agent = arguments.get("text", ""), arguments.get("agent", "")
+        if not text.strip() or len(text) > _LONGEST_TEXT or len(agent) > _LONGEST_TEXT:
+            raise unusable("text", f"must have from 1 to {_LONGEST_TEXT:,} characters")
+        whom = f"the agent {json.dumps(agent, ensure_ascii=False)}" if agent.strip() else "the default agent"
+        return f"Call the tool send_message with {whom} and this text, and show me the answer:\n\n{text}"
 
 
 async def serve(tools: ArvisTools) -> Serving:
