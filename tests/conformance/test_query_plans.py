@@ -74,6 +74,7 @@ COLD = {
     "clear_vocabulary": "the same for its vocabulary",
     "count_messages": "once a backup",
     "size_of_blobs": "once a backup",
+    "size_of_document_files": "once a backup",
     "blobs_in_use": "once a backup",
     "rounds_with_pictures": "once a backup",
     "accepted_hook_calls": "once a restore",

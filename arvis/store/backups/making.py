@@ -130,9 +130,20 @@ def files_in_use(connection: sqlite3.Connection) -> list[str]:
             with contextlib.suppress(ValueError, LookupError, TypeError):
                 calls = [call for each in rounds_of(row["rounds"]) for call in each.calls]
                 found |= {sha256 for call in calls for _, _, sha256 in call.pictures}
-    if connection.execute("PRAGMA table_info(knowledge_documents)").fetchone() is not None:
+    if _has_documents(connection):
         found |= {row["sha256"] for row in connection.execute(queries["files_of_documents"])}
     return sorted(found)
+
+
+def _size_of_blobs(connection: sqlite3.Connection) -> int:
+    """Return the size of all stored files in bytes. The database may have an earlier schema."""
+    names = ["size_of_blobs", *(["size_of_document_files"] if _has_documents(connection) else [])]
+    queries = load_queries(SqliteDialect())
+    return sum(int(connection.execute(queries[name]).fetchone()["bytes"]) for name in names)
+
+
+def _has_documents(connection: sqlite3.Connection) -> bool:
+    return connection.execute("PRAGMA table_info(knowledge_documents)").fetchone() is not None
 
 
 # -- making one --------------------------------------------------------------------------------------------
@@ -194,7 +205,7 @@ class _Backup:
             source.execute("BEGIN")
             [(pages,)] = source.execute("PRAGMA page_count")
             [(page_size,)] = source.execute("PRAGMA page_size")
-            blobs = source.execute(load_queries(SqliteDialect())["size_of_blobs"]).fetchone()["bytes"]
+            blobs = _size_of_blobs(source)
             # There must be enough space for the copy and for the archive, which may be as large as its contents.
             check_room(copy.parent, 2 * pages * page_size + blobs, "a backup")
             copy_pages(source, copy, self.stop)

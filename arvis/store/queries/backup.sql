@@ -12,12 +12,13 @@ SELECT DISTINCT sha256 FROM attachments WHERE sha256 <> '' ORDER BY sha256;
 SELECT rounds FROM messages WHERE replace(rounds, '"pictures"', '') <> rounds;
 
 -- name: size_of_blobs
--- The stored files of documents are compressed, so their size is an upper bound.
-SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) AS bytes FROM (
-    SELECT DISTINCT sha256, size FROM attachments WHERE sha256 <> ''
-    UNION ALL
-    SELECT DISTINCT blob, size FROM knowledge_documents WHERE blob <> ''
-) AS blobs;
+SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) AS bytes
+FROM (SELECT DISTINCT sha256, size FROM attachments WHERE sha256 <> '') AS blobs;
+
+-- name: size_of_document_files
+-- The stored files are compressed, so this is an upper bound.
+SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) AS bytes
+FROM (SELECT DISTINCT blob, size FROM knowledge_documents WHERE blob <> '') AS blobs;
 
 -- name: mark_unsent_deliveries_unknown
 -- These deliveries may have been sent since the backup was made.
