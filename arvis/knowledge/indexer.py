@@ -48,8 +48,8 @@ IDLE_SECONDS = 600.0
 #: index takes at most a quarter of the writer's time.
 REST_SECONDS = 0.02
 _SHARE = 3.0
-#: The numbers of chunks that one transaction writes, adds to the index, or deletes.
-_CHUNKS, _INDEXED, _DROPPED = 40, 25, 25
+#: The number of chunks that one transaction writes, adds to the index, or deletes.
+_CHUNKS = 25
 #: The maximum number of documents of a removed collection that one transaction marks.
 _REMOVED = 500
 #: The timeout (seconds) of a fetch.
@@ -275,8 +275,10 @@ class KnowledgeIndexer:
         chunks = chunks_of(text.text, title, markdown=text.markdown)
         count = 0
         while batch := await asyncio.to_thread(_next_of, chunks):
-            await self._write(_add, holding, document, version, batch)
+            keys = await self._store.read(_new_keys, [words for _, words in batch])
+            await self._write(_add, holding, document, version, batch, keys)
             count += len(batch)
+        # If chunks were not in the index before, these are not either.
         await self._index_chunks(holding)
         return count
 
@@ -295,7 +297,7 @@ class KnowledgeIndexer:
     async def _index_chunks(self, holding: Holding) -> None:
         while texts := await self._store.read(_unindexed):
             words = await asyncio.to_thread(_split, texts)
-            keys = await self._store.read(_new_keys, words)
+            keys = await self._store.read(_new_keys, [*words.values()])
             await self._write(_advance, holding, words, keys)
 
     async def _purge(self, holding: Holding) -> None:
@@ -347,8 +349,9 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _next_of(chunks: Iterator[NewChunk]) -> Sequence[NewChunk]:
-    return [*islice(chunks, _CHUNKS)]
+def _next_of(chunks: Iterator[NewChunk]) -> Sequence[tuple[NewChunk, Sequence[str]]]:
+    """Return the next chunks, each with its words."""
+    return [(chunk, message_words(chunk.text)) for chunk in islice(chunks, _CHUNKS)]
 
 
 def _split(texts: Mapping[int, str]) -> Mapping[int, Sequence[str]]:
@@ -405,11 +408,11 @@ def _is_blob_used(tx: Transaction, document: Document) -> bool:
 
 
 def _unindexed(tx: Transaction) -> Mapping[int, str]:
-    return tx.chunks.unindexed(_INDEXED)
+    return tx.chunks.unindexed(_CHUNKS)
 
 
-def _new_keys(tx: Transaction, words: Mapping[int, Sequence[str]]) -> Sequence[WordKey]:
-    return tx.chunks.new_keys({word for of_text in words.values() for word in of_text})
+def _new_keys(tx: Transaction, words: Sequence[Sequence[str]]) -> Sequence[WordKey]:
+    return tx.chunks.new_keys({word for of_text in words for word in of_text})
 
 
 def _erasures(tx: Transaction) -> int | None:
@@ -435,12 +438,20 @@ def _put(tx: Transaction, document: Document) -> bool:
     return tx.knowledge.update(document, document.revision)
 
 
-def _add(tx: Transaction, document: Document, version: int, chunks: Sequence[NewChunk]) -> None:
-    tx.chunks.add(document, version, chunks)
+def _add(
+    tx: Transaction,
+    document: Document,
+    version: int,
+    batch: Sequence[tuple[NewChunk, Sequence[str]]],
+    keys: Sequence[WordKey],
+) -> None:
+    """Add chunks, and their words to the index."""
+    numbers = tx.chunks.add(document, version, [chunk for chunk, _ in batch])
+    tx.chunks.advance({number: words for number, (_, words) in zip(numbers, batch, strict=True)}, keys)
 
 
 def _drop_others(tx: Transaction, document_id: str, version: int) -> int:
-    return tx.chunks.drop_others(document_id, version, _DROPPED)
+    return tx.chunks.drop_others(document_id, version, _CHUNKS)
 
 
 def _drop(tx: Transaction, document_id: str) -> None:

@@ -93,7 +93,9 @@ class Knowledge(Protocol):
 class Chunks(Protocol):
     """The chunks of documents, and their search index."""
 
-    def add(self, document: Document, version: int, chunks: Sequence[NewChunk]) -> None: ...
+    def add(self, document: Document, version: int, chunks: Sequence[NewChunk]) -> Sequence[int]:
+        """Add chunks of a version, and return their numbers."""
+        ...
 
     def has_others(self, document_id: str, version: int) -> bool:
         """Return whether chunks of a document belong to another version."""
@@ -119,7 +121,7 @@ class Chunks(Protocol):
         ...
 
     def advance(self, words: Mapping[int, Sequence[str]], keys: Sequence[WordKey]) -> int:
-        """Add the next chunks to the index. `words` are their words, by number. Return how many were added."""
+        """Add the next chunks to the index, as far as `words` contains their words, by number. Return how many were added."""
         ...
 
     def erasures(self) -> int | None:

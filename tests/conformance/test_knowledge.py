@@ -19,6 +19,8 @@ from arvis.domain.knowledge import Collection, DocumentStatus
 from arvis.domain.taint import Label
 from arvis.knowledge.folders import Folder
 from arvis.services import knowledge
+from arvis.store.backups.making import files_in_use
+from arvis.store.sqlite.session import looking_at
 from tests.conformance.knowledge_kit import OPERATOR, OWNER, Shelf, database_in, shelf_of
 from tests.flows.media_kit import docx, pdf
 
@@ -121,7 +123,7 @@ async def test_an_interrupted_index_begins_again(shelf: Shelf) -> None:
     async def interrupt(*given: object) -> None:
         nonlocal writes
         writes += 1
-        if writes == 6:
+        if writes == 3:
             raise asyncio.CancelledError
 
     shelf.indexer._rest = 1.0
@@ -316,6 +318,20 @@ async def test_the_files_of_a_folder_are_followed(tmp_path: Path) -> None:
         await shelf.clock.sleep(61)
         await shelf.work()
         assert len(await shelf.found("weasel", "animals")) == 1
+
+
+async def test_backups_and_erasures_keep_the_files_of_documents(tmp_path: Path) -> None:
+    database = database_in(tmp_path, None)
+    async with shelf_of(database) as shelf:
+        await shelf.create("a")
+        document = await shelf.put("a", "x.txt", "The ferry leaves at dawn.")
+        with looking_at(database.file, at_rest=False) as connection:
+            assert files_in_use(connection) == [document.blob]
+        assert await shelf.store.read(lambda tx: tx.erasures.file_is_used(document.blob))
+        await shelf.store.write(knowledge.remove_document, "a", document.id, by=OWNER, now=shelf.clock.now())
+        await shelf.work()
+        with looking_at(database.file, at_rest=False) as connection:
+            assert files_in_use(connection) == []
 
 
 async def test_limits_are_errors(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ of a chunk are computed again when it is removed."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import takewhile
 
 from arvis.domain.embeddings import SubjectKind
 from arvis.domain.knowledge import Document, FoundChunk, NewChunk
@@ -29,7 +30,7 @@ class SqlChunks:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def add(self, document: Document, version: int, chunks: Sequence[NewChunk]) -> None:
+    def add(self, document: Document, version: int, chunks: Sequence[NewChunk]) -> Sequence[int]:
         row = self._session.one("take_numbers", name="knowledge_chunks", count=len(chunks))
         first = int(row["value"]) - len(chunks) + 1 if row else 1
         rows = [
@@ -47,6 +48,7 @@ class SqlChunks:
             for number, chunk in enumerate(chunks, start=first)
         ]
         self._session.execute_many("add_chunk", rows)
+        return range(first, first + len(chunks))
 
     def has_others(self, document_id: str, version: int) -> bool:
         return self._session.one("any_other_chunk", document_id=document_id, version=version) is not None
@@ -82,7 +84,8 @@ class SqlChunks:
         return [(key, word) for word in spelled if word not in known for key in keys_of(word)]
 
     def advance(self, words: Mapping[int, Sequence[str]], keys: Sequence[WordKey]) -> int:
-        rows = [row for row in self._next(len(words)) if row["number"] in words]
+        # No chunk may be left out, because the position moves behind the last one.
+        rows = [*takewhile(lambda row: row["number"] in words, self._next(len(words)))]
         if rows:
             self._session.execute_many("add_knowledge_key", [{"key": key, "word": word} for key, word in keys])
             documents = [self._document(row, words[row["number"]]) for row in rows]
