@@ -83,6 +83,9 @@ def set_gate(tx: Transaction, name: str, *, on: bool) -> Suite:
 def drop_suite(tx: Transaction, name: str) -> None:
     """Delete a suite with its cases and results."""
     suite = suite_named(tx, name)
+    if suite.gate:
+        fix = f"Run `arvis evals gate {suite.name} --off` first."
+        raise Conflict(f"Changed prompts must pass the suite {suite.name}.", fix=fix)
     if any(each.status is EvaluationStatus.RUNNING for each in tx.evaluations.newest(suite.id, 20)):
         fix = "Cancel the evaluation, or wait until it has ended."
         raise Conflict(f"An evaluation of the suite {name} is running.", fix=fix)

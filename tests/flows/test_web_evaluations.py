@@ -79,6 +79,7 @@ async def test_viewers_read_operators_evaluate_and_owners_set_gates(site: Site) 
         gate = await site.call("PATCH", "/api/suites/news", json={"gate": True}, key=key)
         assert (read.status, start.status, gate.status) == statuses, key
     assert (await site.call("PATCH", "/api/suites/news", json={"gate": True})).json()["gate"] is True
+    assert (await site.call("DELETE", "/api/suites/news")).status == 409, "an owner must turn the gate off first"
     change = {"prompt": "Be loud."}
     refused = await site.call("PATCH", "/api/agents/news", json=change)
     assert (refused.status, refused.json()["error"]["code"]) == (409, "suite_not_passed")

@@ -307,13 +307,13 @@ def _started(
 
 def _finished(api: Api, evaluation_id: str) -> Any:
     """Wait for the end of an evaluation and return it with its results."""
-    told: set[str] = set()
+    shown: set[str] = set()
     while True:
         found = api.get("evaluations", evaluation_id)
         for result in found["results"]:
-            if result["case"] not in told:
+            if result["case"] not in shown:
                 tell(f"{_mark(result)}  {result['case']}")
-        told = {result["case"] for result in found["results"]}
+        shown = {result["case"] for result in found["results"]}
         if found["status"] != "running":
             return found
         time.sleep(_PAUSE)
