@@ -31,7 +31,7 @@ def test_a_case_is_recorded_kept_in_a_file_and_evaluated(daemon: Daemon, tmp_pat
     recorded = daemon.arvis(
         "evals", "record", "clock", "--name", "late", "--tool", "get_time", "--no-tool", "http_fetch", "--max-cost", "1",
     )  # fmt: skip
-    assert recorded.stdout == "The case late is recorded with 1 tool calls.\n", recorded.stderr
+    assert recorded.stdout == "The case late is recorded with 1 tool call.\n", recorded.stderr
     first = daemon.arvis("evals", "run", "clock")
     assert (first.returncode, "1 of 1 passed" in first.stdout) == (0, True), first
 
@@ -45,7 +45,9 @@ def test_a_case_is_recorded_kept_in_a_file_and_evaluated(daemon: Daemon, tmp_pat
     document["expect"].append({"contains": "always noon"})
     document["expect"].append({"schema": json.loads(schema.read_text())})
     file.write_text(json.dumps(document), encoding="utf-8")
-    assert "already" in daemon.arvis("evals", "import", "clock", str(folder)).stderr
+    twice = daemon.arvis("evals", "import", "clock", str(folder)).stderr
+    assert "late.json was not added" in twice
+    assert "already" in twice
     assert daemon.arvis("evals", "import", "clock", str(folder), "--replace").returncode == 0
     second = daemon.arvis("evals", "run", "clock", "--json")
     shown = json.loads(second.stdout)
@@ -59,8 +61,9 @@ def test_a_case_is_recorded_kept_in_a_file_and_evaluated(daemon: Daemon, tmp_pat
     compared = daemon.arvis("evals", "compare", ids[1], ids[0])
     assert (compared.returncode, "+ get_time: It is always noon." in compared.stdout) == (1, True), compared
     assert "Give a change" in daemon.arvis("evals", "compare", "clock").stderr.replace("give", "Give")
-    stopped = daemon.arvis("evals", "run", "clock", "--model", "nowhere/none")
-    assert (stopped.returncode, "no account serves" in stopped.stderr) == (1, True), stopped
+    for command in (("run", "clock"), ("compare", "clock", "--baseline", ids[1])):
+        stopped = daemon.arvis("evals", *command, "--model", "nowhere/none")
+        assert (stopped.returncode, "no account serves" in stopped.stderr) == (1, True), stopped
     assert daemon.arvis("evals", "delete", "clock", "late").returncode == 0
     assert "no cases" in daemon.arvis("evals", "run", "clock").stderr
     assert daemon.arvis("evals", "delete", "clock").returncode == 0

@@ -15,7 +15,7 @@ from arvis.cli.api_client import Api, ApiCommands
 from arvis.cli.options import all_options, effort_option, existing_file, given, names, page_options, read_text
 from arvis.cli.output import Output, Row, Table, at, fields, one_line, tell
 from arvis.domain.agents import LONGEST_PROMPT
-from arvis.domain.errors import NotFound, UsageError
+from arvis.domain.errors import ArvisError, DaemonUnreachable, NotFound, UsageError
 
 #: The pause between two looks at a running evaluation, in seconds.
 _PAUSE = 0.5
@@ -187,7 +187,8 @@ def record(
     body = {"message": message or _newest(api), "name": name, "expect": expect, "replace": replace}
     made = api.post("suites", suite, "record", body=given(body))
     notes = [] if made["expectations"] else ["The case has no expectations yet, so every reply passes."]
-    return Output(made, f"The case {made['name']} is recorded with {made['calls']} tool calls.", notes=notes)
+    calls = f"{made['calls']} tool call{'s' * (made['calls'] != 1)}"
+    return Output(made, f"The case {made['name']} is recorded with {calls}.", notes=notes)
 
 
 @evals.command("import")
@@ -199,7 +200,13 @@ def import_cases(*, api: Api, suite: str, files: Sequence[Path], replace: bool) 
     added = []
     for file in [each for path in files for each in (sorted(path.glob("*.json")) if path.is_dir() else [path])]:
         body = {"document": _json_of(file), "replace": replace}
-        added.append(api.post("suites", suite, "cases", body=body)["name"])
+        try:
+            added.append(api.post("suites", suite, "cases", body=body)["name"])
+        except DaemonUnreachable:
+            raise
+        except ArvisError as error:
+            what = f"{file} was not added. {error.what}"
+            raise UsageError(what, why=error.why, fix=error.fix, code=error.code) from None
     return Output({"cases": added}, f"{len(added)} cases are added to {suite}.")
 
 
@@ -275,7 +282,7 @@ def run(*, api: Api, suite: str, min_recall: float | None, no_wait: bool, **opti
 def compare(*, api: Api, before: str, after: str | None, baseline: str | None, **options: Any) -> Output:
     """Compare two evaluations, or evaluate the agent of a SUITE as it is and with changes, and compare the results.
 
-    The command fails if a case that has passed before fails now."""
+    The command fails if a case that has passed before fails now, or if an evaluation has not ended normally."""
     if after is None:
         changed = {name: options[name] for name in ("prompt_file", "model", "effort", "tools")}
         if not given(changed):
@@ -380,8 +387,10 @@ def _compared(found: Row) -> Output:
             else f"{found['worse']} cases passed before and fail"
         )
         lines.append(f"{words} now.")
+    notes = [f"{each['id']}: {each['problem']}" for each in (before, after) if each["problem"]]
+    failed = found["worse"] > 0 or any(each["status"] != "done" for each in (before, after))
     table = _COMPARED.text(found["cases"])
-    return Output(found, table, *filter(None, replies), "\n".join(lines), failed=found["worse"] > 0)
+    return Output(found, table, *filter(None, replies), "\n".join(lines), notes=notes, failed=failed)
 
 
 def _differences(pair: Row) -> Iterator[str]:
