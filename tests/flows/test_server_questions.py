@@ -20,6 +20,7 @@ from arvis.domain.tools import Permit
 from arvis.llm.prices import Prices
 from arvis.ports.operations import WaitAnswer
 from arvis.store.open import Database
+from arvis.tasks.rounds import _LOST
 from arvis.tools.mcp.servers import McpServers, open_servers
 from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import PLATFORM, asking, call
@@ -30,7 +31,7 @@ from tests.flows.test_tools import outputs
 
 ANSWERED, WAITING = MessageStatus.ANSWERED, MessageStatus.WAITING
 OWNER = Principal("owner", PLATFORM, "owner", "Owner", PrincipalRole.OWNER)
-TOOLS = ("fix.book", "fix.confirm", "fix.connect", "fix.both", "fix.phish", "fix.think")
+TOOLS = ("fix.book", "fix.confirm", "fix.connect", "fix.both", "fix.phish", "fix.think", "fix.slow")
 
 
 class Scene:
@@ -66,6 +67,9 @@ class Scene:
         """Return the responses that the server got, as the model sees them."""
         await self.app.until_status(message, ANSWERED)
         return json.loads(outputs(self.app.provider.asked[-1])[-1])
+
+    async def called_twice(self) -> bool:
+        return len(self.calls()) == 2
 
     def calls(self) -> list[dict[str, Any]]:
         requests = [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -116,6 +120,26 @@ async def test_a_form_is_filled_in_by_messages_and_survives_a_restart(
         begun, repeated = it.calls()
         assert (repeated["requestState"], repeated["arguments"]) == ("state of book", begun["arguments"])
         assert begun["_meta"]["io.modelcontextprotocol/clientCapabilities"]["elicitation"] == {"form": {}, "url": {}}
+
+
+@pytest.mark.parametrize(("choice", "calls"), [("run again", 3), ("skip", 2)])
+async def test_a_person_decides_about_the_second_part_of_a_call_that_was_interrupted(
+    either_database: Database, tmp_path: Path, choice: str, calls: int
+) -> None:
+    async with scene(either_database, tmp_path) as it:
+        message, question = await it.asks("slow")
+        await it.says("yes")
+        await until(it.called_twice)
+        await it.app.restart()
+        interrupted = await it.next(question)
+        assert "“tool 1: fix__slow (2)” was running" in interrupted.prompt
+        (tmp_path / "requests.go").touch()
+        await decide(it.app, interrupted, "answer", text=choice)
+        await it.app.until_status(message, ANSWERED)
+        (output,) = outputs(it.app.provider.asked[-1])
+        expected = '{"sure": {"action": "accept", "content": {"sure": true}}}'
+        assert output == (expected if choice == "run again" else _LOST)
+        assert len(it.calls()) == calls
 
 
 async def test_only_the_person_who_asked_answers(either_database: Database, tmp_path: Path) -> None:

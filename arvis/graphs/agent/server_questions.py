@@ -13,7 +13,7 @@ from typing import Any
 from arvis.approvals import FORMS, server_question
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.executions import Answer, WaitKind
+from arvis.domain.executions import Answer, EffectState, WaitKind
 from arvis.domain.forms import CANCEL, DECLINE, QuestionKind, ServerQuestion
 from arvis.domain.tools import PendingInput, ToolCall, ToolOutput
 from arvis.engine.graph import NodeContext, Pause
@@ -156,4 +156,5 @@ def response_to(question: ServerQuestion, answer: Answer) -> dict[str, Any] | No
 def _pending(context: NodeContext, index: int, call: ToolCall, part: int) -> PendingInput | None:
     """Return the questions with which a part of a call has ended."""
     effect = context.known(part_name(index, call, part))
-    return None if effect is None or effect.result is None else ToolOutput.from_json(effect.result).pending
+    finished = effect is not None and effect.state is EffectState.FINISHED and effect.result is not None
+    return ToolOutput.from_json(effect.result).pending if effect is not None and finished else None

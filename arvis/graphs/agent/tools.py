@@ -149,7 +149,6 @@ class ToolNode:
             if not answers:
                 context.keep_outcomes()
                 return outputs
-        context.keep_outcomes()
         return answers
 
     async def _send_logins(
