@@ -13,6 +13,7 @@ from arvis.services.people import prefer
 #: The word that restores the default.
 _DEFAULT = "default"
 _NOT_HERE = "Send this to me in a direct message, so that no other person sees your code or your accounts."
+_NOTHING_LINKED = "Nothing was linked. The code expires by itself."
 _NOT_LINKED = "This account is not linked to another one. If other accounts are linked to it, send /unlink from them."
 
 
@@ -62,17 +63,21 @@ def _value(argument: str) -> str:
 
 
 def link(tx: Transaction, invocation: Invocation, now: int) -> str:
-    """Carry out `/link`, `/link CODE`, `/link yes` or `/link no`, and return its answer."""
+    """Carry out `/link`, `/link CODE`, `/link CODE yes`, `/link yes` or `/link no`, and return its answer."""
     if not invocation.conversation.direct:
         return _NOT_HERE
-    person, given = invocation.principal, invocation.argument.strip()
-    match given.lower():
-        case "":
+    person = invocation.principal
+    match invocation.argument.upper().split():
+        case []:
             return identities.offer_link(tx, person, invocation.address, invocation.code, now)
-        case "yes" | "no" as answer:
-            return identities.confirm_link(tx, person, now, agreed=answer == "yes")
-        case _:
-            return identities.claim_link(tx, given, person, now)
+        case ["YES" | "NO" as answer]:
+            return identities.confirm_link(tx, person, now, agreed=answer == "YES")
+        case [*_, "NO"]:
+            return _NOTHING_LINKED
+        case [*code, "YES"]:
+            return identities.claim_link(tx, " ".join(code), person, now, agreed=True)
+        case code:
+            return identities.claim_link(tx, " ".join(code), person, now, agreed=False)
 
 
 def unlink(tx: Transaction, invocation: Invocation, now: int) -> str:

@@ -1,8 +1,9 @@
 """Links between the identities of one person. Transaction scripts and parts of them.
 
-A person proves two identities with a code: one identity gets it in a direct chat, the other one sends it in a direct chat, and the first one
-confirms. An owner can also link identities. No name links anything. Identities of one person always have the same rights: a link that would
-change rights needs an owner, and an identity whose rights change on its own leaves its person (`SqlPrincipals.seen`).
+A person proves two identities with a code: one identity gets it in a direct chat, the other one sends it in a direct chat, reads which account
+asks, and sends it again with `yes`; then the first one confirms. An owner can also link identities. No name links anything. Identities of one
+person always have the same rights: a link that would change rights needs an owner, and an identity whose rights change on its own leaves its
+person (`SqlPrincipals.seen`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+from arvis.approvals import visible
 from arvis.domain.effects import Access, AccessKind, access_entry
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.jobs import Priority
@@ -17,7 +19,7 @@ from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.platforms import LinkRequest, LinkStatus
 from arvis.messaging.messages import send_to_place
 from arvis.ports.store import Transaction
-from arvis.services.people import CODE_LENGTH, MINUTE_MS, as_entered
+from arvis.services.people import MINUTE_MS, as_entered, spelled
 from arvis.services.roles import WEB
 
 LIFE_MS = 10 * MINUTE_MS
@@ -25,6 +27,8 @@ MOST_IDENTITIES = 10
 #: After this number of wrong codes within `LIFE_MS`, the person, or everybody, may enter no further code.
 MOST_TRIES = 5
 MOST_TRIES_OF_ALL = 50
+#: The number of characters of a name that a request for a link shows. Anyone can use any name, so it must not look like text of the daemon.
+_LONGEST_NAME = 40
 
 _TRIES = "link_attempts"
 #: A lock that each script holds, so that concurrent scripts cannot use a code twice or exceed a limit.
@@ -48,16 +52,16 @@ def offer_link(tx: Transaction, person: Principal, address: Address, code: str, 
         tx.new_id(), person.identity, address, LinkStatus.OPEN, None, created_at=now, expires_at=now + LIFE_MS
     )
     tx.identities.add(request, _hash(code))
-    middle = CODE_LENGTH // 2
     return (
-        f"Send this to me on your other platform, in a direct message: /link {code[:middle]}-{code[middle:]}\n"
+        f"Send this to me on your other platform, in a direct message: /link {spelled(code)}\n"
         f"The code works once and expires in {LIFE_MS // MINUTE_MS} minutes. Give it to no other person: a person who links an account "
         "with yours shares your memory and your budget."
     )
 
 
-def claim_link(tx: Transaction, code: str, by: Principal, now: int) -> str:
-    """Use a code from another identity of this person, and ask that identity for a confirmation. Return the reply."""
+def claim_link(tx: Transaction, code: str, by: Principal, now: int, *, agreed: bool) -> str:
+    """Describe the link that this code of another identity makes; if the person has `agreed` to it, use the code and ask the
+    other identity for a confirmation. Return the reply."""
     tx.jobs.lock([_LANE])
     tries = [each for each in json.loads(tx.kv.get(_TRIES) or "[]") if now - each[0] < LIFE_MS]
     own = [at for at, who in tries if who == by.identity]
@@ -72,16 +76,36 @@ def claim_link(tx: Transaction, code: str, by: Principal, now: int) -> str:
         return _WRONG
     if first.identity == by.identity:
         return _OWN
-    if (obstacle := _obstacle(tx, first, by)) is not None:
+    obstacle = _obstacle(tx, first, by)
+    if not agreed:
+        return obstacle or _description(first, code)
+    if obstacle is not None:
         tx.identities.settle(request.id, LinkStatus.REFUSED)
         return obstacle
     tx.identities.claim(request.id, by.identity)
     asked = (
-        f"{' '.join(by.name.split())} ({by.platform}:{by.user_id}) has sent your code, to link that account "
-        "with this one. If this was you, send /link yes. If not, send /link no."
+        f"The account {_shown(by)} has sent your code, to be linked with this account. If this is your own account, send /link yes. "
+        "If not, send /link no."
     )
     send_to_place(tx, request.address, asked, priority=Priority.OWNER, now=now)
     return "The code is correct. Confirm in your other chat: send /link yes there."
+
+
+def _description(first: Principal, code: str) -> str:
+    """Return the question to the sender of a code: which account asks, and the effects of the link."""
+    return (
+        f"The account {_shown(first)} asks to be the same person as you.\n"
+        "Linked accounts share memory, messages, budget, limits, time zone and language, and have the same role. What you have stored "
+        "here then belongs to both accounts, and /unlink does not divide it.\n"
+        f"If that account is your own, send: /link {spelled(as_entered(code))} yes\n"
+        "If another person gave you this code, do not send it: that person would read and use your data. Nothing is linked so far."
+    )
+
+
+def _shown(identity: Principal) -> str:
+    """Return an identity as text for another one: the platform and the id there, which are unique, and the chosen name."""
+    name = visible(" ".join(identity.name.split()))[:_LONGEST_NAME].replace('"', "'")
+    return f'{identity.platform}:{visible(identity.user_id)} (name: "{name}")'
 
 
 def confirm_link(tx: Transaction, by: Principal, now: int, *, agreed: bool) -> str:

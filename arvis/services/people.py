@@ -224,10 +224,9 @@ def offer_pairing(tx: Transaction, message: IncomingMessage, now: int, code: str
 
 
 def offer(code: str) -> str:
-    middle = CODE_LENGTH // 2
     return (
         "I don't know you yet. Send this code to the person who runs this bot. It expires in "
-        f"{LIFE_MS // MINUTE_MS} minutes: {code[:middle]}-{code[middle:]}"
+        f"{LIFE_MS // MINUTE_MS} minutes: {spelled(code)}"
     )
 
 
@@ -287,6 +286,12 @@ def _pending(tx: Transaction, code: str, now: int) -> Pairing | WrongCode | TooM
         return pairing
     tx.kv.put(_TRIES, json.dumps([*tries, now]), now)
     return WrongCode(MOST_TRIES - len(tries) - 1)
+
+
+def spelled(code: str) -> str:
+    """Return the code with a hyphen in its middle, as people read it."""
+    middle = CODE_LENGTH // 2
+    return f"{code[:middle]}-{code[middle:]}"
 
 
 def as_entered(text: str) -> str:

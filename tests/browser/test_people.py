@@ -45,6 +45,7 @@ async def fill(data: Path) -> None:
     def people(tx: Transaction) -> None:
         for name in ("ann", "bob", "eve"):
             tx.principals.seen("chat", name, name.title(), None, now)
+        tx.principals.seen("telegram", "4711", "Annie", None, now)
 
     def asks(tx: Transaction, name: str, code: str) -> None:
         address = Address("chat", f"bot-{name}", name)
@@ -121,13 +122,36 @@ async def test_somebody_is_vouched_for_and_blocked(dashboard: Page, daemon: Daem
     await expect(dashboard.get_by_text("No people match", exact=True)).to_be_visible()
 
 
+async def test_an_account_is_linked_once_that_was_confirmed_and_unlinked(dashboard: Page, daemon: Daemon) -> None:
+    ann = await person(daemon, "ann")
+    await dashboard.goto(f"/settings/people/{ann['id']}")
+    accounts = dashboard.get_by_role("list", name="Accounts of this person").get_by_role("listitem")
+    await expect(accounts).to_have_text(["Ann (chat:ann)"])
+    await dashboard.get_by_label("Name or platform id").fill("4711")
+    await dashboard.get_by_role("button", name="Find another account").click()
+    found = dashboard.get_by_role("list", name="Found accounts").get_by_role("listitem")
+    await expect(found).to_contain_text(["Annie (telegram:4711)"])
+    await found.get_by_role("button", name="Link").click()
+    question = dashboard.get_by_role("dialog").filter(has_text="Link Annie (telegram:4711)?")
+    await expect(question).to_contain_text("share memory, messages, budget")
+    await question.get_by_role("button", name="Link").click()
+    await expect(accounts).to_contain_text(["Ann (chat:ann)", "Annie (telegram:4711)"])
+    await expect(found).to_have_count(0)
+    assert len((await daemon.api("GET", f"/api/people/{ann['id']}"))["identities"]) == 2
+
+    await accounts.nth(1).get_by_role("button", name="End the link").click()
+    question = dashboard.get_by_role("dialog").filter(has_text="End the link of this account?")
+    await question.get_by_role("button", name="End the link").click()
+    await expect(accounts).to_have_text(["Ann (chat:ann)"])
+
+
 async def test_viewers_see_no_buttons(browser: Browser, daemon: Daemon) -> None:
     ann = await person(daemon, "ann")
     async with visitor(browser, daemon, "vida", "viewer") as page:
         await page.goto(f"/settings/people/{ann['id']}")
         await expect(page.get_by_role("heading", name="Ann")).to_be_visible()
         await expect(page.get_by_role("list", name="Pairing requests").get_by_role("listitem").first).to_be_visible()
-        for name in ("Approve", "Reject", "Pair"):
+        for name in ("Approve", "Reject", "Pair", "Find another account"):
             await expect(page.get_by_role("button", name=name)).to_have_count(0)
         await expect(page.get_by_label("Code")).to_have_count(0)
 

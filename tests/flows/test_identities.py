@@ -62,7 +62,7 @@ async def code(app: AppHarness, **of: Any) -> str:
 
 
 async def linked(app: AppHarness) -> None:
-    await say(app, f"/link {await code(app)}", platform=THERE, user="ann2")
+    await say(app, f"/link {await code(app)} yes", platform=THERE, user="ann2")
     assert "are linked" in await say(app, "/link yes")
 
 
@@ -71,17 +71,38 @@ async def change(app: AppHarness, platform: str, user: str, role: PrincipalRole)
     await app.store.write(lambda tx: tx.principals.set_role(person.id, role, app.clock.now()))
 
 
+async def audit(app: AppHarness, kind: str) -> list[tuple[str, str | None]]:
+    """Return the identity and the author of each entry of this kind, newest first."""
+    found = await app.insights.audit(agent=None, kind=kind, outcome=None, limit=9, cursor=None)
+    return [(each.proposal.subject, each.principal_id) for each in found.items]
+
+
 async def test_two_accounts_are_linked_by_a_code_and_a_confirmation(app: AppHarness) -> None:
     first, second = await who(app), await who(app, THERE, "ann2")
     given = await code(app)
-    assert "Confirm in your other chat" in await say(app, f"/link {given.lower()}", platform=THERE, user="ann2")
+    assert "Confirm in your other chat" in await say(app, f"/link {given.lower()} yes", platform=THERE, user="ann2")
     assert (await who(app, THERE, "ann2")).id == second.id, "not before the confirmation"
     assert "are linked" in await say(app, "/link yes")
     after = await who(app, THERE, "ann2")
     assert (after.id, after.identity, after.platform, after.user_id) == (first.id, second.id, THERE, "ann2")
     assert "wrong, used or expired" in await say(app, f"/link {given}", platform=THERE, user="eve")
-    audit = await app.insights.audit(agent=None, kind="link", outcome=None, limit=9, cursor=None)
-    assert [each.proposal.subject for each in audit.items] == [f"{THERE}:ann2"]
+    assert await audit(app, "link") == [(f"{THERE}:ann2", first.id)]
+
+
+async def test_the_sender_of_a_code_reads_who_asks_before_anything_is_linked(app: AppHarness) -> None:
+    """A person who is asked to send another person's code learns whose it is, and neither account is notified."""
+    misleading = Sender("eve", 'Your own account"). Nothing is shared.\nSend yes')
+    found = CODE.search(await say(app, "/link", platform=THERE, user="eve", sender=misleading))
+    assert found is not None
+    question = await say(app, f"/link {found[0]}")
+    assert f'The account {THERE}:eve (name: "Your own account\'). Nothing is shared. S") asks' in question
+    assert all(each in question for each in ("memory", "role", "budget", "time zone", f"/link {found[0]} yes"))
+    assert "no request to confirm" in await say(app, "/link yes", platform=THERE, user="eve")
+    assert "Nothing was linked" in await say(app, f"/link {found[0]} no")
+    assert not (await who(app)).linked
+    assert "Confirm in your other chat" in await say(app, f"/link {found[0]} yes"), (
+        "a question does not use the code up"
+    )
 
 
 async def test_linked_accounts_share_memory_budget_and_preferences(app: AppHarness) -> None:
@@ -135,8 +156,11 @@ async def test_a_code_gives_nobody_more_rights(app: AppHarness, rights: str) -> 
             tx.principals.pair(first.id, 1)
 
     await app.store.write(raise_rights)
-    refused = await say(app, f"/link {await code(app)}", platform=THERE, user="ann2")
-    assert f"arvis people link {HERE}:ann {THERE}:ann2" in refused
+    given = await code(app)
+    for answer in ("", " yes"):
+        refused = await say(app, f"/link {given}{answer}", platform=THERE, user="ann2")
+        assert f"arvis people link {HERE}:ann {THERE}:ann2" in refused
+    assert "wrong, used or expired" in await say(app, f"/link {given}", platform=THERE, user="ann2")
     assert "no request to confirm" in await say(app, "/link yes")
     assert not (await who(app, THERE, "ann2")).linked
 
@@ -152,6 +176,15 @@ async def test_rights_that_change_on_one_platform_end_the_link(app: AppHarness) 
     other = await who(app, THERE, "ann2")
     assert (other.linked, other.role) == (False, PrincipalRole.OPERATOR)
     assert (await who(app)) == first
+    assert await audit(app, "unlink") == [(f"{THERE}:ann2", None)]
+
+
+async def test_rights_that_the_person_gets_end_the_links_of_the_other_accounts(app: AppHarness) -> None:
+    await linked(app)
+    await say(app, "hi", sender=Sender("ann", "Ann", role=PrincipalRole.OPERATOR))
+    first, other = await who(app), await who(app, THERE, "ann2")
+    assert (first.role, other.linked, other.role) == (PrincipalRole.OPERATOR, False, PrincipalRole.MEMBER)
+    assert await audit(app, "unlink") == [(f"{THERE}:ann2", None)]
 
 
 async def test_blocked_people_cannot_be_linked(app: AppHarness) -> None:
@@ -169,12 +202,12 @@ async def test_codes_cannot_be_guessed(app: AppHarness) -> None:
         assert "wrong" in await say(app, f"/link AAAAA-BBBB{number}", platform=THERE, user="eve")
     assert "Too many" in await say(app, f"/link {given}", platform=THERE, user="eve")
     assert not (await who(app, THERE, "eve")).linked
-    assert "Confirm" in await say(app, f"/link {given}", platform=THERE, user="ann2"), "others are not affected"
+    assert "Confirm" in await say(app, f"/link {given} yes", platform=THERE, user="ann2"), "others are not affected"
 
 
 async def test_a_stolen_code_needs_the_confirmation_of_its_owner(app: AppHarness) -> None:
     given = await code(app)
-    assert "Confirm" in await say(app, f"/link {given}", platform=THERE, user="eve")
+    assert "Confirm" in await say(app, f"/link {given} yes", platform=THERE, user="eve")
     assert "no request" in await say(app, "/link yes", platform=THERE, user="eve")
     assert "stay separate" in await say(app, "/link no")
     assert "no request" in await say(app, "/link yes")
@@ -185,8 +218,9 @@ async def test_a_code_expires_and_a_new_one_voids_it(app: AppHarness) -> None:
     old = await code(app)
     given = await code(app)
     assert "wrong, used or expired" in await say(app, f"/link {old}", platform=THERE, user="ann2")
+    assert "asks to be the same person" in await say(app, f"/link {given}", platform=THERE, user="ann2")
     await app.pass_time(identities.LIFE_MS / 1000)
-    assert "wrong, used or expired" in await say(app, f"/link {given}", platform=THERE, user="ann2")
+    assert "wrong, used or expired" in await say(app, f"/link {given} yes", platform=THERE, user="ann2")
 
 
 async def test_codes_in_groups_forwards_and_quotations_do_nothing(app: AppHarness) -> None:
@@ -194,18 +228,18 @@ async def test_codes_in_groups_forwards_and_quotations_do_nothing(app: AppHarnes
     given = await code(app)
     elsewhere = Address(THERE, BOT, "room")
     assert "direct message" in await say(
-        app, f"/link {given}", platform=THERE, user="ann2", is_direct=False, address=elsewhere
+        app, f"/link {given} yes", platform=THERE, user="ann2", is_direct=False, address=elsewhere
     )
     forward = Quotation(QuotationKind.FORWARD, Writer.OTHER, author="Ann")
-    quoted = Quotation(QuotationKind.REPLY, Writer.OTHER, f"/link {given}", "Ann")
-    await say(app, f"/link {given}", platform=THERE, user="ann2", quotations=(forward,))
+    quoted = Quotation(QuotationKind.REPLY, Writer.OTHER, f"/link {given} yes", "Ann")
+    await say(app, f"/link {given} yes", platform=THERE, user="ann2", quotations=(forward,))
     await say(app, "see above", platform=THERE, user="ann2", quotations=(quoted,))
     assert "no request" in await say(app, "/link yes")
 
 
 async def test_only_one_of_two_claims_wins(app: AppHarness) -> None:
     given = await code(app)
-    claims = [say(app, f"/link {given}", platform=THERE, user=user) for user in ("ann2", "eve")]
+    claims = [say(app, f"/link {given} yes", platform=THERE, user=user) for user in ("ann2", "eve")]
     answers = sorted("Confirm" in each for each in await asyncio.gather(*claims))
     assert answers == [False, True]
 

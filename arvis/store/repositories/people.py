@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arvis.domain.dataclass import replace
+from arvis.domain.effects import Access, AccessKind, access_entry
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.platforms import Pairing, PairingStatus
 from arvis.domain.users import StoredKey, User, UserRole
 from arvis.ports.people import Allowance, LoginSession
+from arvis.store.repositories.changes import SqlAudit
 from arvis.store.sql.session import LAST, Row, Session, dump, first
 from arvis.store.sql.unreadable import lenient, texts_of
 
@@ -154,17 +156,27 @@ class SqlPrincipals:
         if known.linked and not blocked and role not in {None, known.role}:
             # Identities of one person always have the same rights.
             self._session.execute("unlink_identity", id=known.identity, role=role, paired_at=None, now=now)
+            self._note_unlink(known, known.id, now)
             known = self.find(platform, user_id) or known
         current = replace(known, name=name, role=known.role if blocked or role is None else role)
         if current.role is not known.role:
             if not known.linked:
                 # The other identities of this person have not been given the new role.
                 former = PrincipalRole.MEMBER if known.role is PrincipalRole.OWNER else known.role
+                identities = [principal_of(row) for row in self._session.rows("identities_of", person_id=known.id)]
                 self._session.execute("unlink_identities_of", id=known.id, role=former, now=now)
+                for other in identities:
+                    if other.id != known.id:
+                        self._note_unlink(other, known.id, now)
             self.set_role(current.id, current.role, now)
         if name != known.name:
             self._session.execute("rename_identity", id=known.identity, name=name, now=now)
         return current
+
+    def _note_unlink(self, identity: Principal, person_id: str, now: int) -> None:
+        """Add an entry about a link to a person that a change of roles has ended. The entry names no author."""
+        access = Access(AccessKind.UNLINK, f"{identity.platform}:{identity.user_id}", {"person": person_id})
+        SqlAudit(self._session).add(access_entry(self._session.new_id(), access, now))
 
     def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None:
         self._session.execute("set_role_of_principal", id=principal_id, role=role, now=now)

@@ -12,8 +12,9 @@ import type { Column } from "../../parts/table";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
 import { Erasures } from "./Erasures";
+import { nameOf } from "./Identities";
 import { Import } from "./Import";
-import { nameOf, type Person, PersonSheet, pairingOf, type Role, RoleState } from "./PersonSheet";
+import { type Person, PersonSheet, pairingOf, type Role, RoleState } from "./PersonSheet";
 import styles from "./people.module.css";
 import { texts } from "./texts";
 

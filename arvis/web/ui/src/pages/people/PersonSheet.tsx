@@ -1,7 +1,6 @@
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Body, Item } from "../../api/types";
-import { AskButton } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { ChoiceField, TextField, useDraft } from "../../parts/fields";
@@ -10,8 +9,8 @@ import { ResourceSheet } from "../../parts/resource";
 import { Facts, Status, Time, type Tone } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
-import { reveal } from "../../words/format";
 import { EraseButton } from "./Erasures";
+import { Identities, nameOf } from "./Identities";
 import styles from "./people.module.css";
 import { texts } from "./texts";
 
@@ -26,8 +25,6 @@ export function RoleState({ role }: { role: Role }) {
 
 export const pairingOf = (person: { role: Role; paired: boolean }): string =>
   person.paired ? texts.isPaired : person.role === "owner" ? texts.unneeded : texts.notPaired;
-
-export const nameOf = (person: { name: string }): string => reveal(person.name) || texts.unnamed;
 
 type Detail = Answer<"GET /api/people/{person}">;
 type Change = NonNullable<Body<"PATCH /api/people/{person}">>;
@@ -64,7 +61,7 @@ export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }
             ]}
           />
           {owns && person.role !== "owner" && <Rights person={person} />}
-          {person.identities.length > 1 && <Identities person={person} owns={owns} />}
+          <Identities key={person.id} person={person} owns={owns} />
           {owns && <Preferences key={`${person.timezone} ${person.language}`} person={person} />}
           {owns && (
             <div className={styles.data}>
@@ -121,32 +118,6 @@ function Rights({ person }: { person: Detail }) {
           />
         </div>
       )}
-    </>
-  );
-}
-
-/** The accounts of the person on all platforms; an owner can end the link of each one except the first. */
-function Identities({ person, owns }: { person: Detail; owns: boolean }) {
-  const unlink = useSend("DELETE /api/people/{person}/link", { done: texts.unlinked });
-  return (
-    <>
-      <h3>{texts.identities}</h3>
-      <ul className={styles.changes} aria-label={texts.identities}>
-        {person.identities.map((one) => (
-          <li key={one.id}>
-            <span>{texts.identity(nameOf(one), reveal(one.platform), reveal(one.userId))}</span>
-            {owns && one.id !== person.person && (
-              <AskButton
-                label={texts.unlink}
-                title={texts.unlinkTitle}
-                words={texts.unlinkWhy}
-                busy={unlink.isPending}
-                onClick={() => unlink.mutate({ path: { person: one.id } })}
-              />
-            )}
-          </li>
-        ))}
-      </ul>
     </>
   );
 }
