@@ -62,8 +62,8 @@ class KeepTimes:
 
 class Housekeeping:
     """The task that does the housekeeping in rounds. `back_up` makes a backup if one is due, and returns the seconds
-    until the next backup is due (None: this process makes no backups). `clean` removes files that no agent uses.
-    `tool_servers` are the names of the configured tool servers."""
+    until the next backup is due (None: this process makes no backups). `tool_servers` are the names of the configured
+    tool servers."""
 
     def __init__(
         self,
@@ -73,14 +73,12 @@ class Housekeeping:
         keep: KeepTimes,
         tool_servers: Collection[str],
         back_up: Callable[[], Awaitable[float]] | None,
-        clean: Callable[[], Awaitable[None]],
     ) -> None:
         self._store = store
         self._clock = clock
         self._keep = keep
         self._tool_servers = tool_servers
         self._back_up = back_up
-        self._clean = clean
 
     async def run(self, holding: Holding) -> None:
         """Run rounds until cancelled."""
@@ -91,7 +89,6 @@ class Housekeeping:
             await self._do(forget, holding, now - keep.compacted, now)
             await self._do(erase, holding, now - keep.compacted)
             await self._do(fade, holding, now)
-            await self._remove_files()
             await self._do(forget_tools, holding, self._tool_servers)
             await self._clock.sleep(min(ROUND_SECONDS, await self._save()))
 
@@ -103,13 +100,6 @@ class Housekeeping:
                 await self._clock.sleep(REST_SECONDS)
         except StoreError as error:
             log.warning("duty_failed", duty=duty.__name__, error=error.what, why=error.why)
-
-    async def _remove_files(self) -> None:
-        """Remove unused files. Log a `StoreError` or an `OSError` instead of raising it."""
-        try:
-            await self._clean()
-        except (StoreError, OSError) as error:
-            log.warning("duty_failed", duty="clean", error=str(error))
 
     async def _save(self) -> float:
         """Make a backup if one is due. Return the seconds until the next backup is due."""

@@ -101,6 +101,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         await supervisor.start(Role("presence", lambda up: _show_presence(base, work, up), required=False))
         kinds = set(JobKind) - {JobKind.DELIVER}
         handlers: dict[JobKind, Handler] = {kind: LateHandler(work=work, kind=kind) for kind in kinds}
+        await supervisor.start(Role("profiles", lambda up: _keep_profiles(base, outside.tools, up), required=False))
         traces = await traced(base, handlers, supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, traces, work, up)))
     if "scheduler" in config.roles:
@@ -167,6 +168,11 @@ def _web(
         new_code=new_code,
         handling=handling,
     )
+
+
+async def _keep_profiles(base: Base, tools: Tools, up: Up) -> None:
+    up()
+    await tools.keep_profiles(base.clock)
 
 
 async def _show_presence(base: Base, work: OnDemand[Work], up: Up) -> None:
@@ -346,7 +352,6 @@ def _build_housekeeping(base: Base, tools: Tools) -> Housekeeping:
         ),
         tool_servers=[server.name for server in base.config.mcp.servers],
         back_up=None if base.store.shared else base.backups.run_due,
-        clean=tools.remove_unused_profiles,
     )
 
 

@@ -9,14 +9,23 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
 from arvis.config.servers import STORED_SERVERS
 from arvis.domain.agents import AgentStatus
 from arvis.domain.dataclass import dataclass
+from arvis.domain.errors import StoreError
+from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import ToolServices, ToolSource
 from arvis.process.on_demand import OnDemand
+
+log = structlog.get_logger(__name__)
+
+#: The seconds between two removals of unused browser profiles.
+PROFILE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,15 @@ class Tools:
             await (await self.box.get()).plugins.find(names)
         for source in self.slow:
             await source.all()
+
+    async def keep_profiles(self, clock: Clock) -> None:
+        """Remove unused browser profiles of this process now and every hour. Each process has its own profiles."""
+        while True:
+            try:
+                await self.remove_unused_profiles()
+            except (StoreError, OSError) as error:
+                log.warning("duty_failed", duty="browser_profiles", error=str(error))
+            await clock.sleep(PROFILE_SECONDS)
 
     async def remove_unused_profiles(self) -> None:
         """Remove the browser profiles of agents that no longer exist. Raise `StoreError` or `OSError`."""

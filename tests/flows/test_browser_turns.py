@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from arvis.app.tools import Tools
+from arvis.app.tools import PROFILE_SECONDS, Tools
 from arvis.domain.agents import AgentStatus
 from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import RunRequest, RunResult
@@ -17,11 +18,13 @@ from arvis.domain.tools import Permit
 from arvis.ports.tool import Tool, ToolServices
 from arvis.process.on_demand import OnDemand
 from arvis.store.open import Database
+from arvis.testing.clock import SteppedClock
 from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import asking, call
 from tests.flows.test_approvals import decide, open_wait
 from tests.flows.test_tools import outputs
 from tests.wings.browsing import Surfing, file, page_in, ref_of, surfing
+from tests.wings.test_browser import until
 
 NAMES = ("open", "read", "click", "type", "screenshot", "download")
 PAGES: dict[str, str | bytes] = {
@@ -164,8 +167,13 @@ async def test_profiles_are_removed_with_their_agents(database: Database, tmp_pa
         await tools.remove_unused_profiles()
         await here.surf.open(agent=gone.id)
         (profiles / "unknown").mkdir()
-        await tools.remove_unused_profiles()
-        assert [each.name for each in profiles.iterdir()] == [SURFER.id]
+        clock = SteppedClock()
+        keeping = asyncio.create_task(tools.keep_profiles(clock))
+        await until(lambda: [each.name for each in profiles.iterdir()] == [SURFER.id])
+        (profiles / "unknown").mkdir()
+        await until(lambda: not (profiles / "unknown").exists())
+        assert set(clock.slept) == {PROFILE_SECONDS}
+        keeping.cancel()
         await tools.remove_profiles({SURFER.id, "another"})
         assert list(profiles.iterdir()) == []
 

@@ -94,6 +94,8 @@ class Surfing:
         self.dialled = dialled
         self.folder = folder
         self.page = ""
+        #: For each of the next requests for the dialer, the event for which it waits; None: it does not wait.
+        self.gates: list[asyncio.Event | None] = []
 
     def caller(self, conversation: str = "talk", agent: str = "agent-1") -> Caller:
         return Caller(
@@ -142,6 +144,8 @@ async def surfing(
         fetcher = GuardedFetcher(rules=read_rules(allow=allow), resolve=names.resolve, dial=dialled)
 
         async def dialer() -> GuardedFetcher:
+            if surf.gates and (gate := surf.gates.pop(0)) is not None:
+                await gate.wait()
             return fetcher
 
         browsers = Browsers(
@@ -151,8 +155,9 @@ async def surfing(
             dialer=dialer,
             clock=SystemClock(),
         )
+        surf = Surfing(browsers=browsers, site=site, port=port, names=names, dialled=dialled, folder=folder)
         try:
-            yield Surfing(browsers=browsers, site=site, port=port, names=names, dialled=dialled, folder=folder)
+            yield surf
         finally:
             site.never.set()
             await browsers.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
@@ -86,7 +86,12 @@ class _Running:
 
 
 class Browsers:
-    """The browsers, by agent, with the section `browser` of the configuration. `folder` is the parent of the profiles. `dialer` returns the connections to public hosts."""
+    """The browsers, by agent, with the section `browser` of the configuration. `folder` is the parent of the profiles.
+    `dialer` returns the connections to public hosts.
+
+    An agent's lock is held while its browser starts, so the browsers of other agents start at the same time. A browser that
+    ends is in `_ending` until its process has ended, because two processes must not use one profile.
+    """
 
     def __init__(
         self,
@@ -103,8 +108,10 @@ class Browsers:
         self._sandbox = sandbox
         self._dialer = dialer
         self._clock = clock
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._starting: set[str] = set()
         self._running: dict[str, _Running] = {}
-        self._changing = asyncio.Lock()
+        self._ending: dict[str, asyncio.Task[None]] = {}
         self._retiring: asyncio.Task[None] | None = None
 
     # -- the operations of the tools ---------------------------------------------------------------------------
@@ -112,12 +119,12 @@ class Browsers:
     async def open(self, caller: Caller, url: str) -> str:
         address = (await self._dialer()).check(url) + _fragment(url)
         async with self._using(caller, start=True) as running:
-            refusals = running.process.proxy.refusals
-            refusals.clear()
             try:
                 shown = await self._ask(running, "open", caller, url=address, seconds=self._navigation)
             except Declined as failed:
-                raise _with_refusals(failed, refusals) from None
+                # The proxy serves all conversations of the agent, so only the refusal of this host is reported.
+                reason = running.process.proxy.refusals.get(failed.host, "") if failed.network else ""
+                raise ToolError(f"{failed.what} {reason}".strip()) from None
             return self._read(running, caller, *shown)
 
     async def read(self, caller: Caller, page: str, offset: int) -> str:
@@ -140,7 +147,8 @@ class Browsers:
     async def picture(self, caller: Caller, page: str, *, whole: bool) -> PageFile:
         async with self._using(caller) as running:
             value, data = await self._ask(running, "picture", caller, page=page, whole=whole)
-            return PageFile(f"page-{page}.jpg", data, _head(page, value))
+            about = [f"Page {page}: {_text(value, 'url')} ({_text(value, 'title')[:_LONGEST_TITLE]})", *_notes(value)]
+            return PageFile(f"page-{page}.jpg", data, "\n".join(about))
 
     async def download(self, caller: Caller, page: str, ref: str) -> PageFile:
         async with self._using(caller) as running:
@@ -151,7 +159,8 @@ class Browsers:
                 raise ToolError(
                     f"The file is larger than {self._settings.download_bytes:,} bytes, so it was not saved."
                 )
-            return PageFile(_text(value, "name"), data, f"Downloaded from {_text(value, 'url')}.")
+            about = [*_notes(value), f"Downloaded from {_text(value, 'url')}."]
+            return PageFile(_text(value, "name"), data, "\n".join(about))
 
     async def element(self, caller: Caller, page: str, ref: str) -> str:
         """Return lines about an element for the person who decides about a call. Raise `ToolError` if the page or the
@@ -165,36 +174,33 @@ class Browsers:
 
     async def close(self) -> None:
         """End all browsers."""
-        async with self._changing:
-            # The task that ends unused browsers is cancelled only while it ends none.
-            if self._retiring is not None:
-                self._retiring.cancel()
-                await asyncio.gather(self._retiring, return_exceptions=True)
-            await self._end(list(self._running))
+        if self._retiring is not None:
+            self._retiring.cancel()
+            await asyncio.gather(self._retiring, return_exceptions=True)
+        await asyncio.gather(*(self._end_locked(agent_id) for agent_id in list(self._locks)))
 
     async def forget(self, agent_ids: Collection[str]) -> None:
         """Remove the profiles of these agents, and first end their browsers. Raise `OSError` if a folder cannot be
         removed."""
-        async with self._changing:
-            await self._end([each for each in self._running if each in agent_ids])
-            for agent_id in agent_ids:
+        for agent_id in agent_ids:
+            async with self._locks[agent_id]:
+                await self._end(agent_id)
                 await asyncio.to_thread(remove_folder, self._folder / agent_id)
 
     @asynccontextmanager
     async def _using(self, caller: Caller, *, start: bool = False) -> AsyncIterator[_Running]:
         """Yield the agent's browser. With `start`, start it if it does not run."""
-        async with self._changing:
-            running = self._running.get(caller.agent.id)
-            if running is not None and running.process.ended:
-                await self._end([caller.agent.id])
-                running = None
-            if running is None and not start:
-                raise ToolError(
-                    "No page is open: the browser has not started yet, or it ended because it was unused or Arvis "
-                    "restarted. Open a page with browser_open."
-                )
-            if running is None:
-                running = await self._start(caller.agent.id)
+        agent_id = caller.agent.id
+        async with self._locks[agent_id]:
+            running = self._running.get(agent_id)
+            if running is None or running.process.ended:
+                await self._end(agent_id)
+                if not start:
+                    raise ToolError(
+                        "No page is open: the browser has not started yet, or it ended because it was unused or Arvis "
+                        "restarted. Open a page with browser_open."
+                    )
+                running = await self._start(agent_id)
             running.calls += 1
         try:
             yield running
@@ -213,40 +219,60 @@ class Browsers:
                 "chromium-headless-shell or chromium, or sets `browser.executable`."
             )
         await self._make_room()
-        folder = self._folder / agent_id
-        await asyncio.to_thread((folder / "profile").mkdir, _PRIVATE, parents=True, exist_ok=True)
-        limits = self._settings
-        launch = Launch(executable, folder, limits.pages, limits.memory_bytes, limits.download_bytes)
-        process = await start_browser(launch, sandbox=self._sandbox, dialer=await self._dialer())
+        self._starting.add(agent_id)
+        try:
+            folder = self._folder / agent_id
+            await asyncio.to_thread((folder / "profile").mkdir, _PRIVATE, parents=True, exist_ok=True)
+            limits = self._settings
+            launch = Launch(
+                executable, folder, limits.pages, limits.memory_bytes, limits.download_bytes, self._navigation
+            )
+            process = await start_browser(launch, sandbox=self._sandbox, dialer=await self._dialer())
+        finally:
+            self._starting.discard(agent_id)
         running = self._running[agent_id] = _Running(process, self._clock.monotonic())
         if self._retiring is None or self._retiring.done():
             self._retiring = asyncio.create_task(self._retire())
         return running
 
     async def _make_room(self) -> None:
-        """If too many browsers run, end the one that was unused for the longest time."""
-        if len(self._running) < self._settings.browsers:
-            return
-        unused = [agent_id for agent_id, each in self._running.items() if each.calls == 0]
-        if not unused:
-            raise ToolError("All browsers are busy with pages of other agents. Try again in a minute.")
-        await self._end([min(unused, key=lambda agent_id: self._running[agent_id].used_at)])
+        """If too many browsers run, end the one that was unused for the longest time. The caller starts a browser before
+        it waits for anything else."""
+        while len(self._running) + len(self._starting) + len(self._ending) >= self._settings.browsers:
+            unused = [agent_id for agent_id, each in self._running.items() if each.calls == 0]
+            if self._ending:
+                await asyncio.wait(self._ending.values(), return_when=asyncio.FIRST_COMPLETED)
+            elif unused:
+                await self._end(min(unused, key=lambda agent_id: self._running[agent_id].used_at))
+            else:
+                raise ToolError("All browsers are busy with pages of other agents. Try again in a minute.")
 
     async def _retire(self) -> None:
         """End each browser that was unused for the configured time, until none is left."""
         while self._running:
-            async with self._changing:
-                now = self._clock.monotonic()
-                ends = {
-                    agent_id: each.used_at + self._idle for agent_id, each in self._running.items() if each.calls == 0
-                }
-                await self._end([agent_id for agent_id, end in ends.items() if end <= now])
+            now = self._clock.monotonic()
+            ends = {agent_id: each.used_at + self._idle for agent_id, each in self._running.items() if each.calls == 0}
+            # All of them leave `_running` before another task can use them.
+            ending = [self._ending_of(agent_id) for agent_id, end in ends.items() if end <= now]
+            await asyncio.gather(*(asyncio.shield(each) for each in ending if each is not None))
             later = [end - now for end in ends.values() if end > now]
             await self._clock.sleep(min(later, default=self._idle))
 
-    async def _end(self, agent_ids: Collection[str]) -> None:
-        ended = [self._running.pop(agent_id) for agent_id in agent_ids]
-        await asyncio.gather(*(each.process.close() for each in ended))
+    async def _end_locked(self, agent_id: str) -> None:
+        async with self._locks[agent_id]:
+            await self._end(agent_id)
+
+    async def _end(self, agent_id: str) -> None:
+        """End the agent's browser if it runs, and wait until its process has ended."""
+        if (ending := self._ending_of(agent_id)) is not None:
+            await asyncio.shield(ending)
+
+    def _ending_of(self, agent_id: str) -> asyncio.Task[None] | None:
+        """Begin to end the agent's browser if it runs. Return the task that ends it; None if no browser runs or ends."""
+        if (running := self._running.pop(agent_id, None)) is not None:
+            ending = self._ending[agent_id] = asyncio.create_task(running.process.close())
+            ending.add_done_callback(lambda _: self._ending.pop(agent_id))
+        return self._ending.get(agent_id)
 
     # -- questions to a browser, and the texts of its pages ----------------------------------------------------
 
@@ -266,11 +292,7 @@ class Browsers:
 
     def _read(self, running: _Running, caller: Caller, value: Mapping[str, Any], _data: bytes) -> str:
         """Keep the text of a page that the browser has sent, and return its first part."""
-        page = _text(value, "page")
-        notes = value.get("notes")
-        notes = (
-            [storable(str(each))[:_LONGEST_TITLE] for each in notes][:_MOST_NOTES] if isinstance(notes, list) else []
-        )
+        page, notes = _text(value, "page"), _notes(value)
         if not _ID.fullmatch(page):
             return "\n".join(["The page was closed.", *notes])
         known = PageText(
@@ -317,8 +339,12 @@ def _text(value: Mapping[str, Any], name: str, most: int = 8_000) -> str:
     return storable(str(value.get(name, ""))[:most])
 
 
-def _head(page: str, value: Mapping[str, Any]) -> str:
-    return f"Page {page}: {_text(value, 'url')} ({_text(value, 'title')[:_LONGEST_TITLE]})"
+def _notes(value: Mapping[str, Any]) -> list[str]:
+    """Return the lines about events on a page since its last answer, such as dialogs."""
+    notes = value.get("notes")
+    if not isinstance(notes, list):
+        return []
+    return [f"[{storable(str(each))[:_LONGEST_TITLE]}.]" for each in notes[:_MOST_NOTES]]
 
 
 def _part(page: str, known: PageText, offset: int, most: int, notes: list[str]) -> str:
@@ -331,14 +357,7 @@ def _part(page: str, known: PageText, offset: int, most: int, notes: list[str]) 
         broken = text.rfind("\n", offset + 1, end)
         end = broken + 1 if broken > 0 else end
     lines = [known.url, *([f"Title: {known.title}"] if known.title else []), f"Page: {page}"]
-    lines += [f"[{note}.]" for note in notes]
-    lines += ["", text[offset:end].rstrip("\n") or "(nothing to read)"]
+    lines += [*notes, "", text[offset:end].rstrip("\n") or "(nothing to read)"]
     if end < len(text):
         lines += ["", f"[Characters {offset:,} to {end:,} of {len(text):,}. Continue with browser_read, offset={end}.]"]
     return "\n".join(lines)
-
-
-def _with_refusals(failed: Declined, refusals: OrderedDict[str, str]) -> ToolError:
-    """Return the error of a failed page, with the reason of the proxy if it refused a host."""
-    reason = next(reversed(refusals.values()), "") if failed.network else ""
-    return ToolError(f"{failed.what} {reason}".strip())

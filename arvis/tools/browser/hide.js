@@ -1,12 +1,20 @@
 // Hide the texts that a person cannot see although they are not hidden for screen readers, and return the hidden elements
-// with their former styles. Called with these elements, show them again. Elements with controls stay, because pages draw
-// controls themselves above invisible ones.
-shown => {
-  for (const [element, former] of shown || [])
-    for (const [name, value, priority] of former) element.style.setProperty(name, value, priority);
-  if (shown) return null;
-  const controls = 'a[href],button,input,select,textarea,summary,iframe,label,[onclick],[tabindex],[contenteditable],[role]';
+// with their former styles. Called with these elements, show them again; called with an element, hide only this element.
+// Elements with controls stay, because pages draw controls themselves above invisible ones.
+given => {
   const found = [];
+  const hide = element => {
+    const former = ['visibility', 'transition'].map(name =>
+      [name, element.style.getPropertyValue(name), element.style.getPropertyPriority(name)]);
+    found.push([element, former]);
+    element.style.setProperty('transition', 'none', 'important');
+    element.style.setProperty('visibility', 'hidden', 'important');
+  };
+  if (given instanceof Element) hide(given);
+  else for (const [element, former] of given || [])
+    for (const [name, value, priority] of former) element.style.setProperty(name, value, priority);
+  if (given) return found;
+  const controls = 'a[href],button,input,select,textarea,summary,iframe,label,[onclick],[tabindex],[contenteditable],[role]';
   let left = 30000;
   const unseen = element => {
     const style = getComputedStyle(element);
@@ -22,11 +30,7 @@ shown => {
     for (const element of root.children) {
       if (--left < 0) return;
       if (element.style && unseen(element) && !element.matches(controls) && !element.querySelector(controls)) {
-        const former = ['visibility', 'transition'].map(name =>
-          [name, element.style.getPropertyValue(name), element.style.getPropertyPriority(name)]);
-        found.push([element, former]);
-        element.style.setProperty('transition', 'none', 'important');
-        element.style.setProperty('visibility', 'hidden', 'important');
+        hide(element);
         continue;
       }
       if (element.shadowRoot) walk(element.shadowRoot);

@@ -1,10 +1,10 @@
 """Run Chromium for one agent, inside the sandbox; the interpreter gets this file's text with `-c`.
 
 The first argument is a JSON object: `executable`, `channel` (a file descriptor), `site` (the folder of the packages),
-`pages` (the maximum number of pages), `download` (bytes) and `hide` (the text of `hide.js`). Over the channel, the
-daemon gets the socket on which Chromium's proxy listens: this network namespace has no other way out. Each line of
-standard input is a JSON object, answered on standard output by a line `{"id", "value" or "error", "size"}` and `size`
-bytes. This file imports only the standard library and Playwright.
+`pages` (the maximum number of pages), `download` (bytes), `navigation` (seconds) and `hide` (the text of `hide.js`).
+Over the channel, the daemon gets the socket on which Chromium's proxy listens: this network namespace has no other way
+out. Each line of standard input is a JSON object, answered on standard output by a line `{"id", "value" or "error",
+"size"}` and `size` bytes. This file imports only the standard library and Playwright.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 GIVEN: dict[str, Any] = {}
 if __name__ == "__main__":
@@ -37,6 +37,7 @@ from playwright.async_api import (  # noqa: E402 (the path is set above)
     JSHandle,
     Locator,
     Page,
+    Request,
     Response,
     async_playwright,
 )
@@ -57,10 +58,11 @@ _SIZE = (1280, 900)
 _TALLEST = 4_000
 
 #: The maximum seconds of waits: for all files of a page, for a pause in its requests, for its text, and for the effect
-#: of an action. A page that exceeds the last two does not answer.
-_LOADING, _QUIET, _TEXT, _ACTION = 5.0, 1.5, 15.0, 10.0
-#: The seconds in which a frame must answer, the pause after an action, and the interval of repeated checks.
-_FRAME, _AFTER_ACTION, _LOOK = 2.0, 0.3, 0.05
+#: of an action. A page that exceeds the last two does not answer; they are never longer than the wait for a page.
+_LOADING, _QUIET, _TEXT, _ACTION = 5.0, 1.5, *(min(each, GIVEN.get("navigation", each)) for each in (15.0, 10.0))
+#: The seconds in which a frame must answer, and one that did not answer before; the pause after an action, and the
+#: interval of repeated checks.
+_FRAME, _SILENT_FRAME, _AFTER_ACTION, _LOOK = 2.0, 0.5, 0.3, 0.05
 
 _LONGEST_TEXT = 400_000
 _LONGEST_NOTE = 300
@@ -93,12 +95,11 @@ _KIND = """element => element.tagName === 'INPUT' ? element.type : element.tagNa
 
 
 class Failure(Exception):
-    """A failure that the model should know. `code` is the network error, and `gone` is True if the page is closed."""
+    """A failure that the model should know: the network error, the host of the page, and `gone` if it is closed."""
 
-    def __init__(self, text: str, *, code: str = "", gone: bool = False) -> None:
+    def __init__(self, text: str, *, code: str = "", host: str = "", gone: bool = False) -> None:
         super().__init__(text)
-        self.code = code
-        self.gone = gone
+        self.about = {"code": code, "host": host, "gone": gone}
 
 
 class Tab:
@@ -111,6 +112,9 @@ class Tab:
         #: The last text of the page, with its address and title, and the elements about which people were asked.
         self.text = self.url = self.title = ""
         self.asked: dict[str, str] = {}
+        #: The host from which the page was requested, and the frames that did not answer.
+        self.host = ""
+        self.silent: set[Frame] = set()
         self.notes: list[str] = []
         self.turn = asyncio.Lock()
         self.downloads = False
@@ -122,6 +126,12 @@ class Tab:
         self.text = self.url = self.title = ""
         self.asked.clear()
         self.popups = 0
+
+    def note_request(self, request: Request) -> None:
+        """Keep the host of the page, which a redirect may change."""
+        with suppress(Error, ValueError):  # a request without a frame, or an address without a host
+            if request.is_navigation_request() and request.frame is self.page.main_frame:
+                self.host = urlsplit(request.url).hostname or ""
 
     def note(self, text: str) -> None:
         if len(self.notes) < _MOST_NOTES:
@@ -161,7 +171,8 @@ class Tabs:
     async def _add(self, page: Page, key: str) -> Tab:
         tab = Tab(page, key)
         self._tabs.append(tab)
-        page.on("framenavigated", lambda frame: tab.renew() if frame is page.main_frame else None)
+        page.on("request", tab.note_request)
+        page.on("framenavigated", lambda frame: tab.renew() if frame is page.main_frame else tab.silent.discard(frame))
         page.on("dialog", lambda dialog: _answer(tab, dialog))
         page.on("popup", lambda opened: self._popup(tab, opened))
         page.on("download", lambda download: _dropped(tab, download))
@@ -202,26 +213,17 @@ async def _dropped(tab: Tab, download: Download) -> None:
 
 
 class Worker:
-    """The operations. Each gets the conversation (`key`) and the arguments of its line."""
+    """The operations, which the daemon names. Each gets the conversation (`key`) and the arguments of its line."""
 
     def __init__(self, tabs: Tabs, download: int) -> None:
         self._tabs = tabs
         self._most_bytes = download
-        self.operations: dict[str, Callable[..., Awaitable[tuple[dict[str, Any], bytes]]]] = {
-            "open": self.open,
-            "read": self.read,
-            "element": self.element,
-            "click": self.click,
-            "type": self.type,
-            "picture": self.picture,
-            "download": self.download,
-        }
 
     async def open(self, key: str, url: str, seconds: float) -> tuple[dict[str, Any], bytes]:
         tab = await self._tabs.new(key)
         try:
             async with tab.turn:
-                response = await _goto(tab.page, url, seconds)
+                response = await _goto(tab, url, seconds)
                 await _settle(tab.page)
                 if response is not None and response.status >= _FIRST_ERROR:
                     tab.note(f"The server answered with the status {response.status}")
@@ -324,10 +326,12 @@ class Worker:
         arriving = asyncio.ensure_future(download.path())
         try:
             async with asyncio.timeout(seconds):
-                while not arriving.done():
+                while True:
+                    await asyncio.wait([arriving], timeout=_LOOK)
                     if _size(_DOWNLOADS) > self._most_bytes:
                         raise Failure(f"The file is larger than {self._most_bytes:,} bytes, so it was not saved.")
-                    await asyncio.wait([arriving], timeout=_LOOK)
+                    if arriving.done():
+                        break
             path = Path(await arriving)
         except TimeoutError:
             raise Failure(f"The file did not arrive within {seconds:g} seconds.") from None
@@ -337,12 +341,7 @@ class Worker:
             if not arriving.done():
                 await download.cancel()
                 await asyncio.gather(arriving, return_exceptions=True)
-        return await asyncio.to_thread(self._content, path)
-
-    def _content(self, path: Path) -> bytes:
-        if path.stat().st_size > self._most_bytes:
-            raise Failure(f"The file is larger than {self._most_bytes:,} bytes, so it was not saved.")
-        return path.read_bytes()
+        return await asyncio.to_thread(path.read_bytes)
 
 
 def _size(folder: Path) -> int:
@@ -356,9 +355,9 @@ def _size(folder: Path) -> int:
 # -- pages -------------------------------------------------------------------------------------------------------------
 
 
-async def _goto(page: Page, url: str, seconds: float) -> Response | None:
+async def _goto(tab: Tab, url: str, seconds: float) -> Response | None:
     try:
-        return await page.goto(url, wait_until="domcontentloaded", timeout=seconds * 1000)
+        return await tab.page.goto(url, wait_until="domcontentloaded", timeout=seconds * 1000)
     except Late:
         raise Failure(f"No page came within {seconds:g} seconds.") from None
     except Error as error:
@@ -367,9 +366,9 @@ async def _goto(page: Page, url: str, seconds: float) -> Response | None:
                 "This address offers a file, not a page. Read it with http_fetch, or open a page that links to it and "
                 "use browser_download."
             ) from None
-        found = _NET_ERROR.search(error.message)
-        code = found[1] if found else ""
-        raise Failure(f"The page could not be loaded ({code or 'no reason given'}).", code=code) from None
+        code = found[1] if (found := _NET_ERROR.search(error.message)) else ""
+        text = f"The page could not be loaded ({code or 'no reason given'})."
+        raise Failure(text, code=code, host=tab.host) from None
 
 
 async def _settle(page: Page) -> None:
@@ -385,7 +384,7 @@ async def _shown(tab: Tab) -> dict[str, Any]:
         while True:
             before = tab.id
             try:
-                text = await _text(tab.page)
+                text = await _text(tab)
                 title = (await tab.page.title())[:_LONGEST_NOTE]
             except Error:
                 if tab.id == before or tab.page.is_closed():
@@ -398,46 +397,60 @@ async def _shown(tab: Tab) -> dict[str, Any]:
         tab.renew()
     tab.text, tab.url, tab.title = text, tab.page.url, title
     notes = tab.take_notes()
+    if tab.silent:
+        notes.append("A part of the page (a frame) does not answer, so its text is missing")
     if len(text) > _LONGEST_TEXT:
         text = text[: text.rfind("\n", 0, _LONGEST_TEXT) + 1 or _LONGEST_TEXT]
         notes.append("The page is too long: the end of its text is missing")
     return {"page": tab.id, "url": tab.page.url, "title": title, "text": text, "notes": notes}
 
 
-async def _text(page: Page) -> str:
-    frames = page.frames[:_MOST_FRAMES]
-    hidden = await asyncio.gather(*(_hide(frame) for frame in frames))
+async def _text(tab: Tab) -> str:
+    frames = tab.page.frames[:_MOST_FRAMES]
+    hidden = await asyncio.gather(*(_hide(tab, frame) for frame in frames))
+    tab.silent.intersection_update(frames)
     try:
-        text = await page.aria_snapshot(mode="ai")
-        # Each query of a frame that does not answer takes time, so such a frame counts as one with passwords.
-        certain = None not in hidden and not any(await asyncio.gather(*map(_has_passwords, frames)))
-        return text if certain else await _masked(page, text)
+        # The text of a page would wait for all its frames.
+        hidden += await asyncio.gather(*map(_cover, tab.silent))
+        text = await tab.page.aria_snapshot(mode="ai")
+        # A frame that does not answer counts as one with passwords.
+        certain = not tab.silent and not any(await asyncio.gather(*map(_has_passwords, frames)))
+        return text if certain else await _masked(tab.page, text)
     finally:
-        await asyncio.gather(*(_show(frame, each) for frame, each in zip(frames, hidden, strict=True)))
+        await asyncio.gather(*map(_show, filter(None, hidden)))
 
 
-async def _hide(frame: Frame) -> JSHandle | None:
-    """Hide the texts of a frame that people cannot see. A frame that has no document yet does not answer."""
+async def _answer_of(question: Awaitable[Any], seconds: float = _FRAME) -> Any:
+    """Return the answer of a frame; None if there is none. A frame that has no document yet does not answer."""
     with suppress(Error, TimeoutError):
-        async with asyncio.timeout(_FRAME):
-            return await frame.evaluate_handle(GIVEN["hide"])
-    return None
+        async with asyncio.timeout(seconds):
+            return await question
 
 
-async def _show(frame: Frame, hidden: JSHandle | None) -> None:
-    if hidden is not None:
-        with suppress(Error, TimeoutError):
-            async with asyncio.timeout(_FRAME):
-                await frame.evaluate(GIVEN["hide"], hidden)
-                await hidden.dispose()
+async def _hide(tab: Tab, frame: Frame) -> JSHandle | None:
+    """Hide the texts of a frame that people cannot see."""
+    if frame in tab.silent and not await _answer_of(frame.evaluate("true"), _SILENT_FRAME):
+        return None
+    hidden: JSHandle | None = await _answer_of(frame.evaluate_handle(GIVEN["hide"]))
+    (tab.silent.add if hidden is None else tab.silent.discard)(frame)
+    return hidden
+
+
+async def _cover(frame: Frame) -> JSHandle | None:
+    """Hide a frame that does not answer, except if it is the page itself or its parent does not answer either."""
+    element = await _answer_of(frame.frame_element())
+    hidden: JSHandle | None = element and await _answer_of(element.evaluate_handle(GIVEN["hide"]))
+    return hidden
+
+
+async def _show(hidden: JSHandle) -> None:
+    await _answer_of(hidden.evaluate(GIVEN["hide"]))
+    await _answer_of(hidden.dispose())
 
 
 async def _has_passwords(frame: Frame) -> bool:
     fields = frame.locator("input[type=password], input[autocomplete*=password], input[autocomplete=one-time-code]")
-    with suppress(Error, TimeoutError):
-        async with asyncio.timeout(_FRAME):
-            return bool(await fields.evaluate_all(_HAS_PASSWORDS))
-    return True
+    return await _answer_of(fields.evaluate_all(_HAS_PASSWORDS)) is not False
 
 
 async def _masked(page: Page, text: str) -> str:
@@ -459,19 +472,14 @@ async def _masked(page: Page, text: str) -> str:
 def lines_of(text: str, ref: str) -> str:
     """Return the line of an element and the lines of the elements in it, up to a limit; "" if the text has no such
     element. The states that change by themselves and the content of fields are left out."""
-    lines = iter(_FIELD.sub(r"\g<head>\g<props>", text).split("\n"))
-    for line in lines:
-        head = _ELEMENT.match(line)
-        if head is not None and f" [ref={ref}]" in head["attributes"]:
-            following = itertools.islice(lines, _INNER_LINES)
-            inner = itertools.takewhile(partial(_is_deeper, len(head["indent"])), following)
-            shown = [_UNSTEADY.sub("", each).strip() for each in (line, *inner)]
-            return "\n".join(shown)[:_INNER_CHARS]
-    return ""
-
-
-def _is_deeper(depth: int, line: str) -> bool:
-    return not line[: depth + 1].strip()
+    lines = _FIELD.sub(r"\g<head>\g<props>", text).split("\n")
+    heads = ((place, head) for place, line in enumerate(lines) if (head := _ELEMENT.match(line)) is not None)
+    place, head = next(((place, head) for place, head in heads if f" [ref={ref}]" in head["attributes"]), (0, None))
+    if head is None:
+        return ""
+    indent = len(head["indent"]) + 1
+    inner = itertools.takewhile(lambda line: not line[:indent].strip(), lines[place + 1 : place + 1 + _INNER_LINES])
+    return "\n".join(_UNSTEADY.sub("", each).strip() for each in (lines[place], *inner))[:_INNER_CHARS]
 
 
 async def _element(tab: Tab, ref: str) -> Locator:
@@ -479,7 +487,7 @@ async def _element(tab: Tab, ref: str) -> Locator:
     Elements get a new reference if their role or name changes."""
     before = tab.asked.get(ref) or lines_of(tab.text, ref)
     async with asyncio.timeout(_TEXT):
-        now = lines_of(await _text(tab.page), ref)
+        now = lines_of(await _text(tab), ref)
     if not now or now != before:
         raise Failure("", gone=True)
     return tab.page.locator(f"aria-ref={ref}")
@@ -512,26 +520,22 @@ class Answers:
     """The channel of the answers."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+        self._file = os.fdopen(descriptor, "wb")
         self._turn = asyncio.Lock()
 
     async def send(self, answer: dict[str, Any], data: bytes = b"") -> None:
         line = json.dumps({**answer, "size": len(data)}).encode() + b"\n"
         async with self._turn:
-            await asyncio.to_thread(self._write, line + data)
-
-    def _write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._descriptor, rest) :]
+            await asyncio.to_thread(self._file.write, line + data)
+            await asyncio.to_thread(self._file.flush)
 
 
 async def _handle(worker: Worker, answers: Answers, asked: dict[str, Any]) -> None:
-    number, operation = asked.pop("id"), worker.operations[asked.pop("do")]
+    number, operation = asked.pop("id"), getattr(worker, asked.pop("do"))
     try:
         value, data = await operation(**asked)
     except Failure as failure:
-        await answers.send({"id": number, "error": str(failure), "code": failure.code, "gone": failure.gone})
+        await answers.send({"id": number, "error": str(failure), **failure.about})
     except (TimeoutError, Late):
         await answers.send({"id": number, "error": _SILENT})
     except Error as error:
@@ -564,17 +568,16 @@ async def main() -> None:
             viewport={"width": _SIZE[0], "height": _SIZE[1]},
         )
         context.set_default_timeout(_ACTION * 1000)
-        ended = asyncio.Event()
-        context.on("close", lambda _: ended.set())
-        worker = Worker(Tabs(context, GIVEN["pages"]), GIVEN["download"])
+        reading = asyncio.create_task(_serve(Worker(Tabs(context, GIVEN["pages"]), GIVEN["download"]), answers))
+
+        def end(_: BrowserContext) -> None:
+            reading.cancel()
+
+        context.on("close", end)
         await answers.send({"id": 0, "value": {}})
-        reading = asyncio.create_task(_serve(worker, answers))
-        watching = asyncio.create_task(ended.wait())
-        await asyncio.wait([reading, watching], return_when=asyncio.FIRST_COMPLETED)
-        if not ended.is_set():
+        await asyncio.wait([reading])
+        if not reading.cancelled():
             await context.close()
-        reading.cancel()
-        watching.cancel()
 
 
 async def _serve(worker: Worker, answers: Answers) -> None:

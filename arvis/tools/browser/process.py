@@ -33,6 +33,7 @@ _MOST_LINE = 8_388_608
 _MOST_PICTURE = 33_554_432
 #: The bytes of standard error that are kept for the error if the browser ends early.
 _LAST_WORDS = 2_000
+_LONGEST_HOST = 255
 _SCRATCH = 536_870_912
 #: The folders outside of the system's programs that a browser needs: fonts, and the settings and policies of Debian's
 #: Chromium.
@@ -44,24 +45,27 @@ class BrowserEnded(ToolError):
 
 
 class Declined(ToolError):
-    """The browser could not do what it was asked. `gone` is True if the page or the element does not exist any more, and
-    `network` is the network error of Chromium."""
+    """The browser could not do what it was asked. `gone` is True if the page or the element does not exist any more.
+    `network` is the network error of Chromium, and `host` the last host from which the page was requested."""
 
-    def __init__(self, what: str, *, gone: bool, network: str) -> None:
+    def __init__(self, what: str, *, gone: bool, network: str, host: str) -> None:
         super().__init__(what)
         self.gone = gone
         self.network = network
+        self.host = host
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The settings of a browser. `executable` is the path of Chromium, `folder` the profile folder of the agent."""
+    """The settings of a browser. `executable` is the path of Chromium, `folder` the profile folder of the agent, and
+    `navigation` the longest wait for a page in seconds."""
 
     executable: Path
     folder: Path
     pages: int
     memory: int
     download_bytes: int
+    navigation: float
 
 
 class BrowserProcess:
@@ -173,7 +177,8 @@ class BrowserProcess:
             waiting.set_result((value, data))
         else:
             what, network = str(answer.get("error"))[:1_000], str(answer.get("code", ""))[:60]
-            waiting.set_exception(Declined(what, gone=answer.get("gone") is True, network=network))
+            host = str(answer.get("host", ""))[:_LONGEST_HOST]
+            waiting.set_exception(Declined(what, gone=answer.get("gone") is True, network=network, host=host))
 
     async def _listen(self) -> None:
         stderr = self._process.stderr
@@ -199,6 +204,7 @@ async def start_browser(launch: Launch, *, sandbox: Bubblewrap, dialer: Dialer) 
         "site": str(site),
         "pages": launch.pages,
         "download": launch.download_bytes,
+        "navigation": launch.navigation,
         "hide": _file("hide.js"),
     }
     task = Task(

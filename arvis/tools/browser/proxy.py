@@ -33,7 +33,7 @@ class _NoRequest(Exception):
 
 
 class Proxy:
-    """A proxy on a listening socket. `refusals` has the reasons why hosts were refused, the newest last."""
+    """A proxy on a listening socket. `refusals` has the reasons of the hosts whose last request was refused."""
 
     def __init__(self, *, dialer: Dialer) -> None:
         self._dialer = dialer
@@ -58,8 +58,8 @@ class Proxy:
         try:
             if len(self._open) <= _MOST_CONNECTIONS:
                 await self._talk(reader, writer)
-        except (_NoRequest, OSError, asyncio.IncompleteReadError):
-            pass
+        except (_NoRequest, OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # only `stop` cancels it, and the server of Python 3.11 logs a cancelled task as an error
         finally:
             self._open.discard(task)
             await _close(writer)
@@ -69,13 +69,17 @@ class Proxy:
             host, port = await _request(reader, writer)
         try:
             far_reader, far_writer = await self._dialer.connect(host, port)
-        except ToolError as failed:
-            if isinstance(failed, FetchRefused):
-                self.refusals[host] = failed.what
-                while len(self.refusals) > _MOST_REFUSALS:
-                    self.refusals.popitem(last=False)
-            await _reply(writer, _NOT_ALLOWED if isinstance(failed, FetchRefused) else _UNREACHABLE)
+        except FetchRefused as refused:
+            self.refusals[host] = refused.what
+            while len(self.refusals) > _MOST_REFUSALS:
+                self.refusals.popitem(last=False)
+            await _reply(writer, _NOT_ALLOWED)
             return
+        except ToolError:
+            self.refusals.pop(host, None)
+            await _reply(writer, _UNREACHABLE)
+            return
+        self.refusals.pop(host, None)
         try:
             await _reply(writer, _DONE)
             async with asyncio.TaskGroup() as both:
