@@ -1,12 +1,12 @@
 """Builds the tool servers (Model Context Protocol). The daemon imports this module at its start only if there are
-servers."""
+servers, and otherwise at the first use of a tool of a server, or the first request to the API."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from arvis.app.foundation import Base
 from arvis.domain.errors import Conflict, MissingPackage, NotFound, sentences
@@ -21,8 +21,8 @@ from arvis.tools.mcp.stored import StoredServers
 from arvis.tools.result_files import Services
 
 
-def build_servers(base: Base, services: Services) -> McpServers:
-    """Return the servers of the configuration and those that were added at run time. The caller closes them. `services`
+def build_servers(*, base: Base, services: Services, stack: AsyncExitStack) -> McpServers:
+    """Return the servers of the configuration and those that were added at run time. `stack` closes them, and `services`
     returns the services of tools."""
     # With this store, a running call waits while the database is unavailable.
     store = RetryingStore(store=base.store, clock=base.clock)
@@ -36,7 +36,7 @@ def build_servers(base: Base, services: Services) -> McpServers:
     async def report(server: str, needed: bool) -> None:
         await store.write(alert_login if needed else resolve_login, server, base.clock.now())
 
-    return McpServers(
+    servers = McpServers(
         base.config.mcp.servers,
         clock=base.clock,
         store=store,
@@ -44,6 +44,8 @@ def build_servers(base: Base, services: Services) -> McpServers:
         access=Access(Logins(store, base.secrets, base.clock), open_client, report),
         stored=StoredServers(store, base.secrets, base.clock),
     )
+    stack.push_async_callback(servers.close)
+    return servers
 
 
 async def login_text(base: Base, servers: McpServers, server: str) -> str | None:

@@ -8,13 +8,13 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from arvis.app.embedding import meaning_of
 from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
 from arvis.app.search import SearchPool
-from arvis.app.tool_servers import build_servers, login_text
 from arvis.config import Config
 from arvis.config.search import FALLBACK, VARIABLES
 from arvis.domain.dataclass import dataclass
@@ -26,7 +26,7 @@ from arvis.media import WebFileReader
 from arvis.plugins import InstalledPlugins, Plugins
 from arvis.ports.http import GuardedNetwork
 from arvis.ports.plugin import PluginServices
-from arvis.ports.tool import ToolServices, ToolSource
+from arvis.ports.tool import Tool, ToolServices
 from arvis.process.on_demand import OnDemand
 from arvis.process.sandbox import Bubblewrap
 from arvis.process.subprocesses import GuardedPrograms
@@ -40,7 +40,6 @@ from arvis.skills.files import StoredSkillFiles
 from arvis.tools.browser.browsers import Browsers
 from arvis.tools.code import PackageSets, Workbench, daemons_interpreter
 from arvis.tools.knowledge import KnowledgeTools
-from arvis.tools.mcp.servers import McpServers
 from arvis.tools.read_again import PastTurns
 from arvis.tools.read_skill import SkillReader
 from arvis.tools.registry import InstalledTools, Policy, Registry
@@ -50,15 +49,39 @@ from arvis.turns.workflow_tools import WorkflowStarter
 @dataclass(frozen=True, slots=True)
 class Toolbox:
     """The tools and plugins of agents. `network` returns the access to hosts that people and models choose; the first
-    call opens it. `services` returns the services of tools. `servers` are the tool servers, and `browsers` the
-    browsers of agents."""
+    call opens it. `services` returns the services of tools. `servers` are the tool servers (`McpServers`), and
+    `browsers` the browsers of agents."""
 
     rules: ToolRules
     network: Callable[[], Awaitable[GuardedNetwork]]
     plugins: Plugins
-    servers: McpServers
+    servers: OnDemand[Any]
     browsers: Browsers
     services: Callable[[], Awaitable[ToolServices]]
+
+
+class _ServerTools:
+    """The `ToolSource` of the tool servers. They are built when an agent has a tool of a server, whose name has a dot.
+    An owner may add the first server at run time."""
+
+    def __init__(self, *, servers: OnDemand[Any]) -> None:
+        self._servers = servers
+
+    async def find(self, names: Sequence[str]) -> Sequence[Tool]:
+        if not any("." in name for name in names):
+            return ()
+        found: Sequence[Tool] = await (await self._servers.get()).find(names)
+        return found
+
+    async def all(self) -> Sequence[Tool]:
+        found: Sequence[Tool] = await (await self._servers.get()).all()
+        return found
+
+
+async def _begin_login(base: Base, servers: OnDemand[Any], server: str) -> str | None:
+    from arvis.app.tool_servers import login_text  # noqa: PLC0415 (a daemon without servers does not need it)
+
+    return await login_text(base, await servers.get(), server)
 
 
 def build_toolbox(
@@ -67,17 +90,11 @@ def build_toolbox(
     providers: ProviderPool,
     embedder: OnDemand[Embedder],
     stack: AsyncExitStack,
-    slow: Sequence[ToolSource],
+    servers: OnDemand[Any],
 ) -> Toolbox:
-    """Return the toolbox. `stack` closes the services that tools have opened, and `slow` are the sources of tools of
-    other programs."""
+    """Return the toolbox. `stack` closes the services that tools have opened, and `servers` are the tool servers."""
     services = _Services(stack=stack, base=base, providers=providers)
     config = base.config
-    servers = next((source for source in slow if isinstance(source, McpServers)), None)
-    if servers is None:
-        # There are no servers yet, but an owner may add one.
-        servers = build_servers(base, services.get)
-        stack.push_async_callback(servers.close)
     rules = ToolRules(
         registry=Registry(
             sources=[
@@ -85,7 +102,7 @@ def build_toolbox(
                 SkillReader(files=skill_files(base)),
                 KnowledgeTools(insights=base.insights, meaning=meaning_of(base, embedder)),
                 InstalledTools(services=services.get),
-                servers,
+                _ServerTools(servers=servers),
             ]
         ),
         permit=lambda tool: Policy(rules=base.settings.current().approvals.policy).permit(tool),
@@ -100,7 +117,7 @@ def build_toolbox(
         rounds=config.limits.max_tool_rounds,
         approval_ms=config.approvals.deadline,
         on_expiry=config.approvals.on_expiry,
-        begin_login=partial(login_text, base, servers),
+        begin_login=partial(_begin_login, base, servers),
     )
     plugins = InstalledPlugins(
         services=PluginServices(RetryingStore(store=base.store, clock=base.clock), base.clock, services.get)

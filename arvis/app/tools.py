@@ -85,7 +85,14 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Tools
     roles, so that the tools stay open until the roles have drained."""
     async with AsyncExitStack() as stack:
         config = base.config
-        slow: list[Any] = []
+
+        async def services() -> ToolServices:
+            made: ToolServices = await (await box.get()).services()
+            return made
+
+        servers: OnDemand[Any] = OnDemand(
+            "arvis.app.tool_servers:build_servers", base=base, services=services, stack=stack
+        )
         embedder: OnDemand[Any] = OnDemand("arvis.app.embedding:build_embedder", base=base, providers=providers)
         box: OnDemand[Any] = OnDemand(
             "arvis.app.toolbox:build_toolbox",
@@ -93,24 +100,15 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Tools
             providers=providers,
             embedder=embedder,
             stack=stack,
-            slow=slow,
+            servers=servers,
         )
-
-        async def services() -> ToolServices:
-            made: ToolServices = await (await box.get()).services()
-            return made
-
         if config.tools.allow_hosts:
             # The rules are read at the start, so that an invalid rule is reported now and not at the first fetch of a
             # model.
             guard = await asyncio.to_thread(importlib.import_module, "arvis.net.guard")
             guard.read_rules(allow=config.tools.allow_hosts)
-        if bool(config.mcp.servers) or await base.store.read(_has_stored_servers):
-            from arvis.app.tool_servers import build_servers  # noqa: PLC0415 (a daemon without servers does not need it)
-
-            slow.append(build_servers(base, services))
-            stack.push_async_callback(slow[0].close)
-        yield Tools(box, embedder, slow, base.store, base.folder.browser)
+        present = bool(config.mcp.servers) or await base.store.read(_has_stored_servers)
+        yield Tools(box, embedder, [await servers.get()] if present else [], base.store, base.folder.browser)
 
 
 def _has_stored_servers(tx: Transaction) -> bool:

@@ -86,7 +86,7 @@ def build_web(
         room=lambda: not base.disk.low,
         skills=_importer(base, tools),
         admin=_admin(base, tools),
-        tool_servers=tools.servers,
+        tool_servers=tools.servers.now(),
         addresses=tools.network,
         speech=_speech_rules(config),
         detector=utterance_detector(config.speech.buffer.languages),
@@ -113,7 +113,7 @@ def _admin(base: Base, tools: Toolbox) -> AdminServices:
         prices=prices_of(base.config),
         accounts=lambda: base.accounts.usable,
         config=base.settings.current,
-        servers=lambda: tools.servers.names,
+        servers=lambda: tools.servers.now().names,
     )
     doctor = Doctor(config=base.config, folder=base.folder.path, programs=GuardedPrograms())
     return AdminServices(settings=base.settings, logs=base.folder.logs, examine=doctor, choices=choices)

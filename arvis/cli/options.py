@@ -235,6 +235,40 @@ def pair(text: str) -> tuple[str, str]:
     return key, value
 
 
+def settings_and_secrets(word: str, key: str, *, example: str = "") -> Callable[[_Function], _Function]:
+    """Add `--set`, and options for secrets, such as `--secret`, `--secret-env` and `--secret-file` for the `word` "secret".
+    The help names a secret by `key`, and the help of `--set` ends with `example`."""
+    return all_options(
+        click.option(
+            "--set",
+            "settings",
+            type=pair,
+            multiple=True,
+            metavar="KEY=VALUE",
+            help=f"Set a setting{example}; VALUE is text or JSON.",
+        ),
+        click.option(
+            f"--{word}", "asked", multiple=True, metavar=key, help=f"Ask for this {word}, without showing it."
+        ),
+        click.option(
+            f"--{word}-env",
+            "variables",
+            type=pair,
+            multiple=True,
+            metavar=f"{key}=VARIABLE",
+            help=f"Read this {word} from the environment variable VARIABLE.",
+        ),
+        click.option(
+            f"--{word}-file",
+            "files",
+            type=pair,
+            multiple=True,
+            metavar=f"{key}=PATH",
+            help=f"Read this {word} from the file PATH.",
+        ),
+    )
+
+
 def values_of(settings: Pairs) -> dict[str, Any]:
     """Return the settings that options name. A value is text or JSON."""
     return {key: _value(text) for key, text in settings}

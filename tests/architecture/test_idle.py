@@ -95,3 +95,12 @@ def test_an_idle_daemon_has_imported_only_what_it_uses(tmp_path: Path) -> None:
     names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     assert "arvis.web.server" in names
     assert [name for name in names if name.startswith(tuple(f"{each}." for each in UNUSED)) or name in UNUSED] == []
+
+
+def test_messages_import_no_servers_of_tools() -> None:
+    """The modules of servers are imported if there is a server, or if an owner looks at the servers."""
+    program = "import sys, arvis.app.toolbox, arvis.app.work; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    names = done.stdout.split()
+    assert "arvis.tools.registry" in names
+    assert [name for name in names if name.startswith(("arvis.tools.mcp", "arvis.app.tool_servers"))] == []

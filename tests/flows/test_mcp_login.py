@@ -202,6 +202,42 @@ async def test_an_authorization_server_that_fails_for_a_moment_loses_no_login(
         assert await one.call() == "5"
 
 
+async def test_a_registration_that_the_authorization_server_has_forgotten_is_made_again(
+    store: Store, tmp_path: Path, outside: ProtectedServer
+) -> None:
+    async with a_process(store, tmp_path, outside.url) as one:
+        await one.log_in()
+        await one.log_in()
+        assert await one.call() == "5"
+        assert len(outside.clients) == 1
+        outside.clients.clear()
+        outside.expire()
+        with pytest.raises(ToolError, match="arvis mcp login net"):
+            await one.call()
+        await one.log_in()
+        assert (await one.call(), len(outside.clients)) == ("5", 1)
+
+        # The client is known to the page for people, but not to the token endpoint.
+        (client,) = outside.clients.values()
+        client["client_secret"] = "changed"
+        with pytest.raises(Conflict, match="failed"):
+            await one.log_in()
+        await one.log_in()
+        assert (await one.call(), len(outside.clients)) == ("5", 2)
+
+
+@pytest.mark.parametrize(("lives", "registrations"), [(-1, 2), (3600, 1)])
+async def test_an_expired_registration_is_made_again(
+    store: Store, tmp_path: Path, outside: ProtectedServer, lives: int, registrations: int
+) -> None:
+    outside.faults = Faults(registration={"client_secret_expires_at": SystemClock().now() // 1000 + lives})
+    async with a_process(store, tmp_path, outside.url) as one:
+        await one.log_in()
+        await one.log_in()
+        assert await one.call() == "5"
+        assert len(outside.clients) == registrations
+
+
 async def connected(process: Process) -> bool:
     return (await process.servers.status("net")).connected
 
@@ -214,7 +250,9 @@ async def connected(process: Process) -> bool:
         (Faults(metadata={"token_endpoint": "http://other.example/token"}), "without TLS"),
         (Faults(metadata={"registration_endpoint": None}), "client_id"),
         (Faults(about={"resource": "https://other.example/mcp"}), "another resource"),
-        (Faults(about={"authorization_servers": ["http://169.254.169.254"]}), "169.254.169.254"),
+        (Faults(metadata_address="http://other.example/about"), "without TLS"),
+        (Faults(about={"authorization_servers": ["http://other.example"]}), "without TLS: http://other.example"),
+        (Faults(about={"authorization_servers": ["https://169.254.169.254"]}), "169.254.169.254"),
         (Faults(about={"authorization_servers": ["http://127.0.0.1:1"]}), "port 1"),
     ],
 )

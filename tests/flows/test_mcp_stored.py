@@ -44,6 +44,11 @@ async def test_a_server_is_added_changed_and_removed_in_every_process(either_sto
             await other.add("net", ServerChanges({"url": url}))
         with pytest.raises(Unprocessable, match="X-Key"):
             await one.change("net", ServerChanges({"url": moved}))
+        await one.add("late", ServerChanges({"url": url}))
+        tools = {tool.name: tool.digest for tool in (await one.status("late")).tools}
+        # The other process has just read the stored servers, and still finds the new one.
+        await other.accept("late", tools, "owner")
+        await one.remove("late")
         await one.change("net", ServerChanges({"url": moved}, {"X-Key": None}))
         await until(lambda: one.find(["net.header"]))
         assert await Bench(one).call("net.header", name="x-key") == "(not sent)"

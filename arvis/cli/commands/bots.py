@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from arvis.cli.api_client import Api, ApiCommands
-from arvis.cli.options import Pairs, all_options, pair, secrets_of, values_of
+from arvis.cli.options import Pairs, secrets_of, settings_and_secrets, values_of
 from arvis.cli.output import Output, Table, at, fields
 
 _BOTS = Table(
@@ -45,33 +45,7 @@ def _bot_name(text: str) -> tuple[str, str]:
 _bot = click.argument("bot", type=_bot_name, metavar="BOT")
 
 #: The options of `create` and `update`.
-_details = all_options(
-    click.option(
-        "--set",
-        "settings",
-        type=pair,
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Set a setting; VALUE is text or JSON.",
-    ),
-    click.option("--secret", "asked", multiple=True, metavar="KEY", help="Ask for this secret, without showing it."),
-    click.option(
-        "--secret-env",
-        "variables",
-        type=pair,
-        multiple=True,
-        metavar="KEY=NAME",
-        help="Read this secret from the environment variable NAME.",
-    ),
-    click.option(
-        "--secret-file",
-        "files",
-        type=pair,
-        multiple=True,
-        metavar="KEY=PATH",
-        help="Read this secret from the file PATH.",
-    ),
-)
+_details = settings_and_secrets("secret", "KEY")
 
 
 @click.group(cls=ApiCommands)

@@ -20,7 +20,15 @@ from urllib.parse import urlsplit
 import click
 
 from arvis.cli.api_client import Api, ApiCommands
-from arvis.cli.options import Pairs, PlacedCommand, all_options, pair, read_secret, secrets_of, values_of
+from arvis.cli.options import (
+    Pairs,
+    PlacedCommand,
+    all_options,
+    read_secret,
+    secrets_of,
+    settings_and_secrets,
+    values_of,
+)
 from arvis.cli.output import Output, Table
 from arvis.domain.errors import NotFound
 
@@ -82,31 +90,7 @@ def mcp(ctx: click.Context, *, config: Path | None, data: Path | None) -> None:
 
 #: The options of `add` and `update`.
 _details = all_options(
-    click.option(
-        "--set",
-        "settings",
-        type=pair,
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Change a setting, such as risk=read; VALUE is text or JSON.",
-    ),
-    click.option("--header", "asked", multiple=True, metavar="NAME", help="Ask for the value of this header."),
-    click.option(
-        "--header-env",
-        "variables",
-        type=pair,
-        multiple=True,
-        metavar="NAME=VARIABLE",
-        help="Read this header from the environment variable VARIABLE.",
-    ),
-    click.option(
-        "--header-file",
-        "files",
-        type=pair,
-        multiple=True,
-        metavar="NAME=PATH",
-        help="Read this header from the file PATH.",
-    ),
+    settings_and_secrets("header", "NAME", example=", such as risk=read"),
     click.option("--client-secret-env", metavar="VARIABLE", help="Read `client_secret` from this variable."),
 )
 
@@ -137,7 +121,7 @@ def add(
         **_client_secret(client_secret_env),
     }
     found = api.post("tool-servers", body=body, timeout=_SERVER_TIMEOUT)
-    return Output(found, f"The server {server} is added.", notes=_problems(found))
+    return Output(found, f"The server {found['name']} is added.", notes=_problems(found))
 
 
 @mcp.command()
@@ -165,7 +149,7 @@ def update(
         **_client_secret(client_secret_env),
     }
     found = api.patch("tool-servers", server, body=body)
-    return Output(found, f"The server {server} is changed.", notes=_problems(found))
+    return Output(found, f"The server {found['name']} is changed.", notes=_problems(found))
 
 
 @mcp.command()

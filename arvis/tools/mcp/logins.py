@@ -67,6 +67,8 @@ class Login:
     resource: str
     scope: str = ""
     client_secret: str = field(default="", repr=False)
+    #: The time (ms) at which the registration expires; 0 if it does not expire.
+    client_expires_at: int = 0
     access: str = field(default="", repr=False)
     refresh: str = field(default="", repr=False)
     #: The time (ms) at which the access token expires; 0 if it is unknown.
@@ -76,6 +78,11 @@ class Login:
     @property
     def without_tokens(self) -> Login:
         return replace(self, access="", refresh="", expires_at=0, refreshing_until=0)
+
+    @property
+    def without_client(self) -> Login:
+        """This login without its registration, and so without tokens. The next login registers Arvis again."""
+        return replace(self.without_tokens, client_id="", client_secret="", client_expires_at=0)
 
 
 @dataclass(frozen=True, slots=True)

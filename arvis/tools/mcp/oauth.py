@@ -55,6 +55,8 @@ _FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "applica
 _GRANTS = ["authorization_code", "refresh_token"]
 #: The ways to send a client's secret, preferred first.
 _METHODS = ("client_secret_basic", "client_secret_post", "none")
+#: The error of a registration that does not exist any more, or has expired.
+_UNKNOWN_CLIENT = "invalid_client"
 
 
 class LoginFailed(Conflict):
@@ -100,6 +102,8 @@ async def begin_login(
         found = await _discover(client, address, challenge)
         wanted = " ".join(settings.scopes) or union_scopes(known.scope if known else None, found.scope or None) or ""
         draft = Login(address, found.endpoints, "", "none", redirect, found.resource, wanted)
+        if known is not None and 0 < known.client_expires_at <= logins.clock.now():
+            known = known.without_client
         login = await _registered(client, settings, draft, known, found.methods)
     pkce = PKCEParameters.generate()
     state, expires_at = await logins.begin(settings.name, login, pkce.code_verifier)
@@ -141,9 +145,19 @@ async def finish_login(answer: Mapping[str, str], *, logins: Logins, open_client
             "code_verifier": attempt.verifier,
             "resource": login.resource,
         }
-        token = _token_in(await _ask_token(client, login, fields))
+        answered = await _ask_token(client, login, fields)
+        if _error_in(answered) == _UNKNOWN_CLIENT:
+            await _forget_client(server, login, logins)
+        token = _token_in(answered)
     await logins.put(server, _with_token(login, token, logins.clock))
     return server
+
+
+async def _forget_client(server: str, login: Login, logins: Logins) -> None:
+    """Drop the stored registration if this login uses it, so that the next login registers Arvis again."""
+    known = await logins.get(server, login.address)
+    if known is not None and known.client_id == login.client_id:
+        await logins.swap(server, known, known.without_client)
 
 
 async def end_login(settings: McpServer, *, logins: Logins, open_client: OpenClient) -> None:
@@ -195,7 +209,7 @@ async def _discover(client: GuardedClient, address: str, challenge: Challenge) -
     issuer = str(about.authorization_servers[0]) if about is not None else None
     metadata = None
     for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, address):
-        metadata = _read(OAuthMetadata, await _get(client, url))
+        metadata = _read(OAuthMetadata, await _get(client, url, address))
         if metadata is not None:
             break
     resource = str(about.resource) if about is not None else resource_url_from_server_url(address)
@@ -229,7 +243,7 @@ async def _about_resource(
     client: GuardedClient, address: str, challenge: Challenge
 ) -> ProtectedResourceMetadata | None:
     for url in build_protected_resource_metadata_discovery_urls(challenge.metadata or None, address):
-        found = _read(ProtectedResourceMetadata, await _get(client, url))
+        found = _read(ProtectedResourceMetadata, await _get(client, url, address))
         if found is None:
             continue
         asked = resource_url_from_server_url(address)
@@ -240,15 +254,18 @@ async def _about_resource(
 
 
 def _safe(endpoints: Endpoints, address: str) -> Endpoints:
-    """Return the endpoints. Refuse an address without TLS, except on the host of a server that has no TLS itself."""
-    server = urlsplit(address)
-    plain = server.hostname if server.scheme == "http" else None
+    """Return the endpoints. Raise `OAuthFlowError` if one of them has no TLS."""
     named = (endpoints.issuer, endpoints.authorization, endpoints.token, endpoints.registration, endpoints.revocation)
-    for url in named:
-        parts = urlsplit(url)
-        if url and parts.scheme != "https" and (plain is None or parts.hostname != plain):
-            raise OAuthFlowError(f"The authorization server uses an address without TLS: {url}")
+    for url in filter(None, named):
+        _refuse_plain(url, address)
     return endpoints
+
+
+def _refuse_plain(url: str, address: str) -> None:
+    """Refuse an address without TLS, except on the host of a server of tools (`address`) that has no TLS itself."""
+    server, parts = urlsplit(address), urlsplit(url)
+    if parts.scheme != "https" and (server.scheme != "http" or parts.hostname != server.hostname):
+        raise OAuthFlowError(f"The login would use an address without TLS: {url}")
 
 
 async def _registered(
@@ -262,7 +279,13 @@ async def _registered(
         method = usable[0] if secret and usable else "none"
         return replace(login, client_id=settings.client_id, client_secret=secret, method=method)
     if known is not None and (known.endpoints, known.redirect) == (login.endpoints, login.redirect) and known.client_id:
-        return replace(login, client_id=known.client_id, client_secret=known.client_secret, method=known.method)
+        return replace(
+            login,
+            client_id=known.client_id,
+            client_secret=known.client_secret,
+            client_expires_at=known.client_expires_at,
+            method=known.method,
+        )
     if not login.endpoints.registration:
         raise OAuthFlowError(
             f"The authorization server does not register programs. Register Arvis there with the address "
@@ -270,7 +293,15 @@ async def _registered(
         )
     made = await _register(client, login, methods)
     method = made.token_endpoint_auth_method or ("client_secret_basic" if made.client_secret else "none")
-    return replace(login, client_id=made.client_id, client_secret=made.client_secret or "", method=method)
+    # The field is required for a client with a secret; 0 means that the secret does not expire (RFC 7591).
+    expires_at = (made.client_secret_expires_at or 0) * 1_000 if made.client_secret else 0
+    return replace(
+        login,
+        client_id=made.client_id,
+        client_secret=made.client_secret or "",
+        client_expires_at=expires_at,
+        method=method,
+    )
 
 
 async def _register(client: GuardedClient, login: Login, methods: Sequence[str]) -> OAuthClientInformationFull:
@@ -301,7 +332,8 @@ async def _register(client: GuardedClient, login: Login, methods: Sequence[str])
 # -- requests ----------------------------------------------------------------------------------------------------------
 
 
-async def _get(client: GuardedClient, url: str) -> Fetched:
+async def _get(client: GuardedClient, url: str, address: str) -> Fetched:
+    _refuse_plain(url, address)
     headers = {"Accept": "application/json", "MCP-Protocol-Version": LATEST_PROTOCOL_VERSION}
     answer = await client.fetch(url, max_bytes=_MAX_BYTES, timeout=_SECONDS, headers=headers)
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -354,6 +386,12 @@ def _with_token(login: Login, token: OAuthToken, clock: Clock) -> Login:
     )
 
 
+def _error_in(answer: Fetched) -> str:
+    with contextlib.suppress(ValueError, AttributeError):
+        return str(json.loads(answer.body).get("error") or "")
+    return ""
+
+
 def _complaint(answer: Fetched) -> str:
     """Return the reason that an answer states, or its status."""
     with contextlib.suppress(ValueError, AttributeError):
@@ -383,13 +421,7 @@ def _with_query(url: str, more: Mapping[str, str]) -> str:
 
 
 #: The errors of a refresh after which a person must log in again.
-_ENDED = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
-
-
-def _error_in(answer: Fetched) -> str:
-    with contextlib.suppress(ValueError, AttributeError):
-        return str(json.loads(answer.body).get("error") or "")
-    return ""
+_ENDED = frozenset({"invalid_grant", _UNKNOWN_CLIENT, "unauthorized_client"})
 
 
 class StoredToken(httpx2.Auth):
@@ -458,6 +490,9 @@ class StoredToken(httpx2.Auth):
             # Only these errors end a login (RFC 6749). A proxy, for example, may answer with another one for a while.
             await self._logins.swap(self._name, login, replace(login, refreshing_until=0))
             raise LinkLost(f"its authorization server does not refresh the login: status {answer.status}")
-        renewed = login.without_tokens if token is None else _with_token(login, token, self._logins.clock)
+        if token is not None:
+            renewed = _with_token(login, token, self._logins.clock)
+        else:
+            renewed = login.without_client if _error_in(answer) == _UNKNOWN_CLIENT else login.without_tokens
         await self._logins.swap(self._name, login, renewed)
         return renewed.access

@@ -289,8 +289,7 @@ class McpServers:
 
     async def status(self, name: str) -> ServerStatus:
         """Return a server. Connect it if it was not used yet. Raises `NotFound`."""
-        await self._refresh()
-        server = self._server(name)
+        server = await self._server(name)
         tools = [tool.status for tool in await server.tools() if isinstance(tool, McpTool)]
         may_log_in = self._access is not None and server.settings.may_log_in
         return ServerStatus(
@@ -316,7 +315,7 @@ class McpServers:
     async def begin_login(self, name: str, redirect: str) -> Any:
         """Return the address (a `LoginLink`) at which a person logs in to a server. The browser then returns to
         `redirect`. Raises `NotFound`, `Conflict` and `MissingPackage`."""
-        server = self._server(name)
+        server = await self._server(name)
         access = self._access
         if access is None or not server.settings.may_log_in:
             why = "It is a program, or its configuration contains a header Authorization."
@@ -334,13 +333,13 @@ class McpServers:
         name: str = await _oauth().finish_login(
             answer, logins=self._access.logins, open_client=self._access.open_client
         )
-        if name in self._servers:
-            await self._servers[name].retry()
+        with suppress(NotFound):  # the server was removed meanwhile
+            await (await self._server(name)).retry()
         return name
 
     async def end_login(self, name: str) -> None:
         """Delete the login of a server, and connect again without it."""
-        server = self._server(name)
+        server = await self._server(name)
         if self._access is not None and server.settings.may_log_in:
             await _oauth().end_login(server.settings, logins=self._access.logins, open_client=self._access.open_client)
             server.reconnect()
@@ -348,7 +347,7 @@ class McpServers:
     async def accept(self, name: str, digests: Mapping[str, str], by: str) -> None:
         """Accept the present descriptions of these tools. `digests` are those of the descriptions that the person has
         seen, by tool. Raises `NotFound`, or `Conflict` if a description has changed since; then nothing is accepted."""
-        server = self._server(name)
+        server = await self._server(name)
         tools = {tool.status.name: tool for tool in await server.tools() if isinstance(tool, McpTool)}
         for each, digest in digests.items():
             if each not in tools:
@@ -362,7 +361,9 @@ class McpServers:
             await tools[each].confirm(by)
         await server.remake()
 
-    def _server(self, name: str) -> RemoteServer:
+    async def _server(self, name: str) -> RemoteServer:
+        """Return a server. If it is unknown, read the stored servers: another process may have added it."""
+        await self._refresh(now=name not in self._servers)
         if name not in self._servers:
             raise NotFound("There is no such tool server.", fix="List the servers: `arvis mcp list`.")
         return self._servers[name]
