@@ -304,7 +304,7 @@ async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
         poll_seconds=base.config.scheduler.poll_seconds,
         zone=base.config.scheduler.timezone,
     )
-    housekeeping = _build_housekeeping(base, tools)
+    housekeeping = _build_housekeeping(base)
     indexer = MessageIndexer(store=base.store, bus=base.bus, clock=base.clock)
     eraser: OnDemand[Duty] = OnDemand(
         "arvis.erasing:Eraser",
@@ -336,7 +336,7 @@ async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
     await lease.run(work)
 
 
-def _build_housekeeping(base: Base, tools: Tools) -> Housekeeping:
+def _build_housekeeping(base: Base) -> Housekeeping:
     retention = base.config.retention
     return Housekeeping(
         store=base.store,
