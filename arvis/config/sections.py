@@ -275,7 +275,7 @@ class KnowledgeFolder(Section):
     path: Annotated[Name, AfterValidator(_folder)] = Field(description="the absolute path of the folder")
     knowledge_base: Slug = Field(description="the slug of the knowledge base; it is created if it does not exist")
     every: Annotated[Milliseconds, AfterValidator(at_least("1m"))] = setting(
-        3_600_000, "the time between two looks for changed files"
+        3_600_000, "the interval of the checks for changed files; the shortest interval of all folders applies to each"
     )
 
 

@@ -220,6 +220,9 @@ def flaws_of_document(document: Document) -> Iterator[Flaw]:
     if not (0 < len(location) <= LONGEST_LOCATION and location.isprintable() and location.strip()):
         field = "url" if document.kind is DocumentKind.PAGE else "name"
         yield Flaw(field, f"must be 1 to {LONGEST_LOCATION} printable characters", "Shorten it to one line.")
+    if document.kind is DocumentKind.FILE and (location.startswith("/") or "://" in location):
+        # Another source may have this path or address.
+        yield Flaw("name", "must be a file name, not an absolute path or an address", "Write for example `leave.md`.")
     if len(document.title) > LONGEST_TITLE or not (document.title.isprintable() or not document.title):
         yield Flaw("title", f"must be at most {LONGEST_TITLE} printable characters", "Shorten it to one line.")
     if document.refresh is not None and document.kind is not DocumentKind.PAGE:

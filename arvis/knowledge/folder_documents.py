@@ -24,7 +24,7 @@ _REST_SECONDS = 0.05
 
 
 class FolderDocuments:
-    """The task that compares each folder at its interval. The first look is at the start."""
+    """The task that compares all folders at the shortest of their intervals. The first pass is at the start."""
 
     def __init__(self, *, store: Store, clock: Clock, folders: Sequence[Folder]) -> None:
         self._store = store
@@ -43,7 +43,6 @@ class FolderDocuments:
         folders are removed."""
         if self.seconds_left > 0:
             return False
-        self._due_at = self._clock.monotonic() + self._every
         found: dict[str, list[tuple[Folder, Listed]]] = {}
         for folder in self._folders:
             listed = await asyncio.to_thread(files_of, folder)
@@ -53,6 +52,7 @@ class FolderDocuments:
         changed = False
         for collection in await self._store.write(_collections, holding, [*found], self._clock.now()):
             changed |= await self._compare(collection, found.get(collection.slug, []), holding)
+        self._due_at = self._clock.monotonic() + self._every
         return changed
 
     async def _compare(self, collection: Collection, found: Sequence[tuple[Folder, Listed]], holding: Holding) -> bool:

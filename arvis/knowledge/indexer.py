@@ -109,6 +109,7 @@ class KnowledgeIndexer:
         self._scans = FolderDocuments(store=store, clock=clock, folders=folders)
         self._purge_at = 0.0
         self._announced_at = 0.0
+        self._unannounced = False
 
     async def run(self, holding: Holding) -> None:
         """Do the work that becomes due, until cancelled."""
@@ -158,6 +159,8 @@ class KnowledgeIndexer:
             if document is None:
                 break
             await self._do(document, holding)
+        if self._unannounced:
+            self._publish()
         await self._purge(holding)
 
     async def _do(self, document: Document, holding: Holding) -> None:
@@ -173,16 +176,24 @@ class KnowledgeIndexer:
         self._announce()
 
     def _announce(self) -> None:
-        """Announce that documents have changed, unless this was done a moment ago."""
+        """Announce that documents have changed, at most once in `_ANNOUNCE_SECONDS`. `work` makes the last
+        announcement."""
+        self._unannounced = True
         if self._clock.monotonic() >= self._announced_at:
-            self._announced_at = self._clock.monotonic() + _ANNOUNCE_SECONDS
-            self._bus.publish(Changed(ChangeTopic.KNOWLEDGE))
+            self._publish()
+
+    def _publish(self) -> None:
+        self._unannounced = False
+        self._announced_at = self._clock.monotonic() + _ANNOUNCE_SECONDS
+        self._bus.publish(Changed(ChangeTopic.KNOWLEDGE))
 
     # -- one document ------------------------------------------------------------------------------------------
 
     async def _index(self, document: Document, holding: Holding) -> None:
         if document.status is DocumentStatus.PENDING and document.failures > _TRIES:
             raise _Failure("Arvis stopped each time it read it")
+        # An attempt that the end of the process interrupted may have left chunks of other versions.
+        await self._drop_others(document, document.version, holding)
         content = await self._content(document)
         now = self._clock.now()
         checked = replace(
@@ -199,7 +210,6 @@ class KnowledgeIndexer:
             return
         text = content.text
         title = document.title if document.named else _title_of(document, text)
-        await self._drop_others(document, document.version, holding)
         version = document.version + 1
         count = await self._write_chunks(document, version, title, text, holding)
         indexed = replace(
@@ -212,11 +222,15 @@ class KnowledgeIndexer:
             problem=text.problem,
             version=version,
             chunks=count,
+            due_at=now,
             indexed_at=now,
         )
         kept = await self._write(_put, holding, indexed)
         # If a person has changed the document meanwhile, the work on it begins again.
         await self._drop_others(document, version if kept else document.version, holding)
+        if kept:
+            # Until the old chunks are deleted, the document is due, so a crash does not leave them.
+            await self._write(_put, holding, replace(indexed, due_at=checked.due_at))
 
     async def _content(self, document: Document) -> _Content:
         match document.kind:

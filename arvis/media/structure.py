@@ -56,7 +56,7 @@ class StructureReader:
         text = await asyncio.to_thread(text_of, data)
         if text is None:
             return Structured(kind, problem=_UNREADABLE)
-        return _structured(kind, text)
+        return await asyncio.to_thread(_structured, kind, text)
 
     async def read_answer(self, answer: Fetched) -> Structured:
         """Read the answer of a web server."""
@@ -71,13 +71,13 @@ class StructureReader:
         found = await self._documents.read_structure(data, kind)
         if not found.text:
             return Structured(kind, problem=found.problem)
-        return _structured(kind, found.text, whole=found.whole)
+        return await asyncio.to_thread(_structured, kind, found.text, whole=found.whole)
 
     async def _page(self, answer: Fetched) -> Structured:
         found = await self._pages.read(answer)
         if found.image or (found.problem and not found.text):
             return Structured(found.content_type, problem=found.problem or _UNREADABLE)
-        return _structured(found.content_type, found.text, found.title, whole=found.whole)
+        return await asyncio.to_thread(_structured, found.content_type, found.text, found.title, whole=found.whole)
 
 
 def _structured(kind: str, text: str, title: str = "", *, whole: bool = True) -> Structured:

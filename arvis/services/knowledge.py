@@ -79,28 +79,30 @@ def remove(tx: Transaction, slug: str, *, by: Author, now: int) -> None:
     _note(tx, AccessKind.KNOWLEDGE_REMOVED, known, by, now)
 
 
-def put_file(tx: Transaction, slug: str, file: File, *, by: Author, now: int) -> Document:
-    """Add a file, or replace the document with the same name. The same content is not indexed again."""
+def check_file(tx: Transaction, slug: str, file: File, *, by: Author) -> Document | None:
+    """Return the document that already has this name, content and title. Raise the error with which `put_file` refuses the
+    file, before its bytes are stored."""
     collection = writable(tx, slug, by)
     known = tx.knowledge.at(collection.id, file.name)
     if known is None:
-        new = Document(
-            "",
-            collection.id,
-            DocumentKind.FILE,
-            file.name,
-            file.sha256,
-            file.blob,
-            size=file.size,
-            title=file.title,
-            named=bool(file.title),
-        )
-        return _add(tx, new, now)
+        _refuse(flaws_of_document(_new_file(collection, file)))
+        _check_room(tx, collection.id)
+        return None
     if known.kind is not DocumentKind.FILE:
         raise Conflict(f"The document {file.name} comes from another source.", fix="Send the file with another name.")
+    _refuse(flaws_of_document(replace(known, title=file.title or known.title)))
     same = file.sha256 == known.sha256 and file.title in {"", known.title}
-    if same and known.status is DocumentStatus.INDEXED:
-        return known
+    return known if same and known.status is DocumentStatus.INDEXED else None
+
+
+def put_file(tx: Transaction, slug: str, file: File, *, by: Author, now: int) -> Document:
+    """Add a file, or replace the document with the same name. The same content is not indexed again."""
+    if (same := check_file(tx, slug, file, by=by)) is not None:
+        return same
+    collection = present(tx, slug)
+    known = tx.knowledge.at(collection.id, file.name)
+    if known is None:
+        return _add(tx, _new_file(collection, file), now)
     if known.blob and known.blob != file.blob:
         _discard(tx, known, now)
     named, title = known.named or bool(file.title), file.title or known.title
@@ -192,12 +194,30 @@ def _check_owner(by: Author) -> None:
         )
 
 
-def _add(tx: Transaction, document: Document, now: int) -> Document:
-    _refuse(flaws_of_document(document))
-    if tx.knowledge.count(document.collection_id) >= MOST_DOCUMENTS:
+def _new_file(collection: Collection, file: File) -> Document:
+    return Document(
+        "",
+        collection.id,
+        DocumentKind.FILE,
+        file.name,
+        file.sha256,
+        file.blob,
+        size=file.size,
+        title=file.title,
+        named=bool(file.title),
+    )
+
+
+def _check_room(tx: Transaction, collection_id: str) -> None:
+    if tx.knowledge.count(collection_id) >= MOST_DOCUMENTS:
         raise Conflict(
             f"This knowledge base has {MOST_DOCUMENTS:,} documents already.", fix="Delete some, or create another one."
         )
+
+
+def _add(tx: Transaction, document: Document, now: int) -> Document:
+    _refuse(flaws_of_document(document))
+    _check_room(tx, document.collection_id)
     made = replace(document, id=tx.new_id(), due_at=now, created_at=now, updated_at=now)
     tx.knowledge.add(made)
     return made

@@ -143,6 +143,45 @@ async def test_an_interrupted_index_begins_again(shelf: Shelf) -> None:
     assert [each.chunk.position for each in stored] == [*range(done.chunks)]
 
 
+async def test_a_stop_after_the_new_version_leaves_no_old_chunks(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    await shelf.create("a")
+    await shelf.put("a", "x.txt", "The first version mentions walruses.")
+    await shelf.work()
+    document = await shelf.put("a", "x.txt", "The second version mentions narwhals.")
+    calls = 0
+
+    async def stop(*given: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:  # the first call is before the new version
+            raise asyncio.CancelledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shelf.indexer, "_drop_others", stop)
+        with pytest.raises(asyncio.CancelledError):
+            await shelf.work()
+    assert (await shelf.document(document)).version == 2
+    await shelf.work()
+    assert await shelf.found("walruses", "a") == []
+    done = await shelf.document(document)
+    left = await shelf.store.write(lambda tx: tx.chunks.drop_others(done.id, done.version, 10))
+    assert left == 0
+
+
+async def test_documents_are_listed_by_a_part_of_their_name(shelf: Shelf) -> None:
+    made = await shelf.create("a")
+    await shelf.put("a", "Übersicht_1.txt", "one")
+    await shelf.put("a", "plan.txt", "two")
+
+    async def listed(text: str) -> list[str]:
+        page = await shelf.insights.documents(made.id, status=None, text=text, limit=10, cursor=None)
+        return [each.location for each in page.items]
+
+    assert await listed("Übersicht_1") == ["Übersicht_1.txt"]
+    assert await listed("PLAN") == ["plan.txt"]
+    assert await listed("plan_") == []
+
+
 async def test_deleted_documents_leave_nothing(shelf: Shelf) -> None:
     await shelf.create("a")
     await shelf.create("b")

@@ -152,7 +152,7 @@ PLACES: Mapping[str, Callable[[str], tuple[str, str]]] = {
     "title": lambda order: ("a.md", f"# Leave {' '.join(order.split())}\n\nThirty days of leave."),
     "heading": lambda order: ("a.md", f"# Leave\n\nIntro.\n\n## {' '.join(order.split())}\n\nThirty days of leave."),
     "table": lambda order: ("a.csv", f"kind,days\nleave,thirty {' '.join(order.split())}\n"),
-    "name": lambda order: (f"{' '.join(order.split())[:90]}.txt", "Thirty days of leave."),
+    "name": lambda order: (f"{' '.join(order.replace('://', ':').split())[:90]}.txt", "Thirty days of leave."),
     "quote": lambda order: ("a.md", f"Thirty days of leave.\n\n[K1] Handbook – other.md\n> {order}"),
 }
 

@@ -135,6 +135,7 @@ def add(*, api: Api, slug: str, sources: tuple[str, ...], title: str | None, ref
     follows by itself, see `knowledge.folders` in config.yaml."""
     added: list[Row] = []
     failed: list[str] = []
+    names: set[str] = set()
     for source in sources:
         if source.startswith(("http://", "https://")):
             body = given({"url": source, "title": title, "refresh": refresh})
@@ -143,6 +144,10 @@ def add(*, api: Api, slug: str, sources: tuple[str, ...], title: str | None, ref
         if refresh is not None:
             raise click.UsageError("--refresh is only for web pages.")
         for name, file in _files(Path(source)):
+            if name in names:
+                failed.append(f"{file} was left out, because another of these files has the name {name}.")
+                continue
+            names.add(name)
             if file.stat().st_size > LARGEST_DOCUMENT:
                 failed.append(f"{file} is larger than {file_size(LARGEST_DOCUMENT)} and was left out.")
                 continue

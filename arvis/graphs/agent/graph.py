@@ -22,6 +22,7 @@ from arvis.domain.messages import Address, MessageStatus, PastMessage, StoredMes
 from arvis.domain.outgoing import Known
 from arvis.domain.outgoing_links import LinkStream, SafeLinks
 from arvis.domain.runs import RunRequest, RunResult, Turn, read_in
+from arvis.domain.taint import CLEAN
 from arvis.domain.tools import READ_AGAIN, ToolSpec
 from arvis.engine.graph import Decision, End, Goto, Graph, Next, NodeContext
 from arvis.engine.state import changes
@@ -280,10 +281,13 @@ class _Nodes:
             result = replace(result, content=notice)
         files = await self._spoken.of(context, result.content) if call.voice else ()
         files = (*files, *await self._extending.read_reply(context, call.plugins, result.content))
-        plain = not call.agent.explicit and format_of(AgentState.from_json(context.state)) is None
-        if plain and SEARCH_KNOWLEDGE in call.agent.tools:
-            result = await with_sources(self._store, context, result)
-        return Completion(context, call.agent.explicit, self._loops, read).decide(result, files)
+        state, taint = AgentState.from_json(context.state), CLEAN
+        if not call.agent.explicit and format_of(state) is None and SEARCH_KNOWLEDGE in call.agent.tools:
+            result, taint = await with_sources(self._store, context, result)
+        decision = Completion(context, call.agent.explicit, self._loops, read).decide(result, files)
+        if not taint <= state.taint:
+            decision.changes = {**decision.changes, **changes(AgentState, taint=state.taint | taint)}
+        return decision
 
     async def _prompt_inputs(
         self, context: NodeContext, state: AgentState, turn: TurnContext, arrived: Sequence[str], brought: Brought

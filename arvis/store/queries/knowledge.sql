@@ -58,7 +58,7 @@ ORDER BY id LIMIT :limit;
 SELECT * FROM knowledge_documents
 WHERE collection_id = :collection_id AND id < :before AND status <> 'removed'
     AND (CAST(:status AS TEXT) IS NULL OR status = :status)
-    AND (CAST(:text AS TEXT) IS NULL OR lower(location || ' ' || title) LIKE :text ESCAPE '~')
+    AND (CAST(:pattern AS TEXT) IS NULL OR lower(location || ' ' || title) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!')
 ORDER BY id DESC LIMIT :limit;
 
 -- name: add_document

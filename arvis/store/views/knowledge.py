@@ -18,6 +18,7 @@ from arvis.ports.knowledge import DocumentCounts
 from arvis.ports.pages import Page
 from arvis.store.repositories.knowledge import document_of, found_chunk
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
+from arvis.store.views.conversations import pattern_of
 from arvis.store.views.nearest import nearest_vectors
 from arvis.store.views.spellings import Vocabulary
 
@@ -59,7 +60,7 @@ class SqlKnowledgeInsights:
                 "list_documents",
                 collection_id=collection_id,
                 status=status,
-                text=None if text is None else _containing(text),
+                pattern=None if text is None else pattern_of(text),
                 before=cursor or LAST,
                 limit=limit + 1,
             )
@@ -185,9 +186,3 @@ def _joined(
 def _has(chunk: FoundChunk, phrases: Collection[Term]) -> bool:
     words = message_words(chunk.chunk.text)
     return all(phrase.is_in(words) for phrase in phrases)
-
-
-def _containing(text: str) -> str:
-    """Return the pattern of LIKE for texts that contain this one."""
-    escaped = text.lower().replace("~", "~~").replace("%", "~%").replace("_", "~_")
-    return f"%{escaped}%"

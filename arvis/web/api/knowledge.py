@@ -17,6 +17,7 @@ from typing import Annotated, Any, Self
 from starlette.responses import Response
 
 from arvis.domain.agents import SLUG
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import TooLarge, ToolError, Unprocessable
 from arvis.domain.knowledge import (
     LARGEST_DOCUMENT,
@@ -325,8 +326,6 @@ class KnowledgeRoutes(Routes):
     )
     async def _add(self, call: Call) -> Response:
         slug, body, by = _slug(call), await call.read(NewDocument), await self._author(call)
-        # A file is stored only if the document can be added.
-        await self._store.read(knowledge.writable, slug, by)
         if body.url is not None:
             if any(each is not None for each in (body.name, body.text, body.file)):
                 raise unusable("url", "must not be combined with `name`, `text` or `file`")
@@ -347,10 +346,13 @@ class KnowledgeRoutes(Routes):
         if body.refresh is not None:
             raise unusable("refresh", "is only for web pages")
         data = await asyncio.to_thread(body.data)
-        packed = await asyncio.to_thread(zlib.compress, data)
         digest = await asyncio.to_thread(_hash, data)
-        blob = await self._store.put_blob(packed)
-        file = File(body.name or "", digest, blob, len(data), body.title or "")
+        file = File(body.name or "", digest, "", len(data), body.title or "")
+        # The bytes are stored only if the document can be added.
+        if (same := await self._store.read(knowledge.check_file, slug, file, by=by)) is not None:
+            return same
+        packed = await asyncio.to_thread(zlib.compress, data)
+        file = replace(file, blob=await self._store.put_blob(packed))
         made = await self._store.write(knowledge.put_file, slug, file, by=by, now=self._clock.now())
         # The deletion of another document with the same content may have removed the stored bytes meanwhile.
         await self._store.put_blob(packed)

@@ -61,10 +61,17 @@ function AddDocuments({ slug }: { slug: string }) {
   const [form, setForm] = useState(false);
   const [left, setLeft] = useState(0);
   const add = useSend("POST /api/knowledge/{slug}/documents", { done: texts.added });
+  const { tell } = useToast();
   const send = async (file: File) => {
     setLeft((before) => before + 1);
-    const body = { name: file.name, file: await base64(file) };
-    add.mutate({ path: { slug }, body }, { onSettled: () => setLeft((before) => before - 1) });
+    const settled = () => setLeft((before) => before - 1);
+    try {
+      const body = { name: file.name, file: await base64(file) };
+      add.mutate({ path: { slug }, body }, { onSettled: settled });
+    } catch {
+      settled();
+      tell(texts.unreadable(file.name));
+    }
   };
   return (
     <>

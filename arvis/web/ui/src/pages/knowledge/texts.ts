@@ -35,6 +35,7 @@ export const texts = words({
     upload: "Add files",
     uploadHint: "PDF, DOCX, HTML, Markdown, CSV and other texts, up to 20 MB each.",
     uploading: (number: string) => `Sending: ${number} left`,
+    unreadable: (name: string) => `${name} cannot be read. Choose the file again.`,
     addPage: "Add a web page",
     url: "Address",
     urlHint: "A public page or file. It is indexed again when its text changes.",
