@@ -28,7 +28,7 @@ FORMAT = "arvis-case/1"
 #: The maximum number of cases of a suite.
 MOST_CASES = 2_000
 #: The maximum size of a case as JSON, in bytes.
-LARGEST_CASE = 1_000_000
+LARGEST_CASE = 4_000_000
 #: The numbers of results among which the evidence for a question is searched.
 FIRST = (5, 10)
 

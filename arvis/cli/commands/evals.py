@@ -19,7 +19,8 @@ from arvis.domain.errors import ArvisError, DaemonUnreachable, NotFound, UsageEr
 
 #: The pause between two looks at a running evaluation, in seconds.
 _PAUSE = 0.5
-_LARGEST = 2_000_000
+#: The maximum number of characters that are read of a file.
+_LARGEST = 4_000_001
 
 
 def _outcome(evaluation: Row) -> str:

@@ -7,6 +7,7 @@ suite decide about changed prompts.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Self
 
@@ -295,7 +296,9 @@ class SuiteRoutes(Routes):
         suite = await self._store.read(evaluations.suite_named, call.id("suite"))
         name = (body.name or body.message).lower()
         case = await self._store.read(record_case, body.message, suite.agent_id, _case_name(name), expected)
-        return await self._put(call, masked(case, self._mask), replace=body.replace or False, recorded=True)
+        # The search for secrets in a long history takes too long for the event loop.
+        kept = await asyncio.to_thread(masked, case, self._mask)
+        return await self._put(call, kept, replace=body.replace or False, recorded=True)
 
     @route("POST", _CASES, "Add a case from its document", OPERATE, {201: CaseDetailView}, body=NewCase, large=True)
     async def _add(self, call: Call) -> Response:
