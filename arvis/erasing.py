@@ -354,13 +354,19 @@ def _erase_quotations(part: Slice) -> Step:
 
 
 def _erase_executions(part: Slice) -> Step:
+    cases, cancelled = 0, list[CancelledTurn]()
+    if not part.erasure.position:
+        # A case may have been recorded and evaluated after the step `stop`, while its messages were still there.
+        cases = part.tx.erasures.erase_cases(part.erasure.id, part.subject)
+        cancelled = _cancel_work(part.tx, part.erasure.id, part.now)
     ids = part.tx.erasures.items(part.erasure.id, ItemKind.EXECUTION, after=part.erasure.position, limit=_EXECUTIONS)
     for execution_id in ids:
         # Children have higher ids, so a later slice handles them.
         part.tx.erasures.remember(part.erasure.id, ItemKind.EXECUTION, part.tx.erasures.children(execution_id))
         part.tx.erasures.remember(part.erasure.id, ItemKind.FILE, _pictures(part.tx, execution_id))
         part.tx.erasures.erase_execution(execution_id)
-    return Step(ids[-1] if ids else None, {"executions": len(ids)})
+    counts = {"executions": len(ids), **({"cases": cases} if cases else {})}
+    return Step(ids[-1] if ids else None, counts, cancelled)
 
 
 def _pictures(tx: Transaction, execution_id: str) -> frozenset[str]:
@@ -392,7 +398,7 @@ def _erase_overheard(part: Slice) -> Step:
 
 
 def _erase_people(part: Slice) -> Step:
-    # A case may have been recorded after the step `stop`, while its messages were still there.
+    # A retrieval about the person may have been added after the step `executions`.
     cases = part.tx.erasures.erase_cases(part.erasure.id, part.subject)
     automation = part.tx.erasures.erase_automation(part.erasure.id, part.subject)
     people = sum(

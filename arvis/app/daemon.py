@@ -67,11 +67,8 @@ async def run(
         disk = await stack.enter_async_context(watch_disk(config, folder, clock))
         box = _box(config, folder, redact)
         reaching = Reaching(config=config, say=say, stopping=stopping)
-        base = await stack.enter_async_context(
-            open_base(
-                config, folder, disk, clock, new_id=new_id, box=box, reaching=reaching, upgrade=upgrade, restart=restart
-            )
-        )
+        opening = partial(open_base, config, folder, disk, clock, new_id=new_id, box=box, redact=redact)
+        base = await stack.enter_async_context(opening(reaching=reaching, upgrade=upgrade, restart=restart))
         config = base.config
         keep_logs(config.retention.logs_days)
         # The resources that turns need are opened before the roles start, and so are closed after the roles have drained.

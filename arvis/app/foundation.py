@@ -30,6 +30,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker, SystemClock
 from arvis.process.data_folder import DataFolder
 from arvis.process.disk import DiskWatch, ReservedSpace, disk_space
+from arvis.process.logging import Redactor
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.services import agents
 from arvis.services.agents import ensure_conductor
@@ -65,6 +66,8 @@ class Base:
     accounts: AccountRegistry
     skills: SkillRegistry
     settings: SettingsService
+    #: The function that masks the secrets which this process knows in a text.
+    redact: Redactor
 
 
 @asynccontextmanager
@@ -86,6 +89,7 @@ async def open_base(
     *,
     new_id: IdMaker,
     box: SecretBox,
+    redact: Redactor,
     reaching: Reaching,
     upgrade: Callable[[Database, int], Sequence[str]],
     restart: Callable[[], None],
@@ -125,6 +129,7 @@ async def open_base(
                 accounts,
                 skills,
                 settings,
+                redact,
             )
 
 

@@ -34,6 +34,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker, RandomBits, SystemClock
 from arvis.process.data_folder import DataFolder
 from arvis.process.disk import DiskWatch, ReservedSpace, disk_space
+from arvis.process.logging import Redactor
 from arvis.process.secrets import SealedBox
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.settings import SettingsService
@@ -122,6 +123,7 @@ async def _parts(store: Store, folder: Path) -> AsyncIterator[tuple[Base, InboxS
         accounts=AccountRegistry(configured=(), store=store, secrets=box),
         skills=SkillRegistry(store=store, clock=clock, folder=folder / "skills"),
         settings=SettingsService(given=config, store=store, bus=bus, clock=clock, environ=dict[str, Any]),
+        redact=Redactor(),
     )
     timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
     async with (

@@ -20,7 +20,6 @@ from arvis.llm.embedding import Embedder
 from arvis.operations import StoreOperations
 from arvis.ports.inbox import Inbox
 from arvis.ports.provider import Providers
-from arvis.process.logging import Redactor
 from arvis.process.on_demand import OnDemand
 from arvis.process.secrets import Argon2Passwords
 from arvis.process.stalls import Stalls
@@ -91,7 +90,7 @@ def build_web(
         speech=_speech_rules(config),
         detector=utterance_detector(config.speech.buffer.languages),
         meaning=meaning_of(base, embedder),
-        mask=Redactor({*config.secrets(), base.folder.api_key}),
+        mask=base.redact,
     )
     return Assembly(deps, observers, login_link)
 

@@ -444,11 +444,9 @@ def hash_of_agent(agent: Agent) -> str:
     return hash_of(json.dumps(tested_fields(agent), sort_keys=True))
 
 
-def hash_of_cases(cases: Sequence[StoredCase]) -> str:
-    """Return the hash of the cases of a suite. It changes with every change of a case."""
-    return hash_of(
-        "\n".join(f"{each.case.name} {each.hash}" for each in sorted(cases, key=lambda each: each.case.name))
-    )
+def hash_of_cases(cases: Sequence[tuple[str, str]]) -> str:
+    """Return the hash of the cases of a suite: their names and hashes. It changes with every change of a case."""
+    return hash_of("\n".join(f"{name} {known}" for name, known in sorted(cases)))
 
 
 class EvaluationStatus(StrEnum):

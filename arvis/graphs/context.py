@@ -201,7 +201,7 @@ def load_turn_context(
         observed=read_along,
         incidents=around.incidents,
         run=run,
-        group=not run and (not conversation.direct or len(_people(history, asked.current)) > 1),
+        group=not run and (not conversation.direct or len(people_of(history, asked.current)) > 1),
         others=around.others,
         person=around.person,
     )
@@ -267,7 +267,7 @@ def _read_surroundings(tx: Transaction, execution: Execution, agent: Agent, aske
     )
 
 
-def _people(*said: Sequence[PastMessage | StoredMessage]) -> set[str | None]:
+def people_of(*said: Sequence[PastMessage | StoredMessage]) -> set[str | None]:
     return {message.principal_id for messages in said for message in messages if message.role is Role.USER}
 
 

@@ -36,7 +36,7 @@ CUT_EMPTY = (
 #: Replaces an empty reply after tools have done the work.
 COMPLETED = "I have completed my task."
 
-#: Gives an owner the link for a login at a server of tools.
+#: Gives an owner the link for a login to a tool server.
 _LOGIN = (
     "The tools of the server {server} need a login. Open this address within {minutes} minutes:\n{url}\n"
     "Then ask again. If your browser cannot open the last page, copy its address and run "
@@ -130,7 +130,7 @@ def unreadable(files: Sequence[tuple[str, str]]) -> str:
 
 
 def login(server: str, url: str, minutes: int) -> str:
-    """Return the text with the link for a login at a server of tools, which expires in this time."""
+    """Return the text with the link for a login to a tool server, which expires in this time."""
     return _LOGIN.format(server=server, url=url, minutes=minutes)
 
 

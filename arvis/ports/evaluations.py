@@ -29,6 +29,10 @@ class Evaluations(Protocol):
         """Delete a suite with its cases, evaluations and results."""
         ...
 
+    def hashes(self, suite_id: str) -> Sequence[tuple[str, str]]:
+        """Return the names and hashes of the cases of a suite, sorted by name."""
+        ...
+
     def cases(self, suite_id: str) -> Sequence[StoredCase]:
         """Return the cases of a suite in the order of their names."""
         ...

@@ -313,7 +313,7 @@ def _check_gates(tx: Transaction, agent: Agent, proposed: Agent) -> None:
     if proposed.prompt == agent.prompt:
         return
     for suite in tx.evaluations.gates(agent.id):
-        cases = hash_of_cases(tx.evaluations.cases(suite.id))
+        cases = hash_of_cases(tx.evaluations.hashes(suite.id))
         known = tx.evaluations.of_agent(suite.id, hash_of_agent(proposed), cases, _EXAMINED)
         if suite.cases and not any(each.passes for each in known):
             raise _not_passed(tx, suite, known)

@@ -164,7 +164,7 @@ def begin(tx: Transaction, new: NewEvaluation, by: str | None, now: int) -> Eval
     tested = agents.proposed(agent, new.changes)
     if "model" in new.changes and "fallbacks" not in new.changes:
         tested = replace(tested, fallbacks=())  # so that no fallback silently replaces the model
-    cases = tx.evaluations.cases(suite.id)
+    cases = tx.evaluations.hashes(suite.id)
     chosen = sorted({case_named(tx, suite, name).case.name for name in new.cases})
     if not cases:
         fix = f"Record one first: `arvis evals record {suite.name} MESSAGE`."

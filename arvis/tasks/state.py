@@ -327,7 +327,7 @@ class AgentState(WorkState):
     asking: Mapping[str, Any] | None = None
     #: The tool call whose subagent is running: its index in the round and its log event.
     calling: Mapping[str, Any] | None = None
-    #: The servers of tools for which the person got a link for a login in this turn.
+    #: The tool servers for which the person got a login link in this turn.
     logins: Sequence[str] = ()
     #: The indexes of the calls of the last round that the client of the API makes.
     client_calls: Sequence[int] = ()

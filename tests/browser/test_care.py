@@ -52,7 +52,7 @@ async def test_a_line_of_the_log_is_found_and_shown_whole(dashboard: Page) -> No
     await dashboard.get_by_role("row").filter(has_text=re.compile(r"ready\s+boot")).first.click()
     await expect(dashboard.get_by_role("region", name="Fields")).to_contain_text("demo/demo")
     async with dashboard.expect_download() as download:
-        await dashboard.get_by_text("Files").click()
+        await dashboard.get_by_text("Files", exact=True).click()
         await dashboard.locator("details").get_by_role("link").first.click()
     assert b"ready" in (await (await download.value).path()).read_bytes()
 

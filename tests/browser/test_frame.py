@@ -11,7 +11,7 @@ from tests.browser.daemon import Daemon
 async def test_the_navigation_leads_to_every_page(dashboard: Page) -> None:
     await dashboard.goto("/")
     links = dashboard.get_by_role("navigation", name="Pages").first.get_by_role("link")
-    await expect(links).to_have_count(17)  # sixteen pages and the name of the product
+    await expect(links).to_have_count(18)  # seventeen pages and the name of the product
     for link in await links.all():
         await link.click()
         await expect(dashboard.locator("h1").first).to_be_visible()

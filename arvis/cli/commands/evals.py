@@ -208,7 +208,7 @@ def import_cases(*, api: Api, suite: str, files: Sequence[Path], replace: bool) 
         except ArvisError as error:
             what = f"{file} was not added. {error.what}"
             raise UsageError(what, why=error.why, fix=error.fix, code=error.code) from None
-    return Output({"cases": added}, f"{len(added)} cases are added to {suite}.")
+    return Output({"cases": added}, f"{_cases(len(added))} added to {suite}.")
 
 
 @evals.command()
@@ -222,7 +222,7 @@ def export(*, api: Api, suite: str, folder: Path) -> Output:
         document = api.get("suites", suite, "cases", case["name"])["document"]
         text = json.dumps(document, ensure_ascii=False, indent=2)
         (folder / f"{case['name']}.json").write_text(f"{text}\n", encoding="utf-8")
-    return Output({"cases": [case["name"] for case in found]}, f"{len(found)} cases are written to {folder}.")
+    return Output({"cases": [case["name"] for case in found]}, f"{_cases(len(found))} written to {folder}.")
 
 
 @evals.command()
@@ -392,6 +392,10 @@ def _compared(found: Row) -> Output:
     failed = found["worse"] > 0 or any(each["status"] != "done" for each in (before, after))
     table = _COMPARED.text(found["cases"])
     return Output(found, table, *filter(None, replies), "\n".join(lines), notes=notes, failed=failed)
+
+
+def _cases(count: int) -> str:
+    return "1 case is" if count == 1 else f"{count} cases are"
 
 
 def _differences(pair: Row) -> Iterator[str]:

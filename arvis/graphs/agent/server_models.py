@@ -47,11 +47,16 @@ class ServerModels:
             given = responses.get(key)
             if given is None or given.get("action") == ACCEPT:
                 name = f"model {index + 1}.{each.part + 1}.{number}"
-                call = partial(self._response, context, agent, each.tool, request)
+                call = partial(self._response, context, agent, request)
                 responses[key] = await context.once(name, call)
+                if "role" in responses[key]:
+                    # Outside of the effect, so that a visit that is repeated after a crash also records the use.
+                    details = {"model": responses[key]["model"], "agent": agent.slug, "characters": len(request.text)}
+                    used = Access(AccessKind.SERVER_USED_MODEL, each.tool, details)
+                    context.record_of_step(_note, used, context.execution.principal_id, context.now())
         return replace(each, answers=replace(each.answers, responses=responses))
 
-    async def _response(self, context: NodeContext, agent: Agent, tool: str, request: ModelRequest) -> dict[str, Any]:
+    async def _response(self, context: NodeContext, agent: Agent, request: ModelRequest) -> dict[str, Any]:
         execution = context.execution
         spender = await self.store.read(spender_of, execution, agent_id=agent.id)
         asked = RunRequest(
@@ -71,9 +76,6 @@ class ServerModels:
         except BudgetReached:
             return {"action": "decline", "why": "the budget for models is used up"}
         result = RunResult.from_json(answer)
-        details = {"model": result.model, "agent": agent.slug, "characters": len(request.text)}
-        used = Access(AccessKind.SERVER_USED_MODEL, tool, details)
-        context.record(_note, used, execution.principal_id, context.now())
         return {
             "role": "assistant",
             "content": {"type": "text", "text": result.content},

@@ -297,7 +297,8 @@ class CallRunner:
         )
         try:
             async with asyncio.timeout(self._timeout):
-                if planned.approver is not None and isinstance(tool, Pinned):
+                # A later part has waited for a person, and the tool may have changed since the approval.
+                if given is None and planned.approver is not None and isinstance(tool, Pinned):
                     await tool.accept(planned.approver)
                 content = await tool.call(planned.arguments, caller)
         except LoginRequired as needed:

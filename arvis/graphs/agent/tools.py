@@ -77,7 +77,7 @@ class ToolRules:
     on_expiry: str = REJECT
     #: The rules for data that calls send to other systems.
     outgoing: OutgoingRules = _NO_RULES
-    #: A function that begins a login at a server of tools, and returns a text with the link for a person. It returns None
+    #: A function that begins a login to a tool server, and returns a text with the link for a person. It returns None
     #: if this process cannot begin one.
     begin_login: Callable[[str], Awaitable[str | None]] | None = None
 
@@ -202,6 +202,7 @@ class ToolNode:
                 looping=state.looping or looping,
                 verdicts={},
                 asking=None,
+                calling=None,
                 taint=state.taint.union(
                     read, *(each.output_taint for each in planned), *(output.taint for output in outputs)
                 ),

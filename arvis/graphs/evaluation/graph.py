@@ -19,15 +19,17 @@ from arvis.domain.errors import BudgetReached, ProviderErrorKind
 from arvis.domain.evaluations import FIRST, CaseResult, Evaluation, Retrieval, Searched, StoredCase, TurnInput
 from arvis.domain.executions import Execution
 from arvis.domain.expectations import Answer, Check, ExpectationKind, check
+from arvis.domain.knowledge import READ_KNOWLEDGE, SEARCH_KNOWLEDGE
 from arvis.domain.memory import EVERYWHERE, asked_words, principal_scope
 from arvis.domain.messages import FileKind, StoredMessage
-from arvis.domain.money import Spender
+from arvis.domain.money import Budget, Spender
 from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.domain.tools import READ_AGAIN, READ_SKILL
 from arvis.engine.graph import Decision, End, Goto, Graph, NodeContext
 from arvis.engine.state import changes, stored
 from arvis.graphs.agent.completion import EXPLICIT, RULES
 from arvis.graphs.agent.graph import names_of, with_used
+from arvis.graphs.agent.knowledge import knowledge_rules
 from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
 from arvis.graphs.agent.tool_protocols import ToolCalling, ToolProtocol
 from arvis.graphs.context import TurnContext
@@ -231,7 +233,11 @@ class _Nodes:
         names = _names(agent, turn)
         specs = await self._manner.specs(names)
         earlier = names_of(turn.history) if specs else frozenset()
-        rules = (RULES if agent.completion == EXPLICIT else "", await self._manner.rules(names))
+        rules = (
+            RULES if agent.completion == EXPLICIT else "",
+            await self._manner.rules(names),
+            await knowledge_rules(self._store, agent) if SEARCH_KNOWLEDGE in names else "",
+        )
         inputs = PromptInputs(
             skills=await self._parts.skills(),
             tools=with_used(specs, self._manner.shown(turns_of(rounds)), earlier),
@@ -274,6 +280,9 @@ class _Nodes:
 
     async def _search(self, asked: Retrieval, agent_id: str) -> Sequence[tuple[str, str]]:
         """Return the ids and texts of the first results."""
+        if asked.person is not None:
+            # A link passes the messages and facts of an identity to its person.
+            asked = replace(asked, person=await self._store.read(_person_of, asked.person))
         meaning = await self._parts.meaning(asked.question)
         if asked.searches is Searched.FACTS:
             return await self._store.read(_found_facts, agent_id, asked, meaning)
@@ -300,7 +309,10 @@ class _Nodes:
         """Return the decision after a failed model call: the case has no answer, or the evaluation ends. Raise the failure
         if a later attempt may succeed, so that the queue retries the job."""
         if isinstance(failure, BudgetReached):
-            return self._end(context, f"{failure.what}; {failure.fix}")
+            problem = f"{failure.what}; {failure.fix}"
+            if failure.budget == Budget.TURN:  # each case has the budget of a turn
+                return self._goto("record", replace(progress, problem=problem))
+            return self._end(context, problem)
         error = failure.error
         if isinstance(failure, Unserved) or error.kind in _OF_THE_ACCOUNTS:
             return self._end(context, error.what)
@@ -312,7 +324,10 @@ class _Nodes:
 def _names(agent: Agent, turn: TurnContext) -> Sequence[str]:
     """Return the names of the tools to offer."""
     names = (*agent.tools, READ_SKILL) if agent.skills else agent.tools
-    return (*names, READ_AGAIN) if agent.tools and any(map(is_rich, turn.history)) else names
+    if agent.knowledge:
+        names = (*names, SEARCH_KNOWLEDGE, READ_KNOWLEDGE)
+    again = bool(agent.tools or agent.knowledge) and any(map(is_rich, turn.history))
+    return (*names, READ_AGAIN) if again else names
 
 
 def _recall(evidence: Sequence[str], results: Sequence[tuple[str, str]]) -> float:
@@ -414,6 +429,11 @@ def _found_facts(
     else:
         facts = [hit.fact for hit in tx.facts.search_meaning(agent_id, scopes, words, meaning, most)]
     return [(fact.id, fact.content) for fact in facts]
+
+
+def _person_of(tx: Transaction, identity_id: str) -> str:
+    person = tx.principals.get(identity_id)
+    return identity_id if person is None else person.id
 
 
 def _put_result(tx: Transaction, evaluation_id: str, result: CaseResult) -> None:

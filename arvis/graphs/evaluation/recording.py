@@ -28,7 +28,7 @@ from arvis.domain.past_rounds import PastCall
 from arvis.domain.runs import RunResult
 from arvis.domain.text import storable_json
 from arvis.domain.tools import ToolCall, ToolOutput
-from arvis.graphs.context import HISTORY_ROWS, SUMMARIES, asked_text
+from arvis.graphs.context import HISTORY_ROWS, SUMMARIES, asked_text, people_of
 from arvis.memory.recall import NOTHING_RECALLED, Recall, recall
 from arvis.ports.store import Transaction
 from arvis.tasks.rounds import load_rounds
@@ -66,8 +66,16 @@ def record_case(
     state = AgentState.from_json(execution.state if execution is not None else {})
     person = tx.principals.get(newest.principal_id or "")
     known = _recalled(tx, conversation, asked)
-    history = [each for each in tx.messages.history(conversation.id, 2 * HISTORY_ROWS) if each.turn < newest.turn]
     summaries = tx.compactions.summaries(conversation.id, SUMMARIES)
+    rows = tx.messages.history(conversation.id, 2 * HISTORY_ROWS)
+    history = [each for each in rows if each.turn < newest.turn]
+    cut = len(rows) == 2 * HISTORY_ROWS and len(history) < HISTORY_ROWS
+    if cut or any(each.last_turn >= newest.turn for each in summaries):
+        raise Conflict(
+            "The messages before this turn can no longer be recorded.",
+            why="A summary has replaced them, or too many messages follow the turn.",
+            fix="Record a newer turn, or restore the summary first.",
+        )
     return Case(
         name=name,
         asked=TurnInput(
@@ -80,7 +88,7 @@ def record_case(
             platform=conversation.address.platform,
             direct=conversation.direct,
             room=conversation.room,
-            group=not conversation.direct,
+            group=not conversation.direct or len(people_of(history[-HISTORY_ROWS:], asked)) > 1,
             timezone=person.timezone if person is not None else None,
             language=person.language if person is not None else None,
         ),

@@ -45,6 +45,9 @@ SELECT * FROM evaluation_cases WHERE suite_id = :suite_id ORDER BY name LIMIT :l
 -- name: next_case
 SELECT * FROM evaluation_cases WHERE suite_id = :suite_id AND name > :after ORDER BY name LIMIT 1;
 
+-- name: hashes_of_cases
+SELECT name, hash FROM evaluation_cases WHERE suite_id = :suite_id ORDER BY name LIMIT :limit;
+
 -- name: get_case
 SELECT * FROM evaluation_cases WHERE id = :id;
 
@@ -56,7 +59,9 @@ INSERT INTO evaluation_cases (
     id, suite_id, name, document, hash, conversation_id, person_id, created_at, updated_at
 ) VALUES (:id, :suite_id, :name, :document, :hash, :conversation_id, :person_id, :created_at, :updated_at)
 ON CONFLICT (id) DO UPDATE SET
-    name = excluded.name, document = excluded.document, hash = excluded.hash, conversation_id = excluded.conversation_id,
+    name = excluded.name, document = excluded.document, hash = excluded.hash,
+    -- An edited document may lack its conversation, but it still contains the messages.
+    conversation_id = COALESCE(excluded.conversation_id, evaluation_cases.conversation_id),
     person_id = excluded.person_id, updated_at = excluded.updated_at;
 
 -- name: drop_case

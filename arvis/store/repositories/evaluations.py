@@ -57,6 +57,10 @@ class SqlEvaluations:
             self._session.execute(query, suite_id=suite_id)
         self._announce()
 
+    def hashes(self, suite_id: str) -> Sequence[tuple[str, str]]:
+        rows = self._session.rows("hashes_of_cases", suite_id=suite_id, limit=MOST_CASES)
+        return [(row["name"], row["hash"]) for row in rows]
+
     def cases(self, suite_id: str) -> Sequence[StoredCase]:
         return [case_of(row) for row in self._session.rows("cases_of_suite", suite_id=suite_id, limit=MOST_CASES)]
 

@@ -9,8 +9,9 @@ the answer comes, or is lost with the connection.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -86,6 +87,8 @@ class Calls:
         self._sampling = settings.sampling
         self._clock = clock
         self._running: dict[str, _Running] = {}
+        #: The number of requests other than calls that are running.
+        self._lookups = 0
 
     @property
     def _is_modern(self) -> bool:
@@ -95,10 +98,10 @@ class Calls:
         """Make a call, or continue it with the answers `given`. If `ask` is False, Arvis declines the questions of the
         server. Raise `ToolError`, `TimeoutError` and the exceptions of the package."""
         notes = _Notes(ask=ask, kept=list(given.notes) if given is not None else [])
-        if self._is_modern:
-            return await self._in_parts(call, given, notes)
         if given is not None and given.held:
             return await self._continue(call, given)
+        if self._is_modern:
+            return await self._in_parts(call, given, notes)
         if given is not None and any(each.get("action") != ACCEPT for each in given.responses.values()):
             raise ToolError(_DECLINED_PAGE)
         try:
@@ -211,7 +214,7 @@ class Calls:
     async def elicit(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 called by name
         """Answer a question that the server asks during a call. The protocol does not name the call, so the question is
         forwarded only if there is no other call."""
-        running = next(iter(self._running.values())) if len(self._running) == 1 else None
+        running = self._only()
         if running is None:
             return ElicitResult(action="decline")
         question = self._question(params, running.notes)
@@ -227,7 +230,7 @@ class Calls:
         params: CreateMessageRequestParams,
     ) -> CreateMessageResult | ErrorData:
         """Let a model answer a request that the server sends during a call."""
-        running = next(iter(self._running.values())) if len(self._running) == 1 else None
+        running = self._only()
         if running is None:
             return ErrorData(code=_REFUSED, message="Arvis cannot tell to which call the request belongs.")
         try:
@@ -241,6 +244,20 @@ class Calls:
             return ErrorData(code=_REFUSED, message="The person declined the request.")
         return CreateMessageResult.model_validate(response)
 
+    @contextlib.contextmanager
+    def looking_up(self) -> Iterator[None]:
+        """Decline questions during a request that is not a call, because questions do not name their request."""
+        self._lookups += 1
+        try:
+            yield
+        finally:
+            self._lookups -= 1
+
+    def _only(self) -> _Running | None:
+        """Return the running call if a question can belong to no other request."""
+        single = len(self._running) == 1 and not self._lookups
+        return next(iter(self._running.values())) if single else None
+
     async def _held(self, call: ToolRequest, notes: _Notes) -> Ended | PendingInput:
         key = secrets.token_hex(8)
         running = _Running(task=asyncio.create_task(self._send(call, None, None)), call=call, notes=notes)
@@ -252,19 +269,17 @@ class Calls:
         """Forget a call that has ended, and answer its open question, so that nothing waits for it."""
         running = self._running.pop(key, None)
         if running is not None:
-            running.answer({"action": CANCEL})
+            running.end()
         if not task.cancelled():
             # Retrieve the exception, so that asyncio does not report it as never retrieved.
             task.exception()
 
     async def _continue(self, call: ToolRequest, given: PendingInput) -> Ended | PendingInput:
         running = self._running.get(given.held)
-        if (
-            running is None
-            or running.task.done()
-            or not running.answer(given.responses.get(_ONLY, {"action": DECLINE}))
-        ):
+        if running is None or running.task.done():
             raise ToolError(LOST)
+        # If the server no longer waits for this answer, the call continues without it.
+        running.answer(given.responses.get(_ONLY, {"action": DECLINE}))
         running.call.show = call.show
         return await self._until_asked(given.held, running)
 
@@ -346,6 +361,8 @@ class _Running:
         self._question: ServerQuestion | None = None
         self._request: ModelRequest | None = None
         self._answer: asyncio.Future[Mapping[str, Any]] | None = None
+        #: The answer to the question that a person was asked. The server may have asked another one since.
+        self._shown: asyncio.Future[Mapping[str, Any]] | None = None
         self._expiry: asyncio.TimerHandle | None = None
 
     async def ask(self, question: ServerQuestion | None, request: ModelRequest | None) -> Mapping[str, Any]:
@@ -358,19 +375,25 @@ class _Running:
     def take(self, key: str) -> PendingInput:
         """Return the question of the server. If no answer comes in time, the call is cancelled. `key` names the call."""
         self.asked.clear()
+        self._shown = self._answer
         self._expiry = asyncio.get_running_loop().call_later(_HELD_SECONDS, self.task.cancel)
         questions = {} if self._question is None else {_ONLY: self._question}
         samples = {} if self._request is None else {_ONLY: self._request}
         return PendingInput(questions, {}, None, key, tuple(self.notes.kept), samples)
 
-    def answer(self, response: Mapping[str, Any]) -> bool:
-        """Pass the response on. Return False if the call does not wait for it."""
+    def answer(self, response: Mapping[str, Any]) -> None:
+        """Pass the response to the question that the person was asked, unless the server has cancelled it."""
         if self._expiry is not None:
             self._expiry.cancel()
-        if self._answer is None or self._answer.done():
-            return False
-        self._answer.set_result(response)
-        return True
+        if self._shown is not None and not self._shown.done():
+            self._shown.set_result(response)
+
+    def end(self) -> None:
+        """Cancel the open question, because the call has ended."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result({"action": CANCEL})
 
 
 def _permitted(given: PendingInput) -> Mapping[str, Mapping[str, Any]]:

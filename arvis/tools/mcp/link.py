@@ -176,7 +176,7 @@ class OpenLink:
         found: dict[str, ReadResourceResult] = {}
         if self._client.server_capabilities.resources is None:
             return found
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError), self._calls.looking_up():
             async with asyncio.timeout(LINK_SECONDS):
                 for uri in links_in(result):
                     with contextlib.suppress(MCPError, ValidationError):
@@ -185,15 +185,16 @@ class OpenLink:
 
     async def look(self, lookup: Lookup) -> Reply:
         try:
-            match lookup.kind:
-                case LookupKind.RESOURCES:
-                    return await self._resources(lookup.cursor)
-                case LookupKind.RESOURCE:
-                    return reply_of_resource(await self._client.read_resource(lookup.name))
-                case LookupKind.PROMPTS:
-                    return reply_of_prompts(await self._client.list_prompts(cursor=lookup.cursor))
-                case LookupKind.PROMPT:
-                    return reply_of_prompt(await self._client.get_prompt(lookup.name, dict(lookup.arguments)))
+            with self._calls.looking_up():
+                match lookup.kind:
+                    case LookupKind.RESOURCES:
+                        return await self._resources(lookup.cursor)
+                    case LookupKind.RESOURCE:
+                        return reply_of_resource(await self._client.read_resource(lookup.name))
+                    case LookupKind.PROMPTS:
+                        return reply_of_prompts(await self._client.list_prompts(cursor=lookup.cursor))
+                    case LookupKind.PROMPT:
+                        return reply_of_prompt(await self._client.get_prompt(lookup.name, dict(lookup.arguments)))
         except MCPError as refused:
             raise self._meant(refused) from None
         except ValidationError:

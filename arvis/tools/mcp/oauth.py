@@ -262,7 +262,7 @@ def _safe(endpoints: Endpoints, address: str) -> Endpoints:
 
 
 def _refuse_plain(url: str, address: str) -> None:
-    """Refuse an address without TLS, except on the host of a server of tools (`address`) that has no TLS itself."""
+    """Refuse an address without TLS, except on the host of the tool server (`address`) that has no TLS itself."""
     server, parts = urlsplit(address), urlsplit(url)
     if parts.scheme != "https" and (server.scheme != "http" or parts.hostname != server.hostname):
         raise OAuthFlowError(f"The login would use an address without TLS: {url}")
@@ -397,7 +397,7 @@ def _complaint(answer: Fetched) -> str:
     with contextlib.suppress(ValueError, AttributeError):
         stated: Any = json.loads(answer.body)
         if text := stated.get("error_description") or stated.get("error"):
-            return _plain(str(text))
+            return f"“{_plain(str(text))}”"
     return f"status {answer.status}"
 
 

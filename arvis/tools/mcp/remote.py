@@ -21,6 +21,7 @@ import structlog
 from arvis.config.servers import McpServer
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import LoginRequired, ToolError
+from arvis.domain.forms import ServerQuestion
 from arvis.domain.tools import PendingInput
 from arvis.ports.clock import Clock
 from arvis.ports.extras import install_command
@@ -86,8 +87,8 @@ class LinkLost(Exception):
 LINK_SECONDS = 10.0
 #: The error of a call that waited for an answer of a person in a connection that has ended.
 LOST = (
-    "The person has answered, but the call no longer waits for the answer, because the connection ended or Arvis was "
-    "restarted. It is unknown what the server has done. Tell the person, and check before you call it again."
+    "The person has answered, but the call no longer waits for the answer, because the server stopped waiting, "
+    "the connection ended or Arvis was restarted. It is unknown what the server has done. Tell the person, and check before you call it again."
 )
 #: The symptom of a connection whose server demands a login.
 NEEDS_LOGIN = "a person must log in"
@@ -412,11 +413,24 @@ class RemoteServer:
 
     def _without_secrets(self, pending: PendingInput) -> PendingInput:
         """Return the questions with the secrets of the server masked."""
-        masked = {
-            key: replace(each, message=self._redact(each.message), url=self._redact(each.url))
-            for key, each in pending.questions.items()
-        }
+        masked = {key: self._masked(each) for key, each in pending.questions.items()}
         return replace(pending, questions=masked, notes=tuple(self._redact(note) for note in pending.notes))
+
+    def _masked(self, asked: ServerQuestion) -> ServerQuestion:
+        """Return the question with masked texts. Its address is masked only if it contains a secret of the server, because
+        the person needs the tokens that the server has put into it."""
+        secrets = [each for each in (*self._settings.secrets(), *self._tokens) if each.strip()]
+        fields = tuple(
+            replace(each, title=self._redact(each.title), description=self._redact(each.description))
+            for each in asked.fields
+        )
+        return replace(
+            asked,
+            message=self._redact(asked.message),
+            url=self._redact(asked.url) if any(each in asked.url for each in secrets) else asked.url,
+            request=self._redact(asked.request),
+            fields=fields,
+        )
 
     def _say(self, line: str) -> None:
         if self._words.may_speak():

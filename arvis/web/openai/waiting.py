@@ -281,7 +281,10 @@ def _asked_words(asking: Wait | None, message_id: str) -> str:
     if asking is not None and asking.kind is WaitKind.USER:
         return asking.prompt  # a question of the agent: the next message of the conversation answers it
     if asking is not None and asking.kind is WaitKind.INPUT:
-        return f"{asking.prompt}\n\nWrite your answer as the next message of this conversation."
+        return (
+            f"{asking.prompt}\n\nWrite your answer as the next message of this conversation. "
+            f"Answers without values: {', '.join(asking.choices)}."
+        )
     what = "a person's decision" if asking is None else f"a person's decision:\n\n{asking.prompt}"
     how = "`arvis questions list`" if asking is None else f"`arvis questions answer {asking.id}`"
     return (

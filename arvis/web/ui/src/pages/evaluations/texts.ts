@@ -29,7 +29,7 @@ export const texts = words({
     containsHint: "Empty: no expectation. The page Evaluations can add others.",
     editCase: "Edit the case",
     document: "Document",
-    documentHint: 'The case as JSON. "expect" lists the expectations, such as {"contains": "30 days"}.',
+    documentHint: 'The case as JSON. "expect" lists the expectations, such as {"contains": "30 days"}. Another "name" adds a second case.',
     notJson: "This is not a JSON object.",
     removeCase: "Delete the case",
     removeCaseWhy: (name: string) => `The case ${name} is deleted with its results.`,
@@ -61,7 +61,6 @@ export const texts = words({
     compare: "Results side by side",
     before: "Before",
     after: "After",
-    none: "none",
     unchanged: "the agent as it is",
     changes: (fields: string) => `changed: ${fields}`,
     pass: "passed",
@@ -70,9 +69,8 @@ export const texts = words({
     worse: (count: number) =>
       count === 1 ? "1 case passed before and fails now." : `${count} cases passed before and fail now.`,
     noReply: "(no text)",
-    actions: "Would have done",
+    actions: "Actions, not carried out",
     unrecorded: "Not recorded",
-    cost: "Cost, tokens, duration",
     tokens: (tokens: string) => `${tokens} tokens`,
   },
 });
