@@ -177,11 +177,12 @@ async def test_damage_ends_the_store(file: Path, side: str) -> None:
 
 
 def overwrite_pages(file: Path) -> None:
-    """Overwrite the second half of the file, which consists mostly of settings."""
+    """Overwrite the last third of the file, which consists mostly of settings."""
     with file.open("r+b") as damaged:
         size = file.stat().st_size // 4096
-        damaged.seek(size // 2 * 4096)
-        damaged.write(b"\xff" * 4096 * (size - size // 2))
+        first = size * 2 // 3
+        damaged.seek(first * 4096)
+        damaged.write(b"\xff" * 4096 * (size - first))
 
 
 async def test_a_writer_that_dies_of_anything_else_is_told_of(file: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from arvis.domain.conversations import Conversation
+from arvis.domain.conversations import Compaction, Conversation
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.evaluations import (
@@ -66,29 +66,20 @@ def record_case(
     state = AgentState.from_json(execution.state if execution is not None else {})
     person = tx.principals.get(newest.principal_id or "")
     known = _recalled(tx, conversation, asked)
-    summaries = tx.compactions.summaries(conversation.id, SUMMARIES)
-    rows = tx.messages.history(conversation.id, 2 * HISTORY_ROWS)
-    history = [each for each in rows if each.turn < newest.turn]
-    cut = len(rows) == 2 * HISTORY_ROWS and len(history) < HISTORY_ROWS
-    if cut or any(each.last_turn >= newest.turn for each in summaries):
-        raise Conflict(
-            "The messages before this turn can no longer be recorded.",
-            why="A summary has replaced them, or too many messages follow the turn.",
-            fix="Record a newer turn, or restore the summary first.",
-        )
+    history, summaries = _earlier(tx, conversation.id, newest.turn)
     return Case(
         name=name,
         asked=TurnInput(
             messages=tuple(_message(each) for each in asked),
             at=state.prompt_time or asked[0].created_at,
-            history=tuple(_past_message(each) for each in history[-HISTORY_ROWS:]),
-            summaries=tuple(each.summary for each in summaries if each.last_turn < newest.turn),
+            history=tuple(_past_message(each) for each in history),
+            summaries=tuple(each.summary for each in summaries),
             facts=tuple(_facts((*known.sticky, *known.facts), asked[0].created_at)),
             values={each.key: each.value for each in known.states},
             platform=conversation.address.platform,
             direct=conversation.direct,
             room=conversation.room,
-            group=not conversation.direct or len(people_of(history[-HISTORY_ROWS:], asked)) > 1,
+            group=not conversation.direct or len(people_of(history, asked)) > 1,
             timezone=person.timezone if person is not None else None,
             language=person.language if person is not None else None,
         ),
@@ -101,6 +92,21 @@ def record_case(
             conversation=conversation.id,
         ),
     )
+
+
+def _earlier(tx: Transaction, conversation_id: str, turn: int) -> tuple[Sequence[PastMessage], Sequence[Compaction]]:
+    """Return the messages and summaries before a turn. Raise `Conflict` if they are no longer complete."""
+    summaries = tx.compactions.summaries(conversation_id, SUMMARIES)
+    rows = tx.messages.history(conversation_id, 2 * HISTORY_ROWS)
+    history = [each for each in rows if each.turn < turn]
+    cut = len(rows) == 2 * HISTORY_ROWS and len(history) < HISTORY_ROWS
+    if cut or any(each.last_turn >= turn for each in summaries):
+        raise Conflict(
+            "The messages before this turn can no longer be recorded.",
+            why="A summary has replaced them, or too many messages follow the turn.",
+            fix="Record a newer turn, or restore the summary first.",
+        )
+    return history[-HISTORY_ROWS:], summaries
 
 
 def _recalled(tx: Transaction, conversation: Conversation, asked: Sequence[StoredMessage]) -> Recall:
