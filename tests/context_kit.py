@@ -92,6 +92,7 @@ class Recall:
     sticky: Sequence[Fact] = ()
     facts: Sequence[Fact] = ()
     states: Sequence[State] = ()
+    past: Sequence[Fact] = ()
 
 
 FULL = Recall(

@@ -9,6 +9,7 @@ from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.errors import Unprocessable
 from arvis.domain.memory import Category, NewFact, State, room_scope, scope_for, taint_for_others
 from arvis.domain.taint import Taint
+from arvis.domain.validity import end_of, start_of
 from arvis.memory.service import Refused, Remembered, put_state, remember
 from arvis.ports.store import Transaction
 
@@ -37,7 +38,8 @@ def taint_of_note(proposal: Proposal, situation: ActionContext) -> Taint:
 def _remember(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> Remembered | Refused:
     if proposal.subject not in set(Category):
         raise Unprocessable(f"`{proposal.subject}` is not a category")
-    category = Category(proposal.subject)
+    category, fields = Category(proposal.subject), proposal.fields
+    zone = (situation.principal.timezone if situation.principal is not None else None) or situation.zone
     fact = NewFact(
         agent_id=situation.agent.id,
         scope=_scope(situation, category),
@@ -47,6 +49,9 @@ def _remember(tx: Transaction, proposal: Proposal, situation: ActionContext, now
         author_id=_author(situation),
         message_id=situation.message_id,
         execution_id=situation.execution.id,
+        expires_at=end_of(str(fields.get("expires", "")), zone),
+        valid_from=start_of(str(fields.get("from", "")), zone),
+        valid_until=end_of(str(fields.get("until", "")), zone),
     )
     return remember(tx, fact, by_id=situation.by_id, now=now)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from arvis.commands.invocation import Invocation
+from arvis.domain.dataclass import replace
 from arvis.domain.erasures import Subject
 from arvis.domain.memory import (
     Category,
@@ -23,6 +24,7 @@ from arvis.domain.memory import (
 )
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.money import day_of
+from arvis.domain.validity import DATE, end_of, is_date, start_of, validity_of
 from arvis.memory.service import Kept, Refused, Remembered, brief, confirm, correct, forget, remember, undo, whole
 from arvis.ports.store import Transaction
 
@@ -30,7 +32,11 @@ _MOST_FACTS = 30
 _MOST_KEYS = 15
 _MOST_NUMBER = 18
 _MOST_DAYS = 36_500
+#: The maximum number of facts in a history.
+_MOST_HISTORY = 10
 _DAY_MS = 86_400_000
+#: The latest time (ms) that is shown as a day, in the year 9998.
+_LAST_DAY = 253_370_000_000_000
 #: The word that confirms `/memory forget me`, and the number of facts that are deleted at once.
 _SURELY = "now"
 _ERASED = 500
@@ -43,6 +49,8 @@ _USE = """/memory: list the facts and values about you and this channel
 /memory add TEXT: store a fact about you
 /memory correct NUMBER TEXT: replace a fact by the correct text
 /memory expire NUMBER DAYS, /memory expire NUMBER never: set how long a fact is used
+/memory valid NUMBER from DATE until DATE, /memory valid NUMBER always: set when a fact is true
+/memory history NUMBER: show the facts that a fact has replaced
 /memory delete NUMBER, /memory delete KEY: delete a fact or a value
 /memory undo: undo the newest change
 /memory confirm NUMBER: confirm that a fact is true (owners and operators)
@@ -138,7 +146,7 @@ def _correct(tx: Transaction, invocation: Invocation, argument: str, now: int) -
         return _USE
     if (refusal := _refusal(invocation, fact)) is not None:
         return refusal
-    return _corrected(correct(tx, fact, text, expires_at=fact.expires_at, by_id=invocation.principal.id, now=now))
+    return _corrected(correct(tx, fact, replace(fact, content=text), by_id=invocation.principal.id, now=now))
 
 
 def _expire(tx: Transaction, invocation: Invocation, argument: str, now: int) -> str:
@@ -146,16 +154,54 @@ def _expire(tx: Transaction, invocation: Invocation, argument: str, now: int) ->
     fact, number = _fact(tx, invocation, named), _number(days.strip())
     if fact is None:
         return _unknown(named)
-    never = days.strip().casefold() == "never"
-    if not never and (number is None or not 0 < number <= _MOST_DAYS):
-        return f"Write the days as a number from 1 to {_MOST_DAYS}, or `never`."
+    never, last_day = days.strip().casefold() == "never", end_of(days, invocation.zone) if "-" in days else None
+    if not never and last_day is None and (number is None or not 0 < number <= _MOST_DAYS):
+        return f"Write the days as a number from 1 to {_MOST_DAYS}, a last day such as 2027-03-15, or `never`."
     if (refusal := _refusal(invocation, fact)) is not None:
         return refusal
-    expires_at = None if never else now + (number or 0) * _DAY_MS
-    kept = correct(tx, fact, fact.content, expires_at=expires_at, by_id=invocation.principal.id, now=now)
+    expires_at = None if never else last_day or now + (number or 0) * _DAY_MS
+    kept = correct(tx, fact, replace(fact, expires_at=expires_at), by_id=invocation.principal.id, now=now)
     if isinstance(kept, Refused) or kept.fact.expires_at is None:
         return _corrected(kept)
-    return f"#{fact.number} is used until {day_of(kept.fact.expires_at, invocation.zone)}."
+    return f"#{fact.number} is used until {day_of(kept.fact.expires_at - 1, invocation.zone)}."
+
+
+def _set_validity(tx: Transaction, invocation: Invocation, argument: str, now: int) -> str:
+    named, *stated = argument.split()
+    fact = _fact(tx, invocation, named)
+    if fact is None:
+        return _unknown(named)
+    times = dict(zip(map(str.casefold, stated[::2]), stated[1::2], strict=False))
+    if [word.casefold() for word in stated] != ["always"]:
+        if not times or len(stated) % 2 or not times.keys() <= {"from", "until"}:
+            return _USE
+        if not all(map(is_date, times.values())):
+            return f"Write the time as {DATE}."
+    if (refusal := _refusal(invocation, fact)) is not None:
+        return refusal
+    wanted = replace(
+        fact,
+        valid_from=start_of(times.get("from", ""), invocation.zone),
+        valid_until=end_of(times.get("until", ""), invocation.zone),
+    )
+    match correct(tx, fact, wanted, by_id=invocation.principal.id, now=now):
+        case Refused(problem, fix):
+            return f"{problem} {fix}"
+        case kept:
+            return f"#{fact.number} is true {validity_of(kept.fact, invocation.zone) or 'at all times'}."
+
+
+def _history(tx: Transaction, invocation: Invocation, named: str, _: int) -> str:
+    """Return the fact, the fact that has replaced it, and those that it has replaced, each with its source."""
+    fact = _stored_fact(tx, invocation, named)
+    if fact is None or fact.status is FactStatus.DELETED:
+        return _unknown(named)
+    successor = tx.facts.get(fact.superseded_by) if fact.superseded_by is not None else None
+    lines = [_line(tx, invocation, fact, whole(fact.content))]
+    if successor is not None and successor.status is not FactStatus.DELETED:
+        lines.append(f"Replaced by: {_fact_line(tx, invocation, successor)}")
+    lines += [f"Replaces: {_fact_line(tx, invocation, old)}" for old in tx.facts.replaced_by(fact.id, _MOST_HISTORY)]
+    return "\n".join(lines)
 
 
 def _corrected(kept: Remembered | Refused) -> str:
@@ -253,7 +299,8 @@ def _confirm(tx: Transaction, invocation: Invocation, named: str, now: int) -> s
             f"#{fact.number} is too long to confirm in a chat ({len(text)} characters, at most {_MOST_CONFIRMED}). "
             f"Read it with `arvis memory show {fact.id}`, then `arvis memory confirm {fact.id}`."
         )
-    confirm(tx, fact.id, by_id=invocation.principal.id, now=now)
+    if confirm(tx, fact.id, by_id=invocation.principal.id, now=now) is None:
+        return f"#{fact.number} is not true any more. Only a fact that is true now can be confirmed."
     return f"Confirmed: #{fact.number} {text}"
 
 
@@ -265,7 +312,10 @@ def _fact_line(tx: Transaction, invocation: Invocation, fact: Fact) -> str:
 def _line(tx: Transaction, invocation: Invocation, fact: Fact, text: str) -> str:
     author = tx.principals.get(fact.author_id) if fact.author_id else None
     author_note = f"by {brief(author.name, 40)}" if author else ""
-    notes = [str(fact.category), author_note, day_of(fact.created_at, invocation.zone), _doubt(fact)]
+    expiry = f"used until {day_of(min(fact.expires_at, _LAST_DAY) - 1, invocation.zone)}" if fact.expires_at else ""
+    validity = validity_of(fact, invocation.zone)
+    true = f"true {validity}" if validity else ""
+    notes = [str(fact.category), author_note, day_of(fact.created_at, invocation.zone), true, expiry, _doubt(fact)]
     return f"#{fact.number} {text} ({', '.join(filter(None, notes))})"
 
 
@@ -278,12 +328,19 @@ def _doubt(fact: Fact) -> str:
 
 
 def _fact(tx: Transaction, invocation: Invocation, named: str) -> Fact | None:
-    """Return the active fact with this number; None if it does not exist or may not be shown here."""
+    """Return the fact with this number if it is active, or if only its validity has ended; None if it does not exist or may
+    not be shown here."""
+    fact = _stored_fact(tx, invocation, named)
+    return fact if fact is not None and fact.status in {FactStatus.ACTIVE, FactStatus.ENDED} else None
+
+
+def _stored_fact(tx: Transaction, invocation: Invocation, named: str) -> Fact | None:
+    """Return the fact with this number; None if it does not exist or may not be shown here."""
     number = _number(named)
     fact = None if number is None else tx.facts.by_number(number)
     if fact is None or fact.agent_id != invocation.agent.id or fact.scope not in _scopes(invocation):
         return None
-    return fact if fact.status is FactStatus.ACTIVE else None
+    return fact
 
 
 def _number(named: str) -> int | None:
@@ -320,6 +377,8 @@ _WORKS: Mapping[str, Callable[[Transaction, Invocation, str, int], str]] = {
     "add": _add,
     "correct": _correct,
     "expire": _expire,
+    "valid": _set_validity,
+    "history": _history,
     "forget": _forget_me,
     "delete": _delete,
     "confirm": _confirm,

@@ -45,13 +45,15 @@ HANDOVER = "HANDOVER"
 MESSAGE_MARK = "MESSAGE TO SEND:"
 
 _SLUG = r":[A-Z0-9_-]{1,64}"
+#: The times of a fact, each a date; a value in quotation marks is also accepted.
+_TIMES = r"(?:[ ]{1,4}(?:FROM|UNTIL|EXPIRES)=[\"']?[A-Z0-9.:/-]{1,16}[\"']?){0,3}"
 _KEY = r":[A-Z0-9_.-]{1,64}"
 #: The pattern of an argument that names a schedule: printable ASCII, including spaces, without brackets.
 _TITLE = r":[ -;=?-Z\\^-~]{1,64}"
 
 #: The pattern of the argument and the form of each tag in square brackets.
 _SQUARE: dict[str, tuple[str, Form]] = {
-    MEMORY: (_SLUG, Form.LINE),
+    MEMORY: (_SLUG + _TIMES, Form.LINE),
     STATE: (_KEY, Form.LINE),
     DELEGATE: (_SLUG + r"(?:[ ]report)?", Form.BLOCK),
     HANDOVER: (_SLUG, Form.BLOCK),

@@ -136,6 +136,8 @@ class FactStatus(StrEnum):
     SUPERSEDED = "superseded"
     DELETED = "deleted"
     FADED = "faded"
+    #: The fact is not true any more, and no other fact has replaced it.
+    ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +166,23 @@ class Fact:
     updated_at: int
     #: The principal who confirmed the fact.
     confirmed_by: str | None = None
+    #: The times from which and until which the fact is true; None: unknown.
+    valid_from: int | None = None
+    valid_until: int | None = None
+
+    def is_used(self, now: int) -> bool:
+        """Return whether the fact is true now and has not expired."""
+        began = self.valid_from is None or self.valid_from <= now
+        return began and not self.is_over(now) and (self.expires_at is None or self.expires_at > now)
+
+    def is_over(self, now: int) -> bool:
+        """Return whether the fact was true before and is not any more."""
+        return self.valid_until is not None and self.valid_until <= now
 
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A fact to store. `expires_at` is in ms. If it is None, the fact's category decides when the fact expires."""
+    """A fact to store. Times in ms. If `expires_at` is None, the fact's category decides when the fact expires."""
 
     agent_id: str
     scope: str
@@ -179,6 +193,8 @@ class NewFact:
     message_id: str | None = None
     execution_id: str | None = None
     expires_at: int | None = None
+    valid_from: int | None = None
+    valid_until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,6 +214,9 @@ def _fact(tx: Transaction, fact: Fact) -> Record:
         taint=sorted(fact.taint),
         author=_ref(tx, fact.author_id),
         created_at=fact.created_at,
+        valid_from=fact.valid_from,
+        valid_until=fact.valid_until,
+        expires_at=fact.expires_at,
     )
 
 

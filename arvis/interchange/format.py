@@ -23,6 +23,8 @@ from arvis.domain.schedules import Missed, ScheduleKind
 _Name = Annotated[str, Field(min_length=1, max_length=300)]
 _Text = Annotated[str, Field(max_length=1_000_000)]
 _Time = Annotated[int, Field(ge=0, le=2**48 - 1)]
+#: A time in the years 1600 to 9998.
+_Moment = Annotated[int, Field(ge=-11_676_096_000_000, le=253_370_764_800_000)]
 _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -149,6 +151,10 @@ class Fact(Record):
     taint: list[str] = []
     author: PersonRef | None = None
     created_at: _Time
+    #: The times from which and until which it is true, and at which it expires; null: unknown, or by its category.
+    valid_from: _Moment | None = None
+    valid_until: _Moment | None = None
+    expires_at: _Time | None = None
 
 
 class File(Record):

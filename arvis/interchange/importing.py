@@ -14,7 +14,7 @@ from typing import Any
 from arvis.domain import agents as domain
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ArvisError
-from arvis.domain.memory import EVERYWHERE, NewFact, principal_scope, room_scope
+from arvis.domain.memory import EVERYWHERE, NewFact, asked_words, principal_scope, room_scope
 from arvis.domain.messages import Address
 from arvis.domain.schedules import Schedule
 from arvis.domain.taint import taint_of
@@ -269,8 +269,12 @@ def _import_fact(tx: Transaction, record: records.Fact, rules: Rules, now: int) 
     if scope is None:
         return Action.SKIP, "the person whom it is about is not part of the file"
     content = storable(record.content)
-    if tx.facts.same(agent.id, scope, content):
+    words = asked_words(content)
+    ended = [] if record.valid_until is None else tx.facts.past(agent.id, [scope], words, now, MOST_FACTS)
+    if tx.facts.same(agent.id, scope, content) or any(fact.content == content for fact in ended):
         return _SAME
+    if record.expires_at is not None and record.expires_at <= now:
+        return Action.SKIP, "it has expired"
     if not content.strip() or len(content) > MOST_LETTERS:
         return (
             Action.SKIP,
@@ -279,7 +283,10 @@ def _import_fact(tx: Transaction, record: records.Fact, rules: Rules, now: int) 
     if tx.facts.count(agent.id, scope) >= MOST_FACTS:
         return Action.SKIP, f"{agent.slug} already has {MOST_FACTS} facts {_about(record)}, which is the limit"
     author = _person(tx, record.author) or rules.by
-    new = NewFact(agent.id, scope, record.category, content, taint=taint_of(" ".join(record.taint)), author_id=author)
+    new = NewFact(
+        agent.id, scope, record.category, content, taint=taint_of(" ".join(record.taint)), author_id=author,
+        expires_at=record.expires_at, valid_from=record.valid_from, valid_until=record.valid_until,
+    )  # fmt: skip
     tx.facts.note(tx.facts.add(new, now), "added", by_id=rules.by, now=now)
     return _NEW
 

@@ -33,12 +33,18 @@ def fade(tx: Transaction, fact: Fact, now: int) -> None:
 
 
 def decay(tx: Transaction, now: int, limit: int) -> int:
-    """Fade expired facts and lower the confidence of unused ones, up to `limit` facts together; return their number.
+    """Fade expired facts, end those that are not true any more, and lower the confidence of unused ones, up to `limit` facts
+    together; return their number.
     Repeated calls are safe, because each period without use counts once."""
     expired = tx.facts.expired(now, limit)
     for fact in expired:
         fade(tx, fact, now)
-    done = len(expired)
+    over = tx.facts.over(now, limit - len(expired)) if len(expired) < limit else []
+    for fact in over:
+        tx.facts.note(fact, str(FactStatus.ENDED), by_id=ARVIS, now=now)
+        status = FactStatus.ENDED if fact.superseded_by is None else FactStatus.SUPERSEDED
+        tx.facts.update(replace(fact, status=status), now)
+    done = len(expired) + len(over)
     for category, life in LIVES_MS.items():
         idle = tx.facts.idle(category, now - life, limit - done) if done < limit else []
         for fact in idle:

@@ -13,7 +13,9 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.embeddings import Meaning
 from arvis.domain.memory import Category, Fact, FoundFact, State, asked_words, is_personal
 from arvis.domain.messages import RANKS
+from arvis.domain.ranking import Ranking, fused
 from arvis.domain.taint import Label
+from arvis.memory.past import asks_about_the_past
 from arvis.ports.store import Transaction
 
 #: The maximum number of recalled sticky facts.
@@ -25,6 +27,8 @@ MOST_LETTERS = 8_000
 #: The maximum number of other recalled facts. They are chosen from `LOOKED_AT` facts that the database returns.
 SHOWN = 15
 LOOKED_AT = 20
+#: The maximum number of recalled facts that were true before.
+MOST_PAST = 5
 
 _OTHERS = frozenset({Label.PEOPLE})
 #: A limit above the number of facts that a scope may hold, so that no fact is left out.
@@ -35,7 +39,8 @@ _ALL = 2_000
 class Recall:
     """The recalled facts and values. `sticky`: sticky facts without taint. `facts` and `states` may be tainted.
     `left_out`: the number of sticky facts and values that the limits exclude. `searched`: True if there are more facts than
-    are recalled, so that those of `facts` were searched. `found`: the results of a search by meaning."""
+    are recalled, so that those of `facts` were searched. `found`: the facts that the search has found, with their scores.
+    `past`: facts that were true before, if the question is about earlier times."""
 
     sticky: tuple[Fact, ...]
     facts: tuple[Fact, ...]
@@ -43,10 +48,11 @@ class Recall:
     left_out: int = 0
     searched: bool = False
     found: tuple[FoundFact, ...] = ()
+    past: tuple[Fact, ...] = ()
 
     @property
     def fact_ids(self) -> list[str]:
-        """The ids of all recalled facts."""
+        """The ids of all recalled facts that are true now."""
         return [fact.id for fact in (*self.sticky, *self.facts)]
 
 
@@ -69,7 +75,7 @@ def recall(
     private = frozenset(filter(is_personal, scopes)) if among_others else frozenset()
     widest_first = [scope for scope in reversed(scopes) if scope not in private]
     kept = [heard.fact(fact) for fact in tx.facts.of(agent_id, widest_first, category=Category.STICKY, limit=_ALL)]
-    rules = [fact for fact in kept if _lives(fact, now) and _is_rule(fact)]
+    rules = [fact for fact in kept if fact.is_used(now) and _is_rule(fact)]
     states = [heard.state(state) for state in tx.agent_state.of(agent_id, widest_first, _ALL)]
     sticky, known = _newest_rules(rules, widest_first), _newest_states(states, widest_first)
     question = _Question(text, meaning)
@@ -81,6 +87,7 @@ def recall(
         left_out=len(rules) - len(sticky) + len(states) - len(known),
         searched=others.searched,
         found=others.found,
+        past=_past(tx, agent_id, scopes, text, now, private=private, heard=heard),
     )
 
 
@@ -166,15 +173,40 @@ def _others(
         words, most = asked_words(question.text), limit if not private else _ALL
         if question.meaning is None:
             matching = tx.facts.search(agent_id, scopes, words, most)
+            hits = _scored(matching)
         else:
             hits = tx.facts.search_meaning(agent_id, scopes, words, question.meaning, most)
             matching = [hit.fact for hit in hits]
     known = (heard.fact(fact) for fact in (*matching, *used))
     found = {fact.id: fact for fact in known if not (fact.scope in private and _is_secret(fact))}
-    chosen = [fact for fact in found.values() if _lives(fact, now) and not _is_rule(fact)][:SHOWN]
+    chosen = [fact for fact in found.values() if fact.is_used(now) and not _is_rule(fact)][:SHOWN]
     shown = {fact.id for fact in chosen}
     found_facts = tuple(hit for hit in hits if hit.fact.id in shown)
     return _Others(tuple(sorted(chosen, key=lambda fact: fact.number)), searched, found_facts)
+
+
+def _scored(matching: Sequence[Fact]) -> list[FoundFact]:
+    """Return these results of a search by words, best first, with their scores."""
+    scores = fused([Ranking([fact.id for fact in matching], 1.0)])
+    return [FoundFact(fact, scores[fact.id], place, None) for place, fact in enumerate(matching, start=1)]
+
+
+def _past(
+    tx: Transaction,
+    agent_id: str,
+    scopes: Sequence[str],
+    text: str,
+    now: int,
+    *,
+    private: frozenset[str],
+    heard: _Hearing,
+) -> tuple[Fact, ...]:
+    """Return facts that were true before, if the text asks about earlier times, the best match first."""
+    if not asks_about_the_past(text):
+        return ()
+    found = tx.facts.past(agent_id, scopes, asked_words(text), now, _ALL)
+    told = [heard.fact(fact) for fact in found if not (fact.scope in private and _is_secret(fact))]
+    return tuple(told[:MOST_PAST])
 
 
 def _newest_rules(rules: Sequence[Fact], scopes: Sequence[str]) -> tuple[Fact, ...]:
@@ -226,10 +258,6 @@ def _what_fits(lengths: Sequence[int], room: int) -> int:
 def _is_secret(fact: Fact) -> bool:
     """Return True if the fact may come from a private conversation. Preferences may be used everywhere."""
     return fact.category is not Category.USER_PREFERENCE
-
-
-def _lives(fact: Fact, now: int) -> bool:
-    return fact.expires_at is None or fact.expires_at > now
 
 
 def _is_rule(fact: Fact) -> bool:

@@ -83,6 +83,9 @@ class Refused:
 
 
 _EXPIRED = Refused("The fact would expire in the past.", "Set a later time.")
+_TURNED_ROUND = Refused("The fact would end before it begins.", "Set a later end or an earlier beginning.")
+#: The maximum number of facts of the past with which a fact of the past is compared.
+_PAST = 200
 
 
 def remember(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
@@ -92,6 +95,10 @@ def remember(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remember
         return _wrong_length("A fact")
     if new.expires_at is not None and new.expires_at <= now:
         return _EXPIRED
+    if _is_turned_round(new.valid_from, new.valid_until):
+        return _TURNED_ROUND
+    if new.valid_until is not None and new.valid_until <= now:
+        return _add_past(tx, new, by_id=by_id, now=now)
     old, like = _nearest(new, [fact for fact in _akin(tx, new) if _may_yield(fact, new, now)])
     if old is None or like is None:
         return _add(tx, new, by_id=by_id, now=now)
@@ -108,12 +115,10 @@ def forget(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | Non
     return _end(tx, fact, FactStatus.DELETED, by_id=by_id, now=now)
 
 
-def correct(
-    tx: Transaction, fact: Fact, content: str, *, expires_at: int | None, by_id: str, now: int
-) -> Remembered | Refused:
-    """Replace an active fact by the text of a person. Both stay in the history, and `undo` restores the old one. If only the
-    time at which it expires differs (ms; None: never), the fact stays."""
-    content = storable(content).strip()
+def correct(tx: Transaction, fact: Fact, wanted: Fact, *, by_id: str, now: int) -> Remembered | Refused:
+    """Replace a fact by the text of a person. Both stay in the history, and `undo` restores the old one. `wanted` is the fact
+    with the correct text and times. If only the times differ, the fact stays."""
+    content, expires_at = storable(wanted.content).strip(), wanted.expires_at
     if not 0 < len(content) <= MOST_LETTERS:
         return _wrong_length("A fact")
     if expires_at is not None and expires_at <= now:
@@ -122,13 +127,25 @@ def correct(
                 f"The fact #{fact.number} has expired.", "First set how long it is used: /memory expire NUMBER DAYS."
             )
         return _EXPIRED
+    if _is_turned_round(wanted.valid_from, wanted.valid_until):
+        return _TURNED_ROUND
     if content == fact.content:
         tx.facts.note(fact, "refreshed", by_id=by_id, now=now)
-        return Remembered(Kept.REFRESHED, _put(tx, replace(fact, expires_at=expires_at), now), fact)
+        changed = replace(wanted, content=content)
+        return Remembered(Kept.REFRESHED, _put(tx, replace(changed, status=_status_of(changed, now)), now), fact)
     if known := tx.facts.same(fact.agent_id, fact.scope, content):
         return Refused(f"The fact #{known[0].number} already says this.", "Delete the wrong fact instead.")
-    new = NewFact(fact.agent_id, fact.scope, fact.category, content, author_id=by_id, expires_at=expires_at)
-    return _supersede(tx, fact, new, by_id=by_id, now=now)
+    new = NewFact(
+        fact.agent_id,
+        fact.scope,
+        fact.category,
+        content,
+        author_id=by_id,
+        expires_at=expires_at,
+        valid_from=wanted.valid_from,
+        valid_until=wanted.valid_until,
+    )
+    return _replace(tx, fact, new, ends_at=None, by_id=by_id, now=now)  # the old fact was never true
 
 
 def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
@@ -198,6 +215,7 @@ def _may_yield(fact: Fact, new: NewFact, now: int) -> bool:
         fact.category in {new.category, Category.STICKY}
         and (bool(fact.taint) or not new.taint)
         and (fact.expires_at is None or fact.expires_at > now)
+        and not fact.is_over(now)
     )
 
 
@@ -233,8 +251,20 @@ def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered |
     return Remembered(Kept.ADDED, fact)
 
 
+def _add_past(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
+    """Add a fact that was true before. It replaces no other fact."""
+    words = asked_words(new.content)
+    known = [
+        fact for fact in tx.facts.past(new.agent_id, [new.scope], words, now, _PAST) if fact.content == new.content
+    ]
+    if known and (bool(new.taint) or not known[0].taint):
+        return Remembered(Kept.REFRESHED, known[0], known[0])
+    return _add(tx, new, by_id=by_id, now=now)
+
+
 def _refresh(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) -> Remembered:
-    """Refresh a known fact: restore its full confidence, add the new taint, and keep the later expiry."""
+    """Refresh a known fact: restore its full confidence, add the new taint, keep the later expiry, and use the stated times of
+    its validity."""
     tx.facts.note(old, "refreshed", by_id=by_id, now=now)
     lasting = old.expires_at is None or new.expires_at is None
     fresh = replace(
@@ -243,17 +273,32 @@ def _refresh(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) 
         accessed_at=now,
         taint=old.taint | new.taint,
         expires_at=None if lasting else max(old.expires_at or 0, new.expires_at or 0),
+        valid_from=old.valid_from if new.valid_from is None else new.valid_from,
+        valid_until=old.valid_until if new.valid_until is None else new.valid_until,
     )
     return Remembered(Kept.REFRESHED, _put(tx, fresh, now), old)
 
 
 def _supersede(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) -> Remembered:
-    """Store the new fact in place of the old one. If the old fact is sticky, the new one is sticky too."""
+    """Store the new fact in place of the old one, which ends when the new one begins. If the old fact is sticky, the new one
+    is sticky too."""
+    begins = now if new.valid_from is None else new.valid_from
+    if old.valid_from is not None and begins <= old.valid_from:
+        begins = now
+    never_true = old.valid_from is not None and begins <= old.valid_from
+    ends_at = None if never_true else min(begins, begins if old.valid_until is None else old.valid_until)
+    return _replace(tx, old, new, ends_at=ends_at, by_id=by_id, now=now)
+
+
+def _replace(tx: Transaction, old: Fact, new: NewFact, *, ends_at: int | None, by_id: str, now: int) -> Remembered:
+    """Store the new fact in place of the old one. `ends_at` is the time (ms) until which the old one is true; None: it was
+    never true. If it is in the future, the old one stays active until then."""
     sticky = old.category is Category.STICKY
     fact = tx.facts.add(replace(new, category=Category.STICKY) if sticky else new, now)
     tx.facts.note(fact, "added", by_id=by_id, now=now)
     tx.facts.note(old, "superseded", by_id=by_id, now=now, other_id=fact.id)
-    old = _put(tx, replace(old, status=FactStatus.SUPERSEDED, superseded_by=fact.id), now)
+    replaced = replace(old, superseded_by=fact.id, valid_until=ends_at)
+    old = _put(tx, replace(replaced, status=_status_of(replaced, now)), now)
     return Remembered(Kept.SUPERSEDED, fact, old)
 
 
@@ -270,15 +315,15 @@ def _take_back(tx: Transaction, change: FactChange, fact: Fact, *, by_id: str, n
             return _bring_back(tx, change, fact, by_id=by_id, now=now)
         case _:
             tx.facts.note(fact, "restored", by_id=by_id, now=now, undoes=change.id)
-            status = FactStatus.ACTIVE if fact.superseded_by is None else FactStatus.SUPERSEDED
-            _put(tx, replace(fact, status=status), now)
+            _put(tx, replace(fact, status=_status_of(fact, now)), now)
             return f"Remembered again: {brief(fact.content)}"
 
 
 def _bring_back(tx: Transaction, change: FactChange, old: Fact, *, by_id: str, now: int) -> str:
     """Restore a replaced fact and delete the fact that replaced it. Return a sentence about the result."""
     tx.facts.note(old, "restored", by_id=by_id, now=now, undoes=change.id)
-    _put(tx, replace(old, status=FactStatus.ACTIVE, superseded_by=None), now)
+    restored = replace(old, superseded_by=None, valid_until=change.valid_until)
+    _put(tx, replace(restored, status=_status_of(restored, now)), now)
     answer = f"Remembered again: {brief(old.content)}"
     new = tx.facts.get(change.other_id or "")
     if new is None or new.status is not FactStatus.ACTIVE:
@@ -291,6 +336,17 @@ def _bring_back(tx: Transaction, change: FactChange, old: Fact, *, by_id: str, n
 def _end(tx: Transaction, fact: Fact, status: FactStatus, *, by_id: str, now: int, undoes: str | None = None) -> Fact:
     tx.facts.note(fact, str(status), by_id=by_id, now=now, undoes=undoes)
     return _put(tx, replace(fact, status=status), now)
+
+
+def _status_of(fact: Fact, now: int) -> FactStatus:
+    """Return the status of a fact that was not deleted and has not faded."""
+    if fact.superseded_by is not None and (fact.valid_until is None or fact.is_over(now)):
+        return FactStatus.SUPERSEDED
+    return FactStatus.ENDED if fact.is_over(now) else FactStatus.ACTIVE
+
+
+def _is_turned_round(valid_from: int | None, valid_until: int | None) -> bool:
+    return valid_from is not None and valid_until is not None and valid_until <= valid_from
 
 
 def _put(tx: Transaction, fact: Fact, now: int) -> Fact:

@@ -21,7 +21,7 @@ class FactChange:
     fact_id: str
     agent_id: str
     scope: str
-    #: The kind of the change: added, refreshed, superseded, confirmed, deleted, restored or faded.
+    #: The kind of the change: added, refreshed, superseded, confirmed, deleted, restored, faded or ended.
     change: str
     #: The fact that replaced this one.
     other_id: str | None
@@ -29,6 +29,8 @@ class FactChange:
     undoes: str | None
     #: The taint of the fact before the change.
     taint: Taint
+    #: The end of the fact's validity before the change (ms).
+    valid_until: int | None
     #: The principal who made the change, or `api`, or `arvis` for the daemon itself.
     by_id: str
     at: int
@@ -79,6 +81,18 @@ class Facts(Protocol):
         ...
 
     def expired(self, now: int, limit: int) -> list[Fact]: ...
+
+    def over(self, now: int, limit: int) -> list[Fact]:
+        """Return active facts whose validity has ended, the first to end first."""
+        ...
+
+    def past(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], now: int, limit: int) -> list[Fact]:
+        """Return facts that were true before and contain any of these words, best match first."""
+        ...
+
+    def replaced_by(self, fact_id: str, limit: int) -> list[Fact]:
+        """Return the facts that this fact has replaced, newest first."""
+        ...
 
     def count(self, agent_id: str, scope: str) -> int:
         """Count the active facts of a scope."""
@@ -155,6 +169,10 @@ class MemoryInsights(Protocol):
 
     async def fact_changes(self, fact_id: str) -> Sequence[FactChange]:
         """Return the changes of one fact, oldest first."""
+        ...
+
+    async def replaced_facts(self, fact_id: str) -> Sequence[Fact]:
+        """Return the facts that this fact has replaced, newest first."""
         ...
 
     async def states(self, *, agent: str | None, scope: str | None, limit: int, cursor: str | None) -> Page[State]:

@@ -390,7 +390,7 @@ class _Sheet:
 
     def memory(self) -> Notes:
         room = min(self.usable // _MEMORY, self.left(self.usable))
-        found = notes.that_fit(notes.other_notes(self._given.recall), room, self._count)
+        found = notes.that_fit(notes.other_notes(self._given.recall, self._given.zone), room, self._count)
         self.layers["memory"] = found.tokens
         return found
 

@@ -26,6 +26,7 @@ from arvis.domain.markup_grammar import (
 )
 from arvis.domain.memory import Category
 from arvis.domain.regex import regex
+from arvis.domain.validity import DATE, is_date
 from arvis.tags.conductor import CONDUCTOR_TAGS, read_conductor
 
 # -- wrappers: the status that an agent reports ------------------------------------------------------------------------
@@ -103,7 +104,7 @@ def _first_line(body: str) -> str:
 # - `[DELEGATE:slug] task [/DELEGATE]`, or `[DELEGATE:slug report]` if the agent wants a report of the answer.
 # - `[HANDOVER:slug] text [/HANDOVER]`: the conversation continues with another agent. The attribute `destinationAgent`
 #   has the same effect. The text becomes a part of the reply.
-# - `[MEMORY:category] fact` and `[STATE:key] value`.
+# - `[MEMORY:category] fact`, with the times `from=`, `until=` and `expires=` behind the category, and `[STATE:key] value`.
 # - `<response-metadata>` with its `<attributes>`.
 
 
@@ -143,8 +144,13 @@ def category_of(word: str) -> Category:
 
 
 def read_memory(tag: Tag, ordinal: int) -> Proposal:
+    category, *times = tag.argument.split() or [""]
+    stated = {name.lower(): value.strip("\"'") for name, _, value in (each.partition("=") for each in times)}
+    wrong = next((name for name, value in stated.items() if not is_date(value)), None)
     problem = tag.problem or (None if tag.body else _EMPTY)
-    return Proposal(ordinal, EffectKind.REMEMBER, category_of(tag.argument).value, {"text": tag.body}, problem)
+    if problem is None and wrong is not None:
+        problem = f"`{wrong}` must be {DATE}"
+    return Proposal(ordinal, EffectKind.REMEMBER, category_of(category).value, {"text": tag.body, **stated}, problem)
 
 
 def read_state(tag: Tag, ordinal: int) -> Proposal:

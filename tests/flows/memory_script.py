@@ -20,5 +20,8 @@ class NoMemory:
     async def fact_changes(self, fact_id: str) -> Sequence[FactChange]:
         return ()
 
+    async def replaced_facts(self, fact_id: str) -> Sequence[Fact]:
+        return ()
+
     async def states(self, *, agent: str | None, scope: str | None, limit: int, cursor: str | None) -> Page[State]:
         return Page((), None)

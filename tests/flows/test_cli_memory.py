@@ -65,6 +65,22 @@ async def test_a_fact_from_the_first_word_to_the_last(shell: Shell) -> None:
     assert [fact["id"] for fact in (await shell.told("list", "--status", "deleted"))["items"]][-1] == first["id"]
 
 
+async def test_a_fact_has_a_period_and_is_searched(shell: Shell) -> None:
+    of = ("--agent", "helper")
+    old = await shell.told("create", "The office is based in Oslo.", *of, "--from", "2024")
+    new = await shell.told(
+        "create", "The office is based in Bergen.", *of, "--from", "2026-02", "--until", "2099-03-01"
+    )
+    shown = await shell.out("show", new["id"])
+    assert "2026-02-01" in shown
+    assert old["id"] in shown.partition("REPLACED")[2]
+    assert "Bergen" in await shell.out("search", "office", *of)
+    assert "Oslo" not in await shell.out("search", "office", *of)
+    assert "is changed" in await shell.out("correct", new["id"], "--always-true")
+    failed = await shell.run("correct", new["id"], "--until", "tomorrow")
+    assert "tomorrow is not a date" in failed.output
+
+
 async def test_states_are_listed(shell: Shell) -> None:
     assert await shell.out("states") == "No values.\n"
     state = State(HELPER.id, "agent", "alert.max", "1\x1b[2J50", frozenset({Label.TOOLS}), None, None, 1)

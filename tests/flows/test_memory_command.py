@@ -175,6 +175,33 @@ async def test_facts_are_corrected_and_expire(store: Store) -> None:
         assert "Write the days" in await ann.say(f"expire {fact.number} {days}")
 
 
+async def test_people_state_when_a_fact_is_true_and_see_its_history(store: Store) -> None:
+    ann, bob = await chat(store, "Ann"), await chat(store, "Bob")
+    old, new = await ann.learn("lives in Berlin in a flat"), await ann.learn("lives in Munich in a flat")
+    history = (await ann.say(f"history {new.number}")).splitlines()
+    assert history[0].startswith(f"#{new.number} lives in Munich")
+    assert history[1].startswith(
+        f"Replaces: #{old.number} lives in Berlin in a flat (learned_pattern, by Ann, 2027-01-15, true until"
+    )
+    assert "Replaced by: " in await ann.say(f"history {old.number}")
+    assert "There is no" in await bob.say(f"history {new.number}")
+    assert await ann.say(f"valid {new.number} from 2024-05 until 2027-03") == (
+        f"#{new.number} is true from 2024-05-01 until 2027-03-31."
+    )
+    assert "true from 2024-05-01 until 2027-03-31" in await ann.say("")
+    assert "before it begins" in await ann.say(f"valid {new.number} from 2027 until 2026")
+    assert "Write the time as" in await ann.say(f"valid {new.number} until tomorrow")
+    for unclear in ("", "until", "since 2024", "from 2024 until"):
+        assert (await ann.say(f"valid {new.number} {unclear}")).startswith("/memory:")
+    assert "until 2026-12-31" in await ann.say(f"valid {new.number} until 2026")
+    assert "lives in Munich" not in await ann.say("")
+    assert "not true any more" in await (await chat(store, "Ann", PrincipalRole.OWNER)).say(f"confirm {new.number}")
+    assert "at all times" in await ann.say(f"valid {new.number} always")
+    assert "lives in Munich" in await ann.say("")
+    assert await ann.say(f"expire {new.number} 2027-03-15") == f"#{new.number} is used until 2027-03-15."
+    assert "used until 2027-03-15" in await ann.say(f"show {new.number}")
+
+
 def known(tx: Transaction, fact_id: str) -> Fact | None:
     return tx.facts.get(fact_id)
 

@@ -98,6 +98,23 @@ async def test_a_fact_is_corrected_and_both_texts_stay(site: Site) -> None:
     assert (await tell(site, "The lift is closed.", expiresAt=later))["expiresAt"] == later
 
 
+async def test_a_fact_has_a_period_and_shows_the_facts_that_it_replaced(site: Site) -> None:
+    now = site.clock.now()
+    old = await tell(site, "The office is based in Oslo.", validFrom=-5)
+    new = await tell(site, "The office is based in Bergen.", validFrom=now - 7, validUntil=now + 900_000)
+    shown = (await site.call("GET", f"/api/memory/{new['id']}")).json()
+    assert [(each["id"], each["validFrom"], each["validUntil"]) for each in shown["replaces"]] == [
+        (old["id"], -5, now - 7)
+    ]
+    path = f"/api/memory/{new['id']}"
+    assert (await site.call("PATCH", path, json={"validUntil": now})).json()["status"] == "ended"
+    assert await listed(site, "?status=ended") == ["The office is based in Bergen."]
+    opened = (await site.call("PATCH", path, json={"validFrom": None, "validUntil": None})).json()
+    assert (opened["status"], opened["validFrom"]) == ("active", None)
+    for wrong in ({"validFrom": 5, "validUntil": 4}, {"validUntil": 2**60}, {"validFrom": "2024"}):
+        assert (await site.call("PATCH", path, json=wrong)).status in {400, 422}, wrong
+
+
 async def test_somebody_vouches_for_what_came_from_elsewhere(site: Site) -> None:
     fact_id = await site.store.write(learn, ROOM, "the door code is 1234", site.clock.now(), Label.PEOPLE)
     path = f"/api/memory/{fact_id}"

@@ -117,6 +117,16 @@ def test_c1_only_what_is_named_changes() -> None:
     assert (proposal.subject, proposal.fields, proposal.problem) == ("news", {"description": "new"}, None)
 
 
+def test_a_fact_has_times() -> None:
+    [proposal] = read(
+        '[MEMORY:user_preference from=2024 until="2027-03" expires=2028] lives in Rome [/MEMORY]'
+    ).proposals
+    assert (proposal.subject, proposal.problem) == ("user_preference", None)
+    assert proposal.fields == {"text": "lives in Rome", "from": "2024", "until": "2027-03", "expires": "2028"}
+    [proposal] = read("[MEMORY:fact until=soon] is in Rome").proposals
+    assert proposal.problem == "`until` must be a date such as 2024, 2024-03 or 2024-03-15"
+
+
 def test_c4_long_numbers_keep_their_digits() -> None:
     lines = ("agent: news", "schedule: 0 8 * * *", "prompt: Go", "channel: 1234567890123456789")
     assert block("CREATE_CRON", *lines).fields["channel"] == "1234567890123456789"

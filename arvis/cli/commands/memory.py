@@ -12,6 +12,7 @@ from arvis.cli.api_client import Api, ApiCommands
 from arvis.cli.options import choice, page_options
 from arvis.cli.output import Output, Table, at, fields
 from arvis.domain.memory import EVERYWHERE, Category, FactStatus
+from arvis.domain.validity import DATE, end_of, start_of
 
 _confirmed = ("confirmed", lambda row: "no" if row["taint"] else "yes")
 _FACTS = Table("id", "agent", "scope", "category", "content", _confirmed, nothing="No facts match.")
@@ -24,6 +25,11 @@ _CHANGES = Table(
     nothing="This fact has no changes.",
 )
 
+_REPLACED = Table(
+    ("replaced", "id"), "content", ("until", at("validUntil")), ("source", lambda row: row["messageId"] or row["authorId"]),
+    nothing="",
+)  # fmt: skip
+
 _HELP = "principal:ID, room:PLATFORM:CONNECTOR:CHANNEL:THREAD, or agent."
 _scope = click.option("--scope", help=_HELP)
 _own_scope = click.option("--scope", default=EVERYWHERE, help=_HELP)
@@ -34,8 +40,21 @@ _days = click.option(
 )
 
 
-def _expiry(days: int | None) -> dict[str, int]:
-    return {} if days is None else {"expiresAt": round((time.time() + days * 86_400) * 1_000)}
+_from = click.option("--from", "begins", metavar="DATE", help="The fact is true from this year, month or day on (UTC).")
+_until = click.option(
+    "--until", "ends", metavar="DATE", help="The last year, month or day in which the fact is true (UTC)."
+)
+
+
+def _times(days: int | None, begins: str | None, ends: str | None) -> dict[str, int]:
+    found: dict[str, int] = {} if days is None else {"expiresAt": round((time.time() + days * 86_400) * 1_000)}
+    for name, text, read in (("validFrom", begins, start_of), ("validUntil", ends, end_of)):
+        if text is not None:
+            at = read(text, "UTC")
+            if at is None:
+                raise click.UsageError(f"{text} is not a date. Write {DATE}.")
+            found[name] = at
+    return found
 
 
 @click.group(cls=ApiCommands)
@@ -56,12 +75,23 @@ def list_facts(*, api: Api, **query: Any) -> Output:
 
 
 @memory.command()
+@click.argument("words")
+@click.option("--agent", help="Only facts of this agent.")
+@_scope
+@page_options
+def search(*, api: Api, words: str, **query: Any) -> Output:
+    """Search active facts by words and, with an embedding model, by meaning; the best match first."""
+    return _FACTS.page(api.get("memory", query={"q": words, **query}))
+
+
+@memory.command()
 @click.argument("fact_id")
 def show(*, api: Api, fact_id: str) -> Output:
-    """Show a fact with its source and its changes."""
+    """Show a fact with its source, its changes and the facts that it replaced."""
     fact = api.get("memory", fact_id)
-    shown = fields(fact, "accessedAt", "expiresAt", "createdAt", "updatedAt", changes=None)
-    return Output(fact, shown, _CHANGES.text(fact["changes"]))
+    times = ("accessedAt", "expiresAt", "validFrom", "validUntil", "createdAt", "updatedAt")
+    replaced = [_REPLACED.text(fact["replaces"])] if fact["replaces"] else []
+    return Output(fact, fields(fact, *times, changes=None, replaces=None), _CHANGES.text(fact["changes"]), *replaced)
 
 
 @memory.command()
@@ -70,9 +100,11 @@ def show(*, api: Api, fact_id: str) -> Output:
 @click.option("--category", type=choice(Category), default="learned_pattern", show_default=True)
 @_own_scope
 @_days
-def create(*, api: Api, agent: str, days: int | None, **details: Any) -> Output:
+@_from
+@_until
+def create(*, api: Api, agent: str, days: int | None, begins: str | None, ends: str | None, **details: Any) -> Output:
     """Store a fact for an agent. The fact replaces an older fact on the same subject."""
-    fact = api.post("memory", body={"agent": agent, **details, **_expiry(days)})
+    fact = api.post("memory", body={"agent": agent, **details, **_times(days, begins, ends)})
     match fact["outcome"]:
         case "refreshed":
             words = f"{agent} already has this fact: {fact['id']}"
@@ -88,12 +120,29 @@ def create(*, api: Api, agent: str, days: int | None, **details: Any) -> Output:
 @click.argument("content", required=False)
 @_days
 @click.option("--never-expires", is_flag=True, help="Use the fact until it is deleted or fades.")
-def correct(*, api: Api, fact_id: str, content: str | None, days: int | None, never_expires: bool) -> Output:
-    """Replace a fact by the correct text, or set how long it is used. `arvis memory undo` restores the old text."""
-    expiry = {"expiresAt": None} if never_expires else _expiry(days)
-    if content is None and not expiry:
-        raise click.UsageError("Give the correct text, --days or --never-expires.")
-    fact = api.patch("memory", fact_id, body={**({} if content is None else {"content": content}), **expiry})
+@_from
+@_until
+@click.option("--always-true", is_flag=True, help="Remove the times from which and until which the fact is true.")
+def correct(
+    *,
+    api: Api,
+    fact_id: str,
+    content: str | None,
+    days: int | None,
+    never_expires: bool,
+    begins: str | None,
+    ends: str | None,
+    always_true: bool,
+) -> Output:
+    """Replace a fact by the correct text, or set how long it is used and when it is true. `arvis memory undo` restores the old
+    text."""
+    body: dict[str, Any] = {"validFrom": None, "validUntil": None} if always_true else {}
+    body |= _times(days, begins, ends)
+    body |= {"expiresAt": None} if never_expires else {}
+    body |= {} if content is None else {"content": content}
+    if not body:
+        raise click.UsageError("Give the correct text, --days, --never-expires, --from, --until or --always-true.")
+    fact = api.patch("memory", fact_id, body=body)
     done = "is changed" if fact["outcome"] == "refreshed" else f"replaces {fact['previousId']}"
     return Output(fact, f"The fact {fact['id']} {done}.")
 

@@ -8,7 +8,7 @@ ORDER BY id LIMIT :limit;
 
 -- name: facts_to_export
 SELECT * FROM facts
-WHERE id > :after AND status = 'active'
+WHERE id > :after AND (status = 'active' OR (status IN ('superseded', 'ended') AND valid_until IS NOT NULL))
     AND (CAST(:people AS TEXT) IS NULL
         OR scope IN (SELECT 'principal:' || listed.value FROM json_each(:people) AS listed)
         OR author_id IN (SELECT listed.value FROM json_each(:people) AS listed))

@@ -9,10 +9,11 @@ RETURNING value;
 -- name: add_fact
 INSERT INTO facts (
     id, number, agent_id, scope, category, content, taint, author_id, message_id, execution_id, confidence, status,
-    superseded_by, accessed_at, access_count, expires_at, created_at, updated_at
+    superseded_by, accessed_at, access_count, expires_at, created_at, updated_at, valid_from, valid_until
 ) VALUES (
     :id, :number, :agent_id, :scope, :category, :content, :taint, :author_id, :message_id, :execution_id, :confidence,
-    :status, :superseded_by, :accessed_at, :access_count, :expires_at, :created_at, :updated_at
+    :status, :superseded_by, :accessed_at, :access_count, :expires_at, :created_at, :updated_at,
+    :valid_from, :valid_until
 );
 
 -- name: add_fact_words
@@ -59,7 +60,7 @@ ORDER BY bm25(fact_index, 0.0, 1.0), facts.number LIMIT :limit;
 UPDATE facts
 SET taint = :taint, confidence = :confidence, status = :status, superseded_by = :superseded_by,
     accessed_at = :accessed_at, access_count = :access_count, expires_at = :expires_at, updated_at = :now,
-    confirmed_by = :confirmed_by
+    confirmed_by = :confirmed_by, valid_from = :valid_from, valid_until = :valid_until
 WHERE id = :id;
 
 -- name: touch_fact
@@ -75,13 +76,28 @@ SELECT * FROM facts
 WHERE status = 'active' AND expires_at IS NOT NULL AND expires_at <= :now
 ORDER BY expires_at LIMIT :limit;
 
+-- name: facts_over
+SELECT * FROM facts
+WHERE status = 'active' AND valid_until IS NOT NULL AND valid_until <= :now
+ORDER BY valid_until LIMIT :limit;
+
+-- name: past_facts
+-- Up to three scopes in one query, because a turn reads three: those of the person, the room and the agent.
+SELECT * FROM facts
+WHERE agent_id = :agent_id AND scope IN (:first, :second, :third)
+    AND valid_until IS NOT NULL AND status IN ('active', 'superseded', 'ended') AND valid_until <= :now
+ORDER BY valid_until DESC, number DESC LIMIT :limit;
+
+-- name: facts_replaced_by
+SELECT * FROM facts WHERE superseded_by = :id AND status <> 'deleted' ORDER BY number DESC LIMIT :limit;
+
 -- name: count_facts
 SELECT CAST(count(*) AS BIGINT) AS number FROM facts
 WHERE agent_id = :agent_id AND scope = :scope AND status = 'active';
 
 -- name: add_fact_change
-INSERT INTO fact_changes (id, number, fact_id, agent_id, scope, change, other_id, undoes, taint, by_id, at)
-VALUES (:id, :number, :fact_id, :agent_id, :scope, :change, :other_id, :undoes, :taint, :by_id, :now);
+INSERT INTO fact_changes (id, number, fact_id, agent_id, scope, change, other_id, undoes, taint, valid_until, by_id, at)
+VALUES (:id, :number, :fact_id, :agent_id, :scope, :change, :other_id, :undoes, :taint, :valid_until, :by_id, :now);
 
 -- name: changes_of_fact
 SELECT * FROM fact_changes WHERE fact_id = :fact_id ORDER BY number LIMIT :limit;
@@ -108,13 +124,13 @@ DELETE FROM fact_changes WHERE id IN (SELECT id FROM fact_changes WHERE id < :ol
 
 -- name: prune_changes_of_ended_facts
 DELETE FROM fact_changes WHERE fact_id IN (
-    SELECT id FROM facts WHERE status IN ('superseded', 'faded') AND updated_at < :before
+    SELECT id FROM facts WHERE status IN ('superseded', 'faded', 'ended') AND updated_at < :before
     ORDER BY updated_at, id LIMIT :limit
 );
 
 -- name: prune_ended_facts
 DELETE FROM facts WHERE id IN (
-    SELECT id FROM facts WHERE status IN ('superseded', 'faded') AND updated_at < :before
+    SELECT id FROM facts WHERE status IN ('superseded', 'faded', 'ended') AND updated_at < :before
     ORDER BY updated_at, id LIMIT :limit
 );
 

@@ -18,6 +18,9 @@ from arvis.store.sql.session import Row, Session, dump, each
 #: The confidence of a new fact, in thousandths.
 _SURE = 1000
 
+#: The maximum number of facts of the past that are compared with a question, newest first.
+_MOST_PAST = 200
+
 #: In a search, the operator between scopes.
 _OR = " OR "
 
@@ -49,17 +52,20 @@ class SqlFacts:
             message_id=new.message_id,
             execution_id=new.execution_id,
             confidence=_SURE,
-            status=FactStatus.ACTIVE,
+            status=FactStatus.ENDED if new.valid_until is not None and new.valid_until <= now else FactStatus.ACTIVE,
             superseded_by=None,
             accessed_at=now,
             access_count=0,
             expires_at=new.expires_at,
             created_at=now,
             updated_at=now,
+            valid_from=new.valid_from,
+            valid_until=new.valid_until,
         )
         columns = {name: getattr(fact, name) for name in fact.__slots__}
         self._session.execute("add_fact", **{**columns, "taint": taint_text(fact.taint)})
-        self._index(fact)
+        if fact.status is FactStatus.ACTIVE:
+            self._index(fact)
         return fact
 
     def get(self, fact_id: str) -> Fact | None:
@@ -130,6 +136,8 @@ class SqlFacts:
             access_count=fact.access_count,
             expires_at=fact.expires_at,
             confirmed_by=fact.confirmed_by,
+            valid_from=fact.valid_from,
+            valid_until=fact.valid_until,
             now=now,
         )
         match before and before.status is FactStatus.ACTIVE, fact.status is FactStatus.ACTIVE:
@@ -149,6 +157,20 @@ class SqlFacts:
 
     def expired(self, now: int, limit: int) -> list[Fact]:
         return [fact_of(row) for row in self._session.rows("expired_facts", now=now, limit=limit)]
+
+    def over(self, now: int, limit: int) -> list[Fact]:
+        return [fact_of(row) for row in self._session.rows("facts_over", now=now, limit=limit)]
+
+    def past(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], now: int, limit: int) -> list[Fact]:
+        rows = [
+            row
+            for three in _threes(scopes)
+            for row in self._session.rows("past_facts", agent_id=agent_id, **three, now=now, limit=_MOST_PAST)
+        ]
+        return FactQuery.of(words).best([fact_of(row) for row in rows], limit)
+
+    def replaced_by(self, fact_id: str, limit: int) -> list[Fact]:
+        return [fact_of(row) for row in self._session.rows("facts_replaced_by", id=fact_id, limit=limit)]
 
     def count(self, agent_id: str, scope: str) -> int:
         row = self._session.one("count_facts", agent_id=agent_id, scope=scope)
@@ -175,6 +197,7 @@ class SqlFacts:
             other_id=other_id,
             undoes=undoes,
             taint=taint_text(fact.taint),
+            valid_until=fact.valid_until,
             by_id=by_id,
             now=now,
         )

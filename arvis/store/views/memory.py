@@ -63,6 +63,10 @@ class SqlMemoryInsights:
         async with self._snapshots.snapshot() as snapshot:
             return [change_of(row) for row in await snapshot.rows("changes_of_fact", fact_id=fact_id, limit=_SHOWN)]
 
+    async def replaced_facts(self, fact_id: str) -> Sequence[Fact]:
+        async with self._snapshots.snapshot() as snapshot:
+            return [fact_of(row) for row in await snapshot.rows("facts_replaced_by", id=fact_id, limit=_SHOWN)]
+
     async def states(self, *, agent: str | None, scope: str | None, limit: int, cursor: str | None) -> Page[State]:
         """Return a page of an agent's values. The cursor contains the number of values before the page."""
         skipped = int(cursor) if cursor and cursor.isdecimal() and cursor.isascii() else 0

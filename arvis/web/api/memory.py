@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 from starlette.responses import Response
 
 from arvis.domain.agents import Agent
+from arvis.domain.dataclass import replace
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.memory import EVERYWHERE, Category, Fact, FactStatus, NewFact, State, asked_words, principal_scope
 from arvis.domain.regex import regex
@@ -24,7 +25,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND
-from arvis.web.http.models import CLEARING, MEMBER, About, Body, Label, OkView, Page, Printable, Time, View, Whole
+from arvis.web.http.models import CLEARING, MEMBER, About, Body, Label, Moment, OkView, Page, Printable, Time, View
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import LABEL, STRING, Schema, one_of
 
@@ -33,6 +34,10 @@ _SCOPE = regex(r"agent|principal:[A-Za-z0-9_-]{1,64}|room:[^:]{1,50}:[^:]{1,200}
 _AGENT = "Its slug or id."
 _PLACE = "principal:ID, room:PLATFORM:CONNECTOR:CHANNEL:THREAD, or agent (everywhere)."
 _EXPIRES = "The time (ms since the epoch) from which prompts do not contain it; null: its category decides."
+_VALID_FROM = "The time (ms since the epoch) from which it is true; null: unknown."
+_VALID_UNTIL = (
+    "The time (ms since the epoch) until which it is true; null: unknown. Prompts contain it only while it is true."
+)
 _Scope = Annotated[str, About(_PLACE)]
 _Taint = Annotated[list[str], About("Its unconfirmed sources; empty: confirmed.")]
 
@@ -54,6 +59,8 @@ class FactView(View):
     accessed_at: Time
     access_count: int
     expires_at: Time | None
+    valid_from: Annotated[Time | None, About("The time from which it is true; null: unknown.")]
+    valid_until: Annotated[Time | None, About("The time until which it is true; null: unknown.")]
     created_at: Time
     updated_at: Time
 
@@ -84,6 +91,7 @@ class FactChangeView(View):
 
 class FactDetailView(FactView):
     changes: list[FactChangeView]
+    replaces: Annotated[list[FactView], About("The facts that it replaced, newest first, with their own sources.")]
 
 
 class StoredFactView(FactView):
@@ -123,12 +131,16 @@ class InScope(Body):
 class NewFactBody(InScope):
     content: str
     category: Annotated[Category | None, MEMBER] = None
-    expires_at: Annotated[Whole | None, About(_EXPIRES)] = None
+    expires_at: Annotated[Moment | None, About(_EXPIRES)] = None
+    valid_from: Annotated[Moment | None, About(_VALID_FROM)] = None
+    valid_until: Annotated[Moment | None, About(_VALID_UNTIL)] = None
 
 
 class ChangedFactBody(Body):
     content: Annotated[str | None, About("The correct text. It replaces the fact, which stays in the history.")] = None
-    expires_at: Annotated[Whole | None, CLEARING, About(_EXPIRES)] = None
+    expires_at: Annotated[Moment | None, CLEARING, About(_EXPIRES)] = None
+    valid_from: Annotated[Moment | None, CLEARING, About(_VALID_FROM)] = None
+    valid_until: Annotated[Moment | None, CLEARING, About(_VALID_UNTIL)] = None
 
 
 _ALL = "/api/memory"
@@ -193,6 +205,8 @@ class MemoryRoutes(Routes):
             content=body.content,
             author_id=by_id,
             expires_at=body.expires_at,
+            valid_from=body.valid_from,
+            valid_until=body.valid_until,
         )
         match await self._store.write(remember, new, by_id=by_id, now=self._clock.now()):
             case Refused(problem, fix):
@@ -243,13 +257,20 @@ class MemoryRoutes(Routes):
     async def _show(self, call: Call) -> Response:
         return await self._shown(await self._fact(call))
 
-    @route("PATCH", _ONE, "Correct a fact, or set when it expires", SEND, {200: StoredFactView}, body=ChangedFactBody)
+    @route(
+        "PATCH",
+        _ONE,
+        "Correct a fact, or set when it expires and when it is true",
+        SEND,
+        {200: StoredFactView},
+        body=ChangedFactBody,
+    )
     async def _correct(self, call: Call) -> Response:
         fact, changes = await self._fact(call), (await call.read(ChangedFactBody)).sent()
         by_id = await self._gate.principal_id(call.identity)
         match await self._store.write(_correct, fact.id, changes, by_id=by_id, now=self._clock.now()):
             case None:
-                raise Conflict("This fact is not active.", fix="Only active facts can be corrected.")
+                raise Conflict("This fact is not active.", fix="Only active and ended facts can be corrected.")
             case Refused(problem, fix):
                 raise Unprocessable(problem, fix=fix)
             case kept:
@@ -280,8 +301,9 @@ class MemoryRoutes(Routes):
 
     async def _shown(self, fact: Fact) -> Response:
         changes = await self._insights.fact_changes(fact.id)
-        shown = [FactChangeView.of(change) for change in changes]
-        return answer(FactDetailView.of(fact, await self._slugs(), changes=shown))
+        shown, agents = [FactChangeView.of(change) for change in changes], await self._slugs()
+        replaced = [FactView.of(old, agents) for old in await self._insights.replaced_facts(fact.id)]
+        return answer(FactDetailView.of(fact, agents, changes=shown, replaces=replaced))
 
     async def _fact(self, call: Call) -> Fact:
         """Return the fact if the caller may see it."""
@@ -312,10 +334,9 @@ def _correct(
     tx: Transaction, fact_id: str, changes: Mapping[str, Any], *, by_id: str, now: int
 ) -> Remembered | Refused | None:
     fact = tx.facts.get(fact_id)
-    if fact is None or fact.status is not FactStatus.ACTIVE:
+    if fact is None or fact.status not in {FactStatus.ACTIVE, FactStatus.ENDED}:
         return None
-    changed = {"content": fact.content, "expires_at": fact.expires_at, **changes}
-    return correct(tx, fact, **changed, by_id=by_id, now=now)
+    return correct(tx, fact, replace(fact, **changes), by_id=by_id, now=now)
 
 
 def _find_agent(tx: Transaction, named: str) -> Agent | None:

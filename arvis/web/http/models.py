@@ -113,6 +113,13 @@ MEMBER = Field(strict=False)
 Time = Annotated[int, About("Milliseconds since the epoch (UTC).")]
 Label = Annotated[str, Printable(200)]
 Whole = Annotated[int, Field(ge=0, le=_MAX_WHOLE), Says("must be a whole number from 0")]
+#: The first ms of the years 1600 and 9999. Times outside cannot be shown as days in every zone.
+_FIRST_MOMENT, _LAST_MOMENT = -11_676_096_000_000, 253_370_764_800_000
+Moment = Annotated[
+    int,
+    Field(ge=_FIRST_MOMENT, le=_LAST_MOMENT),
+    Says("must be a time in ms since the epoch, in the years 1600 to 9998"),
+]
 Texts = Annotated[list[str], Says("must be a list of strings")]
 AnyObject = dict[str, Any]
 

@@ -18,6 +18,7 @@ import { FactState } from "./FactTable";
 import styles from "./memory.module.css";
 import { type People, Person, Scope, usePeople } from "./people";
 import { texts } from "./texts";
+import { daysOf, sameDays, TimeFields, timesOf } from "./times";
 
 type Detail = Answer<"GET /api/memory/{fact}">;
 
@@ -39,9 +40,10 @@ export function FactSheet({ id, onClose }: { id: string; onClose: () => void }) 
           <p className={styles.content}>{reveal(fact.content)}</p>
           {fact.taint.length > 0 && <Doubt taint={fact.taint} />}
           <About fact={fact} />
+          {fact.replaces.length > 0 && <Replaced facts={fact.replaces} />}
           <h3>{texts.history}</h3>
           <Timeline steps={fact.changes.map((change) => stepOf(change, people))} />
-          {mayCorrect && fact.status === "active" && <Correction fact={fact} />}
+          {mayCorrect && (fact.status === "active" || fact.status === "ended") && <Correction fact={fact} />}
         </>
       )}
     </ResourceSheet>
@@ -76,6 +78,8 @@ function About({ fact }: { fact: Detail }) {
         [texts.used, times(fact.accessCount)],
         [texts.lastUsed, fact.accessCount > 0 && <Time key="used" at={fact.accessedAt} />],
         [texts.created, <Time key="created" at={fact.createdAt} />],
+        [texts.trueFrom, fact.validFrom !== null && <Time key="from" at={fact.validFrom} />],
+        [texts.trueUntil, fact.validUntil !== null && <Time key="until" at={fact.validUntil} />],
         [texts.expires, fact.expiresAt !== null && <Time key="expires" at={fact.expiresAt} />],
         [texts.replacedBy, linkTo("/memory", fact.supersededBy, texts.thisFact)],
       ]}
@@ -83,15 +87,44 @@ function About({ fact }: { fact: Detail }) {
   );
 }
 
-/** Replace the fact by the correct text. The old text stays in the history. */
+/** The facts that a fact has replaced, each with its source. */
+function Replaced({ facts }: { facts: Detail["replaces"] }) {
+  const looksAfter = useMay("viewer");
+  return (
+    <>
+      <h3>{texts.replaces}</h3>
+      <ul>
+        {facts.map((old) => (
+          <li key={old.id}>
+            {linkTo("/memory", old.id, reveal(old.content))}
+            {old.validUntil !== null && (
+              <>
+                {" · "}
+                {texts.trueUntil} <Time at={old.validUntil} />
+              </>
+            )}
+            {looksAfter && (
+              <>
+                {" · "}
+                <Source fact={old} />
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** Replace the fact by the correct text, and set its times. The old text stays in the history. */
 function Correction({ fact }: { fact: Detail }) {
   const [, navigate] = useLocation();
   const { tell } = useToast();
-  const { draft, of } = useDraft({ content: fact.content });
+  const { draft, of } = useDraft({ content: fact.content, ...daysOf(fact) });
   const correct = useSend("PATCH /api/memory/{fact}", { quiet: true });
   const send = () =>
     correct.mutate(
-      { path: { fact: fact.id }, body: { content: draft.content } },
+      { path: { fact: fact.id }, body: { content: draft.content, ...timesOf(draft, fact) } },
       {
         onSuccess: (kept) => {
           tell(texts.corrected);
@@ -103,7 +136,7 @@ function Correction({ fact }: { fact: Detail }) {
     <Form
       label={texts.correct}
       save={texts.correct}
-      disabled={draft.content.trim() === fact.content}
+      disabled={draft.content.trim() === fact.content && sameDays(draft, daysOf(fact))}
       onSend={send}
       by={[correct]}
     >
@@ -115,11 +148,12 @@ function Correction({ fact }: { fact: Detail }) {
         maxLength={2000}
         {...of("content")}
       />
+      <TimeFields of={of} />
     </Form>
   );
 }
 
-function Source({ fact }: { fact: Detail }) {
+function Source({ fact }: { fact: Pick<Detail, "messageId" | "executionId"> }) {
   const message = linkTo("/messages", fact.messageId, texts.message);
   return message ?? linkTo("/executions", fact.executionId, texts.execution) ?? texts.noSource;
 }

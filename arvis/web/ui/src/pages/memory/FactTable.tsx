@@ -11,7 +11,13 @@ import { texts } from "./texts";
 export type Fact = Item<"GET /api/memory">;
 export type FactFilter = Omit<Query<"GET /api/memory">, "limit" | "cursor">;
 
-const TONES: Record<Fact["status"], Tone> = { active: "good", superseded: "plain", deleted: "trouble", faded: "warn" };
+const TONES: Record<Fact["status"], Tone> = {
+  active: "good",
+  superseded: "plain",
+  deleted: "trouble",
+  faded: "warn",
+  ended: "plain",
+};
 
 export function FactState({ status }: { status: Fact["status"] }) {
   return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;

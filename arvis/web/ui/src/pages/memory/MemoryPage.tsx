@@ -25,6 +25,7 @@ import styles from "./memory.module.css";
 import { ScopeFilter, scopeOf, usePeople } from "./people";
 import { HOME, MemoryTabs, States } from "./States";
 import { texts } from "./texts";
+import { NO_DAYS, statedTimes, TimeFields } from "./times";
 
 const CATEGORIES = Object.entries(texts.categories) as [Fact["category"], string][];
 const { active: ACTIVE, ...OTHERS } = texts.statuses;
@@ -95,12 +96,13 @@ function FactForm({ agent: chosen, onKept }: { agent: string; onKept: (id: strin
     category: "learned_pattern" as Fact["category"],
     whose: EVERYWHERE,
     place: "",
+    ...NO_DAYS,
   });
   const { content, category, whose, place } = draft;
   const keep = useSend("POST /api/memory", { quiet: true });
   const agent = draft.agent || (agents[0]?.[0] ?? "");
   const send = () => {
-    const body = { agent, content, category, scope: whose === OTHER ? place.trim() : whose };
+    const body = { agent, content, category, scope: whose === OTHER ? place.trim() : whose, ...statedTimes(draft) };
     const kept = (fact: Answer<"POST /api/memory">) => {
       tell(texts.kept[fact.outcome] ?? fact.outcome);
       onKept(fact.id);
@@ -123,6 +125,7 @@ function FactForm({ agent: chosen, onKept }: { agent: string; onKept: (id: strin
         {...of("whose")}
       />
       {whose === OTHER && <TextField label={texts.scope} hint={texts.scopeHint} required {...of("place")} />}
+      <TimeFields of={of} />
     </Form>
   );
 }
