@@ -15,7 +15,7 @@ from arvis.domain.memory import Category, Fact, FoundFact, State, asked_words, i
 from arvis.domain.messages import RANKS
 from arvis.domain.ranking import Ranking, fused
 from arvis.domain.taint import Label
-from arvis.memory.past import asks_about_the_past
+from arvis.domain.validity import asks_about_the_past
 from arvis.ports.store import Transaction
 
 #: The maximum number of recalled sticky facts.

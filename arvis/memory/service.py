@@ -16,8 +16,8 @@ from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN
 from arvis.domain.text import storable
 from arvis.memory.decay import fade
-from arvis.memory.similarity import Similarity, Wording, similarity
-from arvis.memory.updating import updates
+from arvis.memory.similarity import Similarity, Wording
+from arvis.memory.updating import likeness
 from arvis.ports.memory import FactChange
 from arvis.ports.store import Transaction
 
@@ -226,11 +226,7 @@ def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Similarity] | t
     worded = [(fact, Wording.of(fact.content)) for fact in known]
     # Identical texts share all words, so they come first.
     worded.sort(key=lambda pair: (pair[1].text != wording.text, -len(pair[1].seen & wording.seen), pair[0].number))
-    alike = [
-        (fact, like)
-        for fact, old in worded[:_COMPARED]
-        if (like := similarity(wording, old)) is not None and (like.same or updates(wording, old))
-    ]
+    alike = [(fact, like) for fact, old in worded[:_COMPARED] if (like := likeness(wording, old)) is not None]
     return min(alike, key=lambda pair: (not pair[1].same, pair[1].differing, pair[0].number), default=(None, None))
 
 

@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from arvis.domain.regex import regex
-from arvis.memory.similarity import Wording, distance
+from arvis.memory.similarity import Similarity, Wording, distance, similarity
 
 #: The maximum number of words of a value.
 _LONGEST_VALUE = 8
 _NUMBER = regex(r"v?\d+(?:[.,:/-]\d+)*(?:%|st|nd|rd|th|am|pm|h|°c)?")
 _QUOTED = regex(r"[\"'].+[\"']")
 _POSSESSIVE = regex(r"\w+'s?")
-_PAST = regex(r"[a-z]{3,}ed")
+#: Verbs in the past: `visited`; in Spanish and Italian `visitó`, `andò`.
+_PAST = regex(r"[a-z]{3,}ed|[a-zñáéíóú]{3,}[óò]")
 
 
 def _listed(words: str) -> frozenset[str]:
@@ -45,7 +46,10 @@ _SMALL = _listed("a an the s to do does did so that")
 _CHANGED = _listed("now nowadays currently instead anymore jetzt inzwischen maintenant ahora")
 #: Words that may occur between the attribute and its value.
 _BETWEEN = _SMALL | _listed(
-    "in at on as for by of near with from der die das den dem ein eine einer einem les la le l' un une el à au en de dr mr mrs ms"
+    """
+    in at on as for by of near with from der die das den dem ein eine einer einem les la le l' un une el à au en de dr mr mrs ms
+    bei beim zum zur von vom für um mit del por para con
+    """
 )
 #: Verbs that have one object at a time (a person `lives` in one place), and nouns for attributes that have one value.
 _VERBS = _listed(
@@ -58,6 +62,12 @@ _VERBS = _listed(
 _NOUNS = _listed(
     """
     name nickname surname birthday birthdate age address email mail phone number password username deadline budget price cost
+    kennwort lieblingsessen lieblingsband telefon telefonnummer handynummer nummer miete preis spitzname nachname chef chefin arzt
+    ärztin vermieter vermieterin beruf firma größe gewicht gehalt ziel titel wohnort budget alter partnerin
+    contraseña dirección teléfono número plazo alquiler precio nombre apellido apodo cumpleaños edad jefe jefa médico médica doctora
+    presupuesto sueldo peso talla fecha límite puesto profesión empresa versión meta objetivo estado pareja marido esposa favorito
+    favorita téléphone numéro loyer prix nom prénom surnom âge patron médecin délai taille poids métier entreprise mari femme préféré
+    préférée mot indirizzo telefono affitto prezzo nome soprannome compleanno capo medico scadenza preferito preferita
     salary size height weight colour color language timezone zone employer job profession occupation title role position version status
     currency capital goal target limit interval port host url path branch editor theme mode model plan hometown nationality
     boss manager husband wife spouse partner doctor dentist landlord owner favourite favorite preferred due appointment
@@ -70,7 +80,8 @@ _EVENTS = _listed(
     """
     went saw met bought read ran took made won got had did came gave began felt found told said wrote sang swam flew drove rode
     taught brought heard spent lost built grew left ate drank sent sold wore chose held kept led spoke threw understood
-    war hatte ging kaufte traf
+    war hatte ging kaufte traf lief fuhr flog sah las schrieb bekam gewann fand besuchte machte reiste lernte baute verlor verkaufte
+    fue fui estuvo hizo hice vino dio dijo tuvo vio perdió ganó était fut alla acheta vit andò fu fece vide купил купила был была ездил
     """
 )
 _ED_STATES = _listed(
@@ -91,7 +102,15 @@ _YEAR = regex(r"(?:19|20)\d\d")
 _IN = _listed("in im en em")
 _ARTICLES = _listed("a an the der die das den dem ein eine einen einem el la los las un una le les une no #")
 #: A person may have several such things, each with a number or date.
-_HAS_ONE = regex(r"\b(?:has|have|hat|habe|haben|tiene|tengo|ai) (?:an?|another|eine?n?|une?|una) ")
+_HAS_ONE = regex(
+    r"\b(?:has|have|owns|hat|habe|haben|besitzt|tiene|tengo|ha|a|ai) (?:\w+ ){0,3}(?:an?|another|eine?n?|une?|una) "
+)
+#: Words that a negation exchanges: `with milk`, `without milk`.
+_EXCHANGED = _listed("with mit con avec")
+#: The minimum length of a word that a negation changes ("eat", but not "is").
+_SHORTEST = 3
+#: Endings that a negation changes (`eats`, `does not eat`; `lange`, `keine langen`).
+_ENDINGS = _listed("s n e en es")
 _RELATIVES = _listed(
     """
     son daughter child kid brother sister cousin uncle aunt nephew niece friend colleague neighbour neighbor grandson granddaughter
@@ -105,6 +124,15 @@ _DENSE_DENIAL = regex("[不没沒無无未别勿非]")
 _DENSE_NUMBERED = regex("(?:房间|房|第|航班|订单|发票|路|线|楼|部屋|番)$")
 _DENSE_BEFORE = regex("(住在|住|叫|名字是|生日是|工作在|在|是)$")
 _DENSE_AFTER = regex("^(に住|で働|が好き|に살|에 살|公司|工作|上班|家)")
+
+
+def likeness(new: Wording, old: Wording) -> Similarity | None:
+    """Return the similarity of two facts if they are the same, or if the new fact updates the old one; None otherwise. Facts that
+    differ only in a negation need not be near, because a negation changes many letters of a short text."""
+    like = similarity(new, old)
+    if like is None:
+        return Similarity(same=False, differing=1.0) if _denies(_words(new), _words(old)) else None
+    return like if like.same or updates(new, old) else None
 
 
 def updates(new: Wording, old: Wording) -> bool:
@@ -133,12 +161,15 @@ def _denies(new: Sequence[str], old: Sequence[str]) -> bool:
     """Return True if the facts differ only in a negation."""
     if bool(_DENIALS & set(new)) == bool(_DENIALS & set(old)):
         return False
-    left = [_stem(word) for word in new if word not in _DENIALS | _SMALL | _CHANGED]
-    return bool(left) and left == [_stem(word) for word in old if word not in _DENIALS | _SMALL | _CHANGED]
+    without = _DENIALS | _SMALL | _CHANGED | _EXCHANGED
+    left, known = ([word for word in words if word not in without] for words in (new, old))
+    return len(left) == len(known) > 0 and all(_is_form_of(*pair) for pair in zip(left, known, strict=True))
 
 
-def _stem(word: str) -> str:
-    return word[:-1] if word.endswith("s") and len(word) > 3 else word  # noqa: PLR2004 - "eats", "eat"; not "is"
+def _is_form_of(word: str, other: str) -> bool:
+    """Return True if the words are equal, or if the longer one is the shorter one with a further ending."""
+    short, long = sorted((word, other), key=len)
+    return word == other or (len(short) >= _SHORTEST and long.startswith(short) and long[len(short) :] in _ENDINGS)
 
 
 def _counts_anew(new: Sequence[str], old: Sequence[str]) -> bool:
@@ -234,6 +265,8 @@ def _is_attribute(prefix: Sequence[str]) -> bool:
 
 def _is_one_of_several(prefix: Sequence[str]) -> bool:
     """Return True if these words end with the name of a relative or friend, of whom a person may have several."""
+    if _HAS_ONE.search(" ".join(prefix)):
+        return True
     owned = any(word.endswith("'s") or word in _OWN for word in prefix)
     return owned and bool(_RELATIVES & set(prefix)) and bool(_NAMED & set(prefix))
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.domain.validity import end_of, start_of
-from arvis.memory.past import asks_about_the_past
+from arvis.domain.validity import asks_about_the_past, end_of, start_of
 
 #: Questions that need facts of the past, in seven languages.
 PAST = """
@@ -26,8 +25,8 @@ Quel était mon ancien employeur ?
 ¿Cuál era mi dirección anterior?
 Dove abitavo prima?
 Где я жил раньше?
-我以前住在哪里？
-前はどこに住んでいましたか？
+我以前住在哪里
+前はどこに住んでいましたか
 예전에 어디 살았지?
 """.strip().splitlines()
 
@@ -51,7 +50,7 @@ Relis le texte avant de répondre.
 Guarda el archivo antes de cerrar.
 Dove abito?
 Где я живу?
-我住在哪里？
+我住在哪里
 어디 살지?
 """.strip().splitlines()
 
