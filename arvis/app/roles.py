@@ -19,6 +19,7 @@ from arvis.app.tools import Tools
 from arvis.app.work_on_demand import LateDeliverer, LateHandler, LateInbox, Work
 from arvis.bots.supervisor import BotSupervisor
 from arvis.bus import EventBus
+from arvis.config.sections import Retention
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.events import Changed, JobSettled
@@ -105,7 +106,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         traces = await traced(base, handlers, supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, traces, work, up)))
     if "scheduler" in config.roles:
-        await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, outside.tools, up)))
+        await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, outside, up)))
     if CONNECTOR_ROLES & set(config.roles):
         # This role starts after the workers and so stops before them: no events arrive during the last deliveries.
         await supervisor.start(Role("bots", bot_supervisor.run))
@@ -243,6 +244,12 @@ async def _embed(base: Base, indexer: OnDemand[Duty], holding: Holding) -> None:
     await (await indexer.get()).run(holding)
 
 
+async def _consolidate(base: Base, consolidator: OnDemand[Duty], holding: Holding) -> None:
+    """Start the consolidation of facts when a budget for it is configured."""
+    await base.settings.until(lambda config: bool(config.memory.consolidation_daily_usd))
+    await (await consolidator.get()).run(holding)
+
+
 async def _may_have_vectors(store: Store) -> bool:
     """Return False if no vectors are stored. While the database is not available, return True: the indexer looks again."""
     try:
@@ -287,9 +294,10 @@ def _is_knowledge_stored(tx: Transaction) -> bool:
     return tx.knowledge.are_any()
 
 
-async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
+async def _run_scheduler(base: Base, outside: Outside, up: Up) -> None:
     """Run the scheduler, the clean-up, the search indexes, embeddings, erasures and notifications while this process
     has the role. Of all processes that use the database, only one has the role at a time."""
+    tools = outside.tools
     lease = RoleLeaseManager(
         name="scheduler",
         store=base.store,
@@ -320,6 +328,9 @@ async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
     knowledge: OnDemand[Duty] = OnDemand(
         "arvis.app.knowledge:build_indexer", base=base, fetcher=partial(_fetcher_of, tools)
     )
+    consolidator: OnDemand[Duty] = OnDemand(
+        "arvis.app.consolidation:build_consolidator", base=base, providers=outside.providers
+    )
     notifier = _build_notifier(base)
 
     async def work(holding: Holding) -> None:
@@ -330,6 +341,7 @@ async def _run_scheduler(base: Base, tools: Tools, up: Up) -> None:
             duties.create_task(_erase(base, eraser, holding))
             duties.create_task(_embed(base, embedding, holding))
             duties.create_task(_index_knowledge(base, knowledge, holding))
+            duties.create_task(_consolidate(base, consolidator, holding))
             duties.create_task(notifier.run(holding))
 
     up()
@@ -341,15 +353,7 @@ def _build_housekeeping(base: Base) -> Housekeeping:
     return Housekeeping(
         store=base.store,
         clock=base.clock,
-        keep=KeepTimes(
-            finished_jobs=retention.finished_jobs_days * DAY_MS,
-            history=retention.timeline_days * DAY_MS,
-            compacted=retention.compacted_days * DAY_MS,
-            deliveries=retention.deliveries_days * DAY_MS,
-            usage=retention.usage_days * DAY_MS,
-            audit=retention.audit_days * DAY_MS,
-            facts=retention.facts_days * DAY_MS,
-        ),
+        keep=_keep_times(base.config.retention),
         tool_servers=[server.name for server in base.config.mcp.servers],
         back_up=None if base.store.shared else base.backups.run_due,
     )
@@ -359,6 +363,18 @@ async def _fetcher_of(tools: Tools) -> Fetcher:
     """Return the fetcher of public addresses. The toolbox is built at the first web page."""
     fetcher: Fetcher = await (await tools.box.get()).network()
     return fetcher
+
+
+def _keep_times(retention: Retention) -> KeepTimes:
+    return KeepTimes(
+        finished_jobs=retention.finished_jobs_days * DAY_MS,
+        history=retention.timeline_days * DAY_MS,
+        compacted=retention.compacted_days * DAY_MS,
+        deliveries=retention.deliveries_days * DAY_MS,
+        usage=retention.usage_days * DAY_MS,
+        audit=retention.audit_days * DAY_MS,
+        facts=retention.facts_days * DAY_MS,
+    )
 
 
 def _build_notifier(base: Base) -> Notifier:

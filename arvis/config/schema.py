@@ -22,6 +22,7 @@ from arvis.config.sections import (
     Embeddings,
     Knowledge,
     Limits,
+    Memory,
     Model,
     PriceEntry,
     Queue,
@@ -170,6 +171,7 @@ class Common(Section):
         "documents that agents search: docs/how-to/knowledge.md",
         file_only="It decides which files of this machine agents can read.",
     )
+    memory: Memory = setting(Memory.defaults(), "docs/how-to/agents-and-memory.md", at_once=True)
     retention: Retention = setting(Retention.defaults())
     backup: Backup = setting(Backup.defaults())
     budgets: Budgets = setting(

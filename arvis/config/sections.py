@@ -146,6 +146,15 @@ class Embeddings(Section):
         return EmbeddingModel(self.account, self.model, self.dimensions)
 
 
+class Memory(Section):
+    """The memory of agents."""
+
+    consolidation_daily_usd: Amount | None = setting(
+        None,
+        "model calls of each agent on a day that merge duplicate and contradictory facts in the background; null: none are merged",
+    )
+
+
 class Scheduler(Section):
     poll_seconds: Positive = setting(
         10, "longest time between two checks, in case the clock changes or a notification is lost", ge=1, le=3600

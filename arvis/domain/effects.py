@@ -72,7 +72,7 @@ class Proposal:
 class AccessKind(StrEnum):
     """The kinds of access to the installation. The audit log contains failed logins, exports, accepted descriptions of
     servers' tools, uses of models by servers, changes of imported skills, of credentials and of knowledge bases, links
-    between identities, and the actions that models requested."""
+    between identities, merged facts, and the actions that models requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
@@ -88,16 +88,18 @@ class AccessKind(StrEnum):
     LINK = "link"
     UNLINK = "unlink"
     SERVER_USED_MODEL = "server_used_model"
+    FACTS_MERGED = "facts_merged"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """Failed logins of one kind from one address, an export, an accepted description of a server's tool, a use of a model
-    by a server, a change of an imported skill or of a credential, or a change of the identities of a person."""
+    by a server, a change of an imported skill or of a credential, a change of the identities of a person, or merged
+    facts."""
 
     kind: AccessKind
     #: For logins, the address from which they came. For an export, the id of the person, or `all`. Otherwise the name
-    #: of the tool, skill or credential, or the identity.
+    #: of the tool, skill or credential, the identity, or the id of the fact that stays.
     subject: str
     #: The known details, such as the number of logins (`times`) or the exported kinds (`kinds`). They contain no secret.
     fields: Mapping[str, Any]

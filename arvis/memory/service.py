@@ -15,7 +15,7 @@ from arvis.domain.messages import RANKS
 from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN
 from arvis.domain.text import storable
-from arvis.memory.decay import fade
+from arvis.memory.decay import ARVIS, fade
 from arvis.memory.similarity import Similarity, Wording
 from arvis.memory.updating import likeness
 from arvis.ports.memory import FactChange
@@ -307,6 +307,8 @@ def _take_back(tx: Transaction, change: FactChange, fact: Fact, *, by_id: str, n
             tx.facts.note(fact, "restored", by_id=by_id, now=now, undoes=change.id)
             _put(tx, replace(fact, taint=change.taint, confirmed_by=None), now)
             return f"Unconfirmed again: {brief(fact.content)}"
+        case "merged":
+            return _separate(tx, change, by_id=by_id, now=now)
         case "superseded":
             return _bring_back(tx, change, fact, by_id=by_id, now=now)
         case _:
@@ -327,6 +329,26 @@ def _bring_back(tx: Transaction, change: FactChange, old: Fact, *, by_id: str, n
     added = next(iter(tx.facts.changes(new.id, limit=1)), None)
     _end(tx, new, FactStatus.DELETED, by_id=by_id, now=now, undoes=added.id if added else None)
     return f"{answer} (instead of: {brief(new.content)})"
+
+
+def _separate(tx: Transaction, change: FactChange, *, by_id: str, now: int) -> str:
+    """Restore all facts that were merged into one fact, and delete that fact if the merge added it."""
+    restored = list[Fact]()
+    for fact in tx.facts.replaced_by(change.other_id or "", _PAST):
+        merged = tx.facts.changes(fact.id, _PAST)[-1]
+        if merged.change == "merged":
+            tx.facts.note(fact, "restored", by_id=by_id, now=now, undoes=merged.id)
+            active = replace(fact, superseded_by=None, valid_until=merged.valid_until)
+            restored.append(_put(tx, replace(active, status=_status_of(active, now)), now))
+    successor = tx.facts.get(change.other_id or "")
+    answer = f"Separated again: {'; '.join(brief(fact.content) for fact in reversed(restored))}"
+    added = next(iter(tx.facts.changes(successor.id, limit=1)), None) if successor is not None else None
+    # Facts that a model stored have an execution, so a fact without one, added by Arvis, was made by the merge.
+    if successor is None or added is None or added.by_id != ARVIS or successor.execution_id is not None:
+        return answer
+    if successor.status is FactStatus.ACTIVE:
+        _end(tx, successor, FactStatus.DELETED, by_id=by_id, now=now, undoes=added.id)
+    return answer
 
 
 def _end(tx: Transaction, fact: Fact, status: FactStatus, *, by_id: str, now: int, undoes: str | None = None) -> Fact:

@@ -150,7 +150,7 @@ def _may_be_near(new: str, old: str) -> bool:
 
 
 def _says_the_same(new: Wording, old: Wording) -> bool:
-    if _marks(new) != _marks(old):
+    if marks(new) != marks(old):
         return False
     new_words, old_words = words_of(new.content), words_of(old.content)
     known = set(old_words)
@@ -172,7 +172,7 @@ def _is_known(word: str, new: Wording, old: Wording) -> bool:
     return any(distance(word, other) <= _MISSPELT * max(len(word), len(other)) for other in near)
 
 
-def _marks(wording: Wording) -> tuple[list[str], set[str], list[str], bool]:
+def marks(wording: Wording) -> tuple[list[str], set[str], list[str], bool]:
     """Return the parts that must agree in facts that are the same: numbers in order, dates, quoted names, and
     negation."""
     quoted = [one or other for one, other in _QUOTED.findall(wording.text)]

@@ -21,7 +21,7 @@ class FactChange:
     fact_id: str
     agent_id: str
     scope: str
-    #: The kind of the change: added, refreshed, superseded, confirmed, deleted, restored, faded or ended.
+    #: The kind of the change: added, refreshed, superseded, merged, confirmed, deleted, restored, faded or ended.
     change: str
     #: The fact that replaced this one.
     other_id: str | None
@@ -112,8 +112,13 @@ class Facts(Protocol):
         ...
 
     def last_change(self, agent_id: str, scopes: Sequence[str]) -> FactChange | None:
-        """Return the newest change in these scopes that can still be undone: its kind is added, superseded, confirmed
-        or deleted, it was not undone, and it did not itself undo another change."""
+        """Return the newest change in these scopes that can still be undone: its kind is added, superseded, merged,
+        confirmed or deleted, it was not undone, and it did not itself undo another change."""
+        ...
+
+    def next_changed_scope(self, agent_id: str, after: int) -> tuple[str, int] | None:
+        """Return a scope to which a model has added facts after the change with this number, and the number of the newest of
+        these changes. Of several scopes, return the one whose newest change is the oldest."""
         ...
 
     def changes(self, fact_id: str, limit: int) -> list[FactChange]:

@@ -104,10 +104,8 @@ async def test_a_corrected_fact_was_never_true_and_an_ended_one_may_be_true_agai
 
 async def test_facts_of_the_past_stay_in_their_scope_and_keep_their_taint(either_store: Store) -> None:
     def script(tx: Transaction) -> None:
-        ended = {"valid_until": NOW - 1, "category": Category.LEARNED_PATTERN}
-        tell_all(
-            tx, replace(told("lives in Oslo", taint=TOOLS), **ended), replace(told("lives in Rome", scope=BOB), **ended)
-        )
+        for new in (told("lives in Oslo", taint=TOOLS), told("lives in Rome", scope=BOB)):
+            tell(tx, replace(new, valid_until=NOW - 1, category=Category.LEARNED_PATTERN))
 
     await either_store.write(script)
     found = await either_store.read(asked, "Where did I live earlier?")

@@ -105,9 +105,17 @@ SELECT * FROM fact_changes WHERE fact_id = :fact_id ORDER BY number LIMIT :limit
 -- name: last_change_of_scope
 SELECT * FROM fact_changes AS done
 WHERE agent_id = :agent_id AND scope = :scope AND undoes IS NULL
-    AND change IN ('added', 'superseded', 'confirmed', 'deleted')
+    AND change IN ('added', 'superseded', 'merged', 'confirmed', 'deleted')
     AND NOT EXISTS (SELECT 1 FROM fact_changes AS undone WHERE undone.undoes = done.id)
 ORDER BY number DESC LIMIT 1;
+
+-- name: next_changed_scope
+-- The scope whose newest fact of a model is the oldest one after the position.
+SELECT fact_changes.scope, max(fact_changes.number) AS position FROM fact_changes
+JOIN facts ON facts.id = fact_changes.fact_id
+WHERE fact_changes.agent_id = :agent_id AND fact_changes.number > :after AND fact_changes.change = 'added'
+    AND facts.execution_id IS NOT NULL
+GROUP BY fact_changes.scope ORDER BY max(fact_changes.number) LIMIT 1;
 
 -- name: erase_changes
 DELETE FROM fact_changes WHERE fact_id IN (

@@ -206,6 +206,10 @@ class SqlFacts:
         rows = [self._session.one("last_change_of_scope", agent_id=agent_id, scope=scope) for scope in scopes]
         return max((change_of(row) for row in rows if row), key=lambda change: change.number, default=None)
 
+    def next_changed_scope(self, agent_id: str, after: int) -> tuple[str, int] | None:
+        row = self._session.one("next_changed_scope", agent_id=agent_id, after=after)
+        return (row["scope"], row["position"]) if row else None
+
     def changes(self, fact_id: str, limit: int) -> list[FactChange]:
         return [change_of(row) for row in self._session.rows("changes_of_fact", fact_id=fact_id, limit=limit)]
 

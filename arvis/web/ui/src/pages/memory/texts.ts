@@ -28,6 +28,7 @@ export const texts = words({
       deleted: "Deleted",
       faded: "Expired",
       ended: "No longer true",
+      merged: "Merged into another fact by Arvis",
     },
     trust: "Trust",
     percent: (number: string) => `${number} %`,

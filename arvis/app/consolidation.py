@@ -1,0 +1,46 @@
+"""Builds the task that merges facts, when a budget for it is configured."""
+
+from __future__ import annotations
+
+import random
+
+from arvis.app.foundation import Base, prices_of, spending_limits
+from arvis.consolidation import Consolidator
+from arvis.domain.dataclass import replace
+from arvis.domain.money import MICROS, SpendingLimits
+from arvis.llm.budgets import BudgetSession
+from arvis.llm.model_limits import ModelLimits
+from arvis.llm.runner import Runner
+from arvis.ports.provider import Providers
+
+
+def build_consolidator(*, base: Base, providers: Providers) -> Consolidator:
+    config = base.config
+    runner = Runner(
+        providers=providers,
+        accounts=base.accounts.current,
+        clock=base.clock,
+        new_id=base.new_id,
+        random=random.random,
+        prices=prices_of(config),
+        limits=ModelLimits(
+            windows=config.context_windows, replies=config.reply_tokens, reply=config.limits.reply_tokens
+        ),
+        first_byte=config.model.first_byte_seconds,
+    )
+
+    def limits() -> SpendingLimits:
+        """Return the budgets; that of one turn is the agent's daily budget for merges, because all its calls of a day count as
+        one turn."""
+        daily = base.settings.current().memory.consolidation_daily_usd or 0
+        return replace(spending_limits(base), per_turn=round(daily * MICROS))
+
+    return Consolidator(
+        store=base.store,
+        runner=runner,
+        budget=BudgetSession(store=base.store, limits=limits, clock=base.clock),
+        clock=base.clock,
+        is_on=lambda: bool(base.settings.current().memory.consolidation_daily_usd),
+        model=config.model.summarizer,
+        zone=config.scheduler.timezone,
+    )
