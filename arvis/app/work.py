@@ -62,7 +62,7 @@ def build_work(
     flow = build_flow(base, providers, box, bots.fleet, speech, meaning=meaning_of(base, embedder))
     presence = Presence(store=base.store, bus=base.bus, connector_of=bots.fleet.connector_of, clock=base.clock)
     return Work(
-        inbox=build_inbox(base, box),
+        inbox=build_inbox(base, box, meaning=meaning_of(base, embedder)),
         handlers=_handlers(base, flow, box),
         deliverer=_deliverer(base, bots, presence),
         show_presence=partial(presence.run, lambda: None),
@@ -189,7 +189,7 @@ def allowed_of(config: Config) -> Allowed:
     return Allowed(messages_per_minute=limits.messages_per_minute, bytes_per_day=limits.upload_bytes_per_day)
 
 
-def build_inbox(base: Base, tools: Toolbox) -> InboxService:
+def build_inbox(base: Base, tools: Toolbox, *, meaning: MeaningOf = no_meaning) -> InboxService:
     """Return the inbox to which every connector of this process passes the events of its platform."""
     config = base.config
     router = Router(
@@ -211,6 +211,7 @@ def build_inbox(base: Base, tools: Toolbox) -> InboxService:
         clock=base.clock,
         rules=rules,
         new_code=partial(new_code, RandomBits()),
+        meaning=meaning,
     )
 
 

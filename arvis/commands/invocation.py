@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
 from arvis.domain.dataclass import dataclass
+from arvis.domain.embeddings import Meaning
 from arvis.domain.messages import Address, Principal, Sender
 from arvis.domain.plugins import PluginCommand
 from arvis.messaging.streaming import Shown, nothing_shown
@@ -46,6 +47,8 @@ class Invocation:
     shown: Shown = nothing_shown
     #: A new random code, for commands that need one.
     code: str = ""
+    #: The vector of the text for which the command searches facts; None if texts are not embedded.
+    meaning: Meaning | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ _ERASED = 500
 _MOST_CONFIRMED = 1_000
 
 _USE = """/memory: list the facts and values about you and this channel
-/memory search WORDS: list the facts that contain these words
+/memory search WORDS: list the facts that contain these words or mean something similar
 /memory show NUMBER: show a fact in full
 /memory add TEXT: store a fact about you
 /memory correct NUMBER TEXT: replace a fact by the correct text
@@ -104,7 +104,12 @@ def _section(tx: Transaction, invocation: Invocation, title: str, scope: str) ->
 
 
 def _search(tx: Transaction, invocation: Invocation, words: str, _: int) -> str:
-    found = tx.facts.search(invocation.agent.id, _scopes(invocation), asked_words(words), _MOST_FACTS)
+    agent_id, scopes, asked = invocation.agent.id, _scopes(invocation), asked_words(words)
+    if invocation.meaning is None:
+        found = tx.facts.search(agent_id, scopes, asked, _MOST_FACTS)
+    else:
+        hits = tx.facts.search_meaning(agent_id, scopes, asked, invocation.meaning, _MOST_FACTS)
+        found = [hit.fact for hit in hits]
     return "\n".join(_fact_line(tx, invocation, fact) for fact in found) or "No fact contains these words."
 
 

@@ -25,6 +25,13 @@ def parse(text: str) -> Spoken | None:
     return Spoken(*found)
 
 
+def searched_text(text: str) -> str | None:
+    """Return the text for which a message searches facts (`/memory search TEXT`); None if it does not."""
+    spoken = parse(text) if text.startswith("/") else None
+    words = spoken.argument.split(maxsplit=1) if spoken is not None and spoken.name == "memory" else []
+    return words[1] if len(words) > 1 and words[0].casefold() == "search" else None
+
+
 def perform(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     """Carry out the command and return its answer; `invocation.name` comes from `parse`."""
     answer = COMMANDS[invocation.name](tx, invocation, now)

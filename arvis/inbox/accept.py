@@ -13,6 +13,7 @@ from arvis.approvals import APPROVERS, Approvers
 from arvis.commands import registry as commands
 from arvis.commands.invocation import Invocation, Spoken
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.embeddings import Meaning
 from arvis.domain.jobs import JobStatus, Priority
 from arvis.domain.messages import (
     Address,
@@ -160,6 +161,15 @@ class Handled:
     cancelled: Sequence[CancelledTurn] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Values for a message that are computed before its transaction: a new code, used for pairing if the person is unknown and by the
+    command `/link`, and the vector of the text for which the command `/memory search` searches."""
+
+    code: str
+    meaning: Meaning | None = None
+
+
 def handle_message(
     tx: Transaction,
     source: EventSource,
@@ -168,12 +178,11 @@ def handle_message(
     *,
     router: Router,
     rules: InboxRules,
-    code: str,
+    prepared: Prepared,
     now: int,
 ) -> Handled:
     """Route a message, and then accept it, store it as overheard, or reject it. An accepted message gets a job for its
-    turn. All of this is one transaction. `uploads` are the files whose bytes came with the message. `code` is a new
-    code, used for pairing if the person is unknown, and by the command `/link`."""
+    turn. All of this is one transaction. `uploads` are the files whose bytes came with the message."""
     source.advance(tx)
     if (known := _known(tx, message)) is not None:
         return Handled(known)
@@ -183,11 +192,11 @@ def handle_message(
         message = replace(message, addressed=True)
     match router.route(tx, message):  # step 2
         case Routed() as routed:
-            return _dispatch(tx, routed, uploads, rules, now, code=code)
+            return _dispatch(tx, routed, uploads, rules, now, prepared=prepared)
         case Refused(reason=reason) as refused if reason == NOT_ADDRESSED:
             return Handled(_observe(tx, message, refused, now))
         case refused:
-            return Handled(_reject(tx, message, refused, code, now))
+            return Handled(_reject(tx, message, refused, prepared.code, now))
 
 
 def _differs(tx: Transaction, known: StoredMessage, message: IncomingMessage) -> bool:
@@ -216,7 +225,7 @@ def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
 
 
 def _dispatch(
-    tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int, *, code: str
+    tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int, *, prepared: Prepared
 ) -> Handled:
     """Handle a permitted message. It may be too old, exceed a limit, answer a question, be a command, belong to an
     album, or begin a turn."""
@@ -233,7 +242,7 @@ def _dispatch(
         return Handled(answered)
     command = None if message.forwarded else commands.parse(message.content)
     if command is not None and not files:
-        return _run_command(tx, routed, command, rules, now, code=code)
+        return _run_command(tx, routed, command, rules, now, prepared=prepared)
     if message.album is not None and (joined := join_album(tx, message, files, now)) is not None:
         return Handled(joined)
     return Handled(
@@ -321,7 +330,7 @@ def _to_fetch(file: FileRef) -> Attachment:
 
 
 def _run_command(
-    tx: Transaction, routed: Routed, command: Spoken, rules: InboxRules, now: int, *, code: str
+    tx: Transaction, routed: Routed, command: Spoken, rules: InboxRules, now: int, *, prepared: Prepared
 ) -> Handled:
     """Run a text command. The daemon answers it immediately, without a turn."""
     message, agent = routed.message, routed.agent
@@ -341,7 +350,8 @@ def _run_command(
         daemon_zone=rules.zone,
         more=rules.commands(agent.plugins) if agent.plugins else (),
         shown=rules.shown,
-        code=code,
+        code=prepared.code,
+        meaning=prepared.meaning,
     )
     result = commands.perform(tx, invocation, now)
     asked = turns.answer_at_once(

@@ -16,8 +16,10 @@ from typing import Any
 
 from arvis.approvals import answer_question
 from arvis.bus import EventBus
+from arvis.commands.registry import searched_text
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.embeddings import Meaning
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
 from arvis.domain.events import Changed, MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.executions import ExecutionStatus
@@ -40,7 +42,7 @@ from arvis.domain.platforms import ChannelStatus, Click, MessageDeletion, Messag
 from arvis.domain.quotations import is_forward
 from arvis.domain.reactions import ReactionChange
 from arvis.domain.text import presentable
-from arvis.inbox.accept import LONGEST_OBSERVED, Handled, InboxRules, handle_message
+from arvis.inbox.accept import LONGEST_OBSERVED, Handled, InboxRules, Prepared, handle_message
 from arvis.inbox.feeds import EventSource, FeedPositions, Fence, unfenced
 from arvis.inbox.reactions import change_reactions
 from arvis.llm.tokens import estimate_tokens
@@ -48,11 +50,12 @@ from arvis.messaging.messages import STOP, WAIT
 from arvis.messaging.owner_alerts import alert_owner
 from arvis.messaging.streaming import StreamedTexts, nothing_shown
 from arvis.ports.clock import Clock
+from arvis.ports.embeddings import MeaningOf, no_meaning
 from arvis.ports.inbox import Clicked, Received
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.platforms import SeenEvent
 from arvis.ports.store import Store, Transaction
-from arvis.routing import WEB, Refused, Router
+from arvis.routing import WEB, Refused, Routed, Router
 from arvis.services import allowances
 from arvis.services.allowances import Allowed
 from arvis.turns import cancellation
@@ -237,7 +240,7 @@ _COMMANDED = (ChangeTopic.CONVERSATIONS, ChangeTopic.MEMORY, ChangeTopic.QUESTIO
 class InboxService:
     """The implementation of `Inbox`. `admit` raises an error while the daemon accepts no new messages; it does not
     access the disk. `new_code` makes a pairing code for an unknown person. `fence` is called in every commit and raises
-    an error if another process now receives these events."""
+    an error if another process now receives these events. `meaning` embeds the texts for which people search facts."""
 
     def __init__(
         self,
@@ -250,6 +253,7 @@ class InboxService:
         rules: InboxRules,
         new_code: Callable[[], str],
         fence: Fence = unfenced,
+        meaning: MeaningOf = no_meaning,
     ) -> None:
         self._admit = admit
         self._store = store
@@ -260,6 +264,7 @@ class InboxService:
         self._rules = replace(rules, shown=StreamedTexts(bus).shown) if watched else rules
         self._new_code = new_code
         self._fence = fence
+        self._meaning = meaning
         self._feeds = FeedPositions(store=store, fence=fence)
 
     def fenced_by(self, fence: Fence) -> InboxService:
@@ -273,6 +278,7 @@ class InboxService:
             rules=self._rules,
             new_code=self._new_code,
             fence=fence,
+            meaning=self._meaning,
         )
 
     # -- messages ------------------------------------------------------------------------------------------
@@ -293,11 +299,20 @@ class InboxService:
             uploads,
             router=self._router,
             rules=self._rules,
-            code=self._new_code(),
+            prepared=Prepared(self._new_code(), await self._meaning_of(message)),
             now=self._clock.now(),
         )
         self._publish_received(message, handled)  # step 3
         return handled.received
+
+    async def _meaning_of(self, message: IncomingMessage) -> Meaning | None:
+        """Return the vector of the text for which a person searches facts; None for all other messages. The text of a person who
+        may not use the bot is not embedded."""
+        text = searched_text(message.content)
+        if text is None or message.forwarded:
+            return None
+        routed = await self._store.read(self._router.route, message)
+        return await self._meaning(text) if isinstance(routed, Routed) else None
 
     async def edit(self, edit: MessageEdit) -> None:
         source = self._source(edit.address, edit.position)

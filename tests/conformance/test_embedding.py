@@ -15,9 +15,13 @@ import pytest
 
 from arvis.app.providers import open_providers
 from arvis.bus import EventBus
+from arvis.commands.invocation import Invocation
+from arvis.commands.memory import memory
+from arvis.domain.conversations import Conversation
 from arvis.domain.embeddings import EmbeddingModel, SubjectKind, Vector, differing_signs
 from arvis.domain.knowledge import Collection
 from arvis.domain.memory import Category, FactStatus, NewFact, asked_words
+from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account, CallTimeouts
 from arvis.embedding import LOOK_SECONDS, EmbeddingIndexer
@@ -262,6 +266,20 @@ async def test_facts_for_a_prompt_are_found_by_their_meaning(desk: Desk) -> None
         cursor=None, meaning=meaning,
     )  # fmt: skip
     assert page.items[0].content == texts[3]
+    ann = Principal(SCOPE.partition(":")[2], "telegram", "ann", "Ann", PrincipalRole.MEMBER)
+    place = Address("telegram", "main", "ann")
+    command = Invocation(
+        "memory",
+        "search Who is my doctor?",
+        place,
+        ann,
+        AGENT,
+        Conversation("c1", AGENT.id, place, 0, direct=True),
+        "UTC",
+    )
+    assert texts[3] not in (await desk.store.write(memory, command, desk.clock.now()))
+    answer = await desk.store.write(memory, replace(command, meaning=meaning), desk.clock.now())
+    assert texts[3] in answer.splitlines()[0]
 
 
 def add_facts(tx: Transaction, texts: Sequence[str]) -> list[int]:

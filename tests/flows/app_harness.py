@@ -38,6 +38,7 @@ from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
 from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.connector import Connector
+from arvis.ports.embeddings import MeaningOf, no_meaning
 from arvis.ports.inbox import Received
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.provider import Provider
@@ -194,7 +195,7 @@ class AppHarness:
     async def _begin_login(self, server: str) -> str | None:
         return None if self.begin_login is None else await self.begin_login(server)
 
-    def inbox_with(self, rules: InboxRules) -> InboxService:
+    def inbox_with(self, rules: InboxRules, meaning: MeaningOf = no_meaning) -> InboxService:
         return InboxService(
             admit=self._admit,
             store=self.store,
@@ -203,6 +204,7 @@ class AppHarness:
             clock=self.clock,
             rules=rules,
             new_code=lambda: new_code(secrets.randbits),
+            meaning=meaning,
         )
 
     async def _current_skills(self) -> list[Skill]:

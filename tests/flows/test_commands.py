@@ -9,6 +9,7 @@ from arvis.commands.hints import command_hints
 from arvis.commands.invocation import Spoken
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import MessageStatus
+from arvis.inbox.accept import InboxRules
 from tests.flows.app_harness import AppHarness
 
 
@@ -47,6 +48,20 @@ async def test_help_lists_the_commands_and_asks_no_model(either_app: AppHarness)
     assert names == ["/help", "/new", "/reset", "/stop", "/run", "/agents", "/memory", "/usage", *own, "/why"]
     assert where == "Here every message is for Helper."
     assert either_app.provider.asked == []
+
+
+async def test_only_the_text_of_a_search_of_facts_is_embedded(either_app: AppHarness) -> None:
+    embedded: list[str] = []
+
+    async def meaning(text: str) -> None:
+        embedded.append(text)
+
+    either_app.inbox = either_app.inbox_with(InboxRules(), meaning)
+    for text in ("/memory search my doctor", "/memory", "/memory search", "/memory add x", "memory search x", "Hello"):
+        await either_app.ask(text)
+    await either_app.say("/memory search x", forwarded=True)
+    await either_app.say("/memory search x", assigned_agent=None, is_direct=False, addressed=False)
+    assert embedded == ["my doctor"]
 
 
 def test_platforms_can_show_the_commands() -> None:
