@@ -349,7 +349,6 @@ async def _run_scheduler(base: Base, outside: Outside, up: Up) -> None:
 
 
 def _build_housekeeping(base: Base) -> Housekeeping:
-    retention = base.config.retention
     return Housekeeping(
         store=base.store,
         clock=base.clock,

@@ -44,7 +44,7 @@ async def test_prompts_name_the_place_and_the_people_at_their_end(app: AppHarnes
 async def test_a_person_chooses_a_time_zone_and_a_language(app: AppHarness) -> None:
     assert "UTC" in ((await app.ask("/timezone")).reply or "")
     assert "no time zone" in ((await app.ask("/timezone Moon/Base")).reply or "")
-    assert "no language code" in ((await app.ask("/language Klingon")).reply or "")
+    assert "is not a language code" in ((await app.ask("/language Klingon")).reply or "")
     await app.ask("/timezone Asia/Tokyo")
     await app.ask("/language de")
     await app.ask("hi")
