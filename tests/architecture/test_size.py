@@ -52,9 +52,7 @@ def test_no_function_is_past_the_limit(figures: list[str]) -> None:
 
 
 #: Modules of fewer than 60 lines with one importer that stay separate, with the reason.
-ALONE: Mapping[str, str] = {
-    "arvis.commands.registry": "it lists all commands, and the inbox only asks it",
-}
+ALONE: Mapping[str, str] = {}
 
 
 def test_a_small_module_with_one_importer_has_a_reason() -> None:

@@ -141,6 +141,11 @@ COLD |= dict.fromkeys(
     ],
     "the background work of embeddings; a slice of a table",
 )
+COLD |= {
+    "past_facts": "a question about earlier times; the ended facts of three scopes",
+    "facts_replaced_by": "a page of one fact; the facts that it has replaced",
+    "next_changed_scope": "the background merge of facts; once for each slice of an agent",
+}
 COLD |= dict.fromkeys(
     ["nearest_vectors", "nearest_vectors_in_areas"], "a search by meaning; a bounded number of vectors"
 )

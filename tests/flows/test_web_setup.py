@@ -150,7 +150,7 @@ async def test_a_skill_is_edited_and_set_back(site: Site) -> None:
     assert (await site.call("DELETE", path)).status == 200
     assert (await site.call("POST", f"{path}/undo")).json()["skill"]["body"] == "# Untie"
     other = await site.call("PATCH", path, json={"text": SKILL.replace("knots", "other")})
-    assert (other.status, "slug" in other.json()["error"]["message"]) == (422, True)
+    assert (other.status, "must keep the name knots" in other.json()["error"]["message"]) == (422, True)
     assert (await site.call("PATCH", "/api/skills/nobody", json={"enabled": False})).status == 404
 
 

@@ -86,7 +86,7 @@ def test_an_archive_of_several_skills_needs_a_choice() -> None:
         (lambda: zipped({"SKILL.md": TEXT, **{f"f{n}": b"" for n in range(MOST_FILES)}}), "files"),
         (
             lambda: zipped({"SKILL.md": TEXT, "big": b"\0" * 90_000_000}, method=zipfile.ZIP_BZIP2),
-            "another compression",
+            "a compression other than deflate",
         ),
         (lambda: zipped(FILES)[:-30], "damaged"),
         (lambda: zipped({"README.md": TEXT}), r"no file SKILL\.md"),
