@@ -1,4 +1,4 @@
-"""Defines the operations by which people control work: retry, cancel, delete and answer. The API, the command line and
+"""Defines the operations by which people control work: retry, cancel, delete, answer and rewind. The API, the command line and
 chats call these operations."""
 
 from __future__ import annotations
@@ -7,19 +7,23 @@ from collections.abc import Sequence
 
 from arvis.approvals import APPROVERS, Approvers, answer_question, asked_of, may_answer
 from arvis.bus import EventBus
+from arvis.domain.conversations import EarlierEffects
 from arvis.domain.errors import Conflict, NotFound
+from arvis.domain.events import ConversationRewound
 from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.domain.jobs import Job, JobStatus
-from arvis.domain.messages import DeliveryState, Principal
+from arvis.domain.messages import DeliveryState, Principal, Sender
 from arvis.engine import lifecycle
 from arvis.messaging.streaming import Shown, StreamedTexts, nothing_shown
 from arvis.ports.clock import Clock
-from arvis.ports.operations import OPERATOR, WaitAnswer, WaitRights
+from arvis.ports.operations import OPERATOR, RewoundConversation, WaitAnswer, WaitRights
 from arvis.ports.store import Store, Transaction
 from arvis.services import workflow_runs
+from arvis.tasks.access import limits_of_sender
 from arvis.turns import cancellation
 from arvis.turns.cancellation import CancelledTurn, close
 from arvis.turns.requeue import ask_anew
+from arvis.turns.rewind import answer_again, effects_from, switch_version
 
 LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
 
@@ -60,6 +64,27 @@ class StoreOperations:
         for turn in await self._store.write(close, conversation_id, by.name, self._clock.now()):
             cancellation.announce_cancelled(self._bus, turn)
 
+    async def earlier_effects(self, message_id: str, by: Principal) -> EarlierEffects:
+        return await self._store.read(effects_from, message_id, by)
+
+    async def answer_again(
+        self, message_id: str, by: Principal, sender: Sender, *, content: str | None = None
+    ) -> RewoundConversation:
+        now, limits = self._clock.now(), limits_of_sender(sender)
+        return self._announced(
+            await self._store.write(answer_again, message_id, by, now, content=content, limits=limits)
+        )
+
+    async def switch_version(self, conversation_id: str, version_id: str, by: Principal) -> RewoundConversation:
+        now = self._clock.now()
+        return self._announced(await self._store.write(switch_version, conversation_id, version_id, by, now))
+
+    def _announced(self, rewound: RewoundConversation) -> RewoundConversation:
+        """Publish that the messages of a conversation have changed."""
+        conversation = rewound.conversation
+        self._bus.publish(ConversationRewound(conversation.address, conversation.id))
+        return rewound
+
     async def wait_rights(self, waits: Sequence[Wait], by: Principal) -> Sequence[WaitRights]:
         return await self._store.read(_rights, waits, by, self._approvers)
 
@@ -75,6 +100,7 @@ class StoreOperations:
 def _retry(tx: Transaction, job_id: str, now: int) -> None:
     job = _job(tx, job_id)
     _check_wanted(tx, job)
+    _check_active(tx, job)
     if tx.jobs.requeue(job_id, now) is None:
         raise Conflict(
             f"The job {job_id} has not failed.", why=f"It is {job.status}.", fix="Only failed jobs can be retried."
@@ -102,6 +128,17 @@ def _check_wanted(tx: Transaction, job: Job) -> None:
         fix=fix,
         code="not_wanted",
     )
+
+
+def _check_active(tx: Transaction, job: Job) -> None:
+    """Raise `Conflict` if the message of this job belongs to an inactive version of its conversation."""
+    message = tx.messages.get(job.message_id or "")
+    if message is not None and message.version_id is not None:
+        raise Conflict(
+            "The message of this job belongs to a version of the conversation that is not active.",
+            fix="Switch to this version first.",
+            code="inactive_version",
+        )
 
 
 def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = nothing_shown) -> CancelledTurn:

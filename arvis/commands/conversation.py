@@ -1,4 +1,4 @@
-"""Commands about the conversation: `/start`, `/agents`, `/stop`, `/new` and `/reset`."""
+"""Commands about the conversation: `/start`, `/agents`, `/stop`, `/again`, `/new` and `/reset`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from arvis.commands.invocation import CommandAnswer, Invocation
 from arvis.domain.agents import Agent, Binding
+from arvis.domain.errors import Conflict, Forbidden, NotFound, sentences
+from arvis.domain.events import ConversationRewound
 from arvis.domain.messages import IncomingMessage, PrincipalRole, Respond, Sender
 from arvis.domain.regex import regex
 from arvis.graphs.reset import begin_reset
 from arvis.memory.service import brief
 from arvis.ports.store import Transaction
 from arvis.routing import WEB, permit
+from arvis.tasks.access import limits_of_sender
 from arvis.turns.cancellation import CancelledTurn, stop_turns, stop_waiting
+from arvis.turns.rewind import answer_again
 
 _FRESH = "Your next message starts a new conversation. I keep my memory (see /memory)."
 _EMPTY = "Your next message starts a new conversation with an empty folder. I keep my memory (see /memory)."
@@ -75,6 +79,27 @@ def stop(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     if runs:
         words.append("The workflow was stopped." if runs == 1 else f"{runs} workflow runs were stopped.")
     return CommandAnswer(" ".join(words), stopped)
+
+
+_NOTHING_ASKED = "You have asked nothing here that I could answer again."
+
+
+def again(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
+    """Answer the person's last message again. The argument, if any, replaces the text of the message."""
+    person, sender = invocation.principal, invocation.sender
+    last = tx.timeline.of_last(invocation.conversation.id, person.id)
+    if last is None:
+        return CommandAnswer(_NOTHING_ASKED)
+    text = invocation.argument or None
+    limits = limits_of_sender(sender) if sender is not None else None
+    try:
+        rewound = answer_again(tx, last.message.id, person, now, content=text, limits=limits)
+    except (Conflict, Forbidden, NotFound) as error:
+        return CommandAnswer(sentences(error.what, error.why, error.fix))
+    names = list(dict.fromkeys(effect.name for effect in rewound.effects.effects if not effect.failed))
+    done = f" This is not undone: {', '.join(names[:_MOST])}." if names else ""
+    rewind = ConversationRewound(rewound.conversation.address, rewound.conversation.id)
+    return CommandAnswer(f"I answer your last message again.{done}", events=(rewind,))
 
 
 #: The routing rules that give a place to one agent, so that no other agent can be addressed there.

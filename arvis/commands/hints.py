@@ -12,6 +12,7 @@ ABOUT: Mapping[str, str] = {
     "new": "start a new conversation and keep the memory",
     "reset": "start a new conversation with an empty folder and keep the memory",
     "stop": "cancel your running requests here",
+    "again": "answer your last message again; with a text, with this text in its place",
     "run": "start a workflow: its name, then its input; without a name, list the workflows",
     "agents": "list the agents here, and how to address them",
     "memory": "show and correct the facts stored about you and this channel",

@@ -8,6 +8,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
 from arvis.domain.dataclass import dataclass
 from arvis.domain.embeddings import Meaning
+from arvis.domain.events import Event
 from arvis.domain.messages import Address, Principal, Sender
 from arvis.domain.plugins import PluginCommand
 from arvis.messaging.streaming import Shown, nothing_shown
@@ -53,7 +54,9 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """The answer of a command, and the turns that the command cancelled. These turns are announced after the commit."""
+    """The answer of a command, and the turns that the command cancelled. These turns are announced after the commit, and
+    `events` are published then."""
 
     text: str
     stopped: Sequence[CancelledTurn] = ()
+    events: Sequence[Event] = ()

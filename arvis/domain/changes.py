@@ -12,6 +12,7 @@ from arvis.domain.events import (
     BotsChanged,
     BotStateChanged,
     Changed,
+    ConversationRewound,
     DeliverySettled,
     Event,
     ExecutionPaused,
@@ -61,6 +62,7 @@ CHANGE_EVENTS: Sequence[type[Event]] = (
     AccountsChanged,
     BotsChanged,
     BotStateChanged,
+    ConversationRewound,
     DeliverySettled,
     ExecutionPaused,
     GraphCompleted,
@@ -97,6 +99,8 @@ def changes_of(event: Event) -> Sequence[Changed]:
             return Changed(ChangeTopic.MESSAGES, message_id), Changed(ChangeTopic.JOBS)
         case GraphCompleted(thread_id=conversation):
             return Changed(ChangeTopic.EXECUTIONS), Changed(ChangeTopic.CONVERSATIONS, conversation or None)
+        case ConversationRewound(conversation_id=conversation):
+            return Changed(ChangeTopic.CONVERSATIONS, conversation), Changed(ChangeTopic.JOBS)
         case JobSettled(job_id=job_id):
             return (Changed(ChangeTopic.JOBS, job_id),)
         case ExecutionPaused(execution_id=execution_id, wait_id=wait_id):

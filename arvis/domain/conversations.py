@@ -69,3 +69,47 @@ class Compaction:
     created_at: int
     #: The references to results and files of the messages, with their names.
     sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationVersion:
+    """One of several continuations of a conversation from the same point on. Time in ms."""
+
+    id: str
+    conversation_id: str
+    #: The id of the first version that continues from this point. All versions of the point share it.
+    point_id: str
+    #: The first turn of the first version. Later turns of the conversation are after the point.
+    first_turn: int
+    #: The first message of this version.
+    message_id: str
+    #: True for the one version of the point whose messages are used.
+    active: bool
+    #: The id of the person who began the version; None: unknown.
+    created_by: str | None
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierEffect:
+    """A completed tool call or action of a turn. It is not undone when the turn becomes inactive."""
+
+    #: The id of the execution that caused it.
+    execution_id: str
+    #: The name of the tool, or the kind of the action.
+    name: str
+    #: The arguments of the call or the report of the action, shortened.
+    detail: str
+    #: True if the call reported an error. It may have changed something nevertheless.
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierEffects:
+    """The effects of the turns that a rewind makes inactive."""
+
+    turns: int = 0
+    #: The number of the agents' messages on chat platforms, where they stay visible.
+    sent: int = 0
+    cost_micros: int = 0
+    effects: tuple[EarlierEffect, ...] = ()

@@ -81,6 +81,14 @@ class AgentMoved:
 
 
 @dataclass(frozen=True, slots=True)
+class ConversationRewound:
+    """Messages of a conversation have become inactive or active. Pages read the conversation again."""
+
+    address: Address
+    conversation_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobSettled:
     """A job was cancelled. If a task runs the job, the task must stop. `status` is `cancelled`."""
 
@@ -181,6 +189,7 @@ Event = (
     | StatusChanged
     | GraphCompleted
     | AgentMoved
+    | ConversationRewound
     | JobSettled
     | ExecutionPaused
     | SessionEnded

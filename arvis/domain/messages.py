@@ -300,6 +300,8 @@ class StoredMessage:
     rounds: tuple[PastRound, ...] = ()
     #: The messages that this one answers, quotes or forwards.
     quotations: tuple[Quotation, ...] = ()
+    #: The id of the inactive version of the conversation that contains the message; None for all other messages.
+    version_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

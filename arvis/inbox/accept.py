@@ -14,6 +14,7 @@ from arvis.commands import registry as commands
 from arvis.commands.invocation import Invocation, Spoken
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.embeddings import Meaning
+from arvis.domain.events import Event
 from arvis.domain.jobs import JobStatus, Priority
 from arvis.domain.messages import (
     Address,
@@ -159,6 +160,8 @@ class Handled:
     received: Received
     #: The turns that the message cancelled. They are announced after the commit.
     cancelled: Sequence[CancelledTurn] = ()
+    #: The events that are published after the commit.
+    events: Sequence[Event] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +360,7 @@ def _run_command(
     asked = turns.answer_at_once(
         tx, message, result.text, agent=agent, principal=principal, route=routed.reason, now=now
     )
-    return Handled(Received(asked.id, asked.status, "command"), result.stopped)
+    return Handled(Received(asked.id, asked.status, "command"), result.stopped, result.events)
 
 
 def _expire(tx: Transaction, routed: Routed, now: int) -> Received:

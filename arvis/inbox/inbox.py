@@ -396,6 +396,8 @@ class InboxService:
                 for topic in _COMMANDED:
                     self._bus.publish(Changed(topic))
         self._publish_cancelled(handled.cancelled)
+        for event in handled.events:
+            self._bus.publish(event)
 
     def _publish_cancelled(self, cancelled: Iterable[CancelledTurn]) -> None:
         for turn in cancelled:

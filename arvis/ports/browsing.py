@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Protocol
 
-from arvis.domain.conversations import Compaction
+from arvis.domain.conversations import Compaction, ConversationVersion
 from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution, Step, Wait
 from arvis.domain.jobs import Job, JobStatus
@@ -146,6 +146,9 @@ class ShownMessage:
     question: ShownQuestion | None = None
     #: The ratings of this reply.
     feedback: Sequence[Feedback] = ()
+    #: The versions that continue the conversation from the point before this message, oldest first, if there are
+    #: several. One of them, the active one, begins with this message.
+    versions: Sequence[ConversationVersion] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Repositories of summaries, calibrations of token estimates, handover threads, texts that plugins add to messages, and
+"""Repositories of summaries, versions of conversations, calibrations of token estimates, handover threads, texts that plugins add to messages, and
 reactions.
 
 Handover threads and the texts of plugins need no locks. Only the running turn of a conversation writes them, the turns
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from arvis.domain.conversations import Compaction
+from arvis.domain.conversations import Compaction, ConversationVersion
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import PastMessage, StoredMessage
 from arvis.domain.reactions import Feedback, Rating
@@ -93,6 +93,43 @@ class Compactions(Protocol):
     def forget(self, before: int, limit: int, now: int) -> int:
         """Mark active summaries as final if they were created before the time `before`, at most `limit` summaries.
         Delete the texts of the messages that they replace. Return the number of these summaries."""
+        ...
+
+
+class ConversationVersions(Protocol):
+    """The versions of conversations, and the messages of inactive ones. The caller holds the lane of the conversation."""
+
+    def add(self, version: ConversationVersion) -> None: ...
+
+    def get(self, version_id: str) -> ConversationVersion | None: ...
+
+    def beginning_with(self, message_id: str) -> ConversationVersion | None:
+        """Return the version whose first message is this one."""
+        ...
+
+    def active_of(self, point_id: str) -> ConversationVersion | None:
+        """Return the active version of a point."""
+        ...
+
+    def of(self, conversation_id: str, limit: int) -> Sequence[ConversationVersion]:
+        """Return the first `limit` versions of a conversation, in the order of their creation."""
+        ...
+
+    def messages_from(self, conversation_id: str, turn: int, limit: int) -> Sequence[StoredMessage]:
+        """Return the first `limit` messages of the active turns from `turn` on, in order, with their rounds."""
+        ...
+
+    def summaries_from(self, conversation_id: str, turn: int) -> Sequence[Compaction]:
+        """Return the summaries that are not restored and contain turns from `turn` on."""
+        ...
+
+    def deactivate(self, version: ConversationVersion) -> int:
+        """Move the active turns from the version's point on to this version. Return the number of their messages. No
+        summary may contain these turns."""
+        ...
+
+    def activate(self, version: ConversationVersion) -> int:
+        """Return the messages of an inactive version to the conversation. Return their number."""
         ...
 
 

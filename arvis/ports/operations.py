@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from arvis.domain.conversations import Conversation, ConversationVersion, EarlierEffects
 from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Wait
-from arvis.domain.messages import Principal
+from arvis.domain.messages import Principal, Sender
 
 #: The name in the timeline if the person who ended the work is unknown.
 OPERATOR = "an operator"
@@ -33,6 +34,17 @@ class WaitRights:
     asked_of: Sequence[str]
     #: True if the current viewer may answer.
     may_answer: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RewoundConversation:
+    """A conversation whose active version has changed."""
+
+    conversation: Conversation
+    #: The version that is active now.
+    version: ConversationVersion
+    #: The effects of the turns that became inactive.
+    effects: EarlierEffects
 
 
 class Operations(Protocol):
@@ -63,6 +75,24 @@ class Operations(Protocol):
 
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:
         """Close a conversation, so that the next message in its channel begins a new one."""
+        ...
+
+    async def earlier_effects(self, message_id: str, by: Principal) -> EarlierEffects:
+        """Return the effects of a message's turn and of all later turns, which a rewind to the message does not
+        undo."""
+        ...
+
+    async def answer_again(
+        self, message_id: str, by: Principal, sender: Sender, *, content: str | None = None
+    ) -> RewoundConversation:
+        """Answer the turn of a message again in a new version of the conversation; `content` replaces the message's
+        text. `sender` has the limits of the credential of `by`. Also raises `Forbidden` if `by` is a member and other
+        people have written later messages, or if the author of a replaced text has more rights."""
+        ...
+
+    async def switch_version(self, conversation_id: str, version_id: str, by: Principal) -> RewoundConversation:
+        """Make an inactive version of a conversation active. Also raises `Forbidden` if `by` is a member and other
+        people have written in the versions."""
         ...
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:

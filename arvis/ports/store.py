@@ -15,7 +15,14 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from arvis.ports.api_requests import CompletionRequests, IdempotencyKeys
 from arvis.ports.automation import Occurrences, Projects, Schedules, Skills, Webhooks
 from arvis.ports.changes import Audit, Delegations, Versions
-from arvis.ports.conversations import Calibrations, Compactions, HandoverThreads, PluginAdditions, Reactions
+from arvis.ports.conversations import (
+    Calibrations,
+    Compactions,
+    ConversationVersions,
+    HandoverThreads,
+    PluginAdditions,
+    Reactions,
+)
 from arvis.ports.credentials import Credentials
 from arvis.ports.embeddings import Embeddings
 from arvis.ports.evaluations import Evaluations
@@ -125,6 +132,8 @@ class Transaction(Protocol):
     def agent_state(self) -> States: ...
     @property
     def compactions(self) -> Compactions: ...
+    @property
+    def conversation_versions(self) -> ConversationVersions: ...
     @property
     def calibrations(self) -> Calibrations: ...
     @property

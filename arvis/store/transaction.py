@@ -19,6 +19,7 @@ from arvis.store.repositories.api_requests import SqlCompletionRequests, SqlIdem
 from arvis.store.repositories.automation import SqlOccurrences, SqlProjects, SqlSchedules, SqlSkills, SqlWebhooks
 from arvis.store.repositories.changes import SqlAudit, SqlDelegations, SqlVersions
 from arvis.store.repositories.chunks import SqlChunks
+from arvis.store.repositories.conversation_versions import SqlConversationVersions
 from arvis.store.repositories.conversations import (
     SqlCalibrations,
     SqlCompactions,
@@ -200,6 +201,10 @@ class SqlTransaction:
         self.idempotency = SqlIdempotencyKeys(session)
         self.workflows = SqlWorkflows(session)
         self.workflow_runs = SqlWorkflowRuns(session)
+
+    @property
+    def conversation_versions(self) -> SqlConversationVersions:
+        return SqlConversationVersions(self._session)
 
     @property
     def notifications(self) -> SqlNotifications:

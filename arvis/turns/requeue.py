@@ -11,10 +11,12 @@ turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import structlog
 
+from arvis.domain.agents import Agent
 from arvis.domain.conversations import conversation_lane
 from arvis.domain.errors import Conflict, ExecutionError, Forbidden, NotFound
 from arvis.domain.executions import Execution
@@ -31,7 +33,7 @@ from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks.state import BY_DAEMON, AgentState
 
 #: The keys of a turn's state that describe the person of the turn. A new turn of the same message gets their values.
-_OF_THE_PERSON = ("reach", "paired")
+OF_THE_PERSON = ("reach", "paired")
 _OVER = {JobStatus.FAILED, JobStatus.CANCELLED}
 
 
@@ -49,7 +51,7 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
     tx.messages.reopen_turn(before)
     way = default_graph(tx, agent, content)
     state = new_turn_state(message.agent_id or "", message.address, message.conversation_id or "")
-    state |= {name: execution.state[name] for name in _OF_THE_PERSON if name in execution.state}
+    state |= {name: execution.state[name] for name in OF_THE_PERSON if name in execution.state}
     begun = lifecycle.begin(
         tx,
         tx.new_id(),
@@ -82,6 +84,12 @@ def _correctable(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, S
     if message is None or execution is None or message.execution_id != execution.id:
         raise Conflict(
             f"The job {job.id} does not belong to a message of a person.", fix="Only messages of people can be edited."
+        )
+    if message.version_id is not None:
+        raise Conflict(
+            "This message belongs to a version of the conversation that is not active.",
+            fix="Switch to this version first.",
+            code="inactive_version",
         )
     if job.status not in _OVER or execution.status in lifecycle.LIVE:
         raise Conflict(
@@ -198,20 +206,29 @@ def _begin(tx: Transaction, execution: Execution, message: StoredMessage, now: i
             f"The agent of the message {message.id} does not exist any more.",
             fix="Write a new message to another agent.",
         )
+    kept = {name: execution.state[name] for name in OF_THE_PERSON if name in execution.state}
+    return begin_again(tx, message, agent, kept, priority=execution.priority, now=now)
+
+
+def begin_again(
+    tx: Transaction, message: StoredMessage, agent: Agent, kept: Mapping[str, Any], *, priority: int, now: int
+) -> NewJob:
+    """Write the execution of a new turn for a message. Return its job, which the caller adds to the queue. `kept` is
+    added to the state of the turn: the values of `OF_THE_PERSON`."""
     way = select_graph(tx, agent, message.content, message.address, files=bool(message.attachments))
     state = {
         "agent": agent.id,
         "address": message.address.to_json(),
         "conversation": message.conversation_id,
-        **{name: execution.state[name] for name in _OF_THE_PERSON if name in execution.state},
+        **kept,
     }
     begun = lifecycle.begin(
         tx,
         tx.new_id(),
         way.graph,
         state | dict(marked(tx, way.state, message.principal_id, CLEAN)),
-        lane=execution.lane,
-        priority=execution.priority,
+        lane=conversation_lane(message.conversation_id or ""),
+        priority=priority,
         principal_id=message.principal_id,
         now=now,
     )

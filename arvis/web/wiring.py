@@ -37,6 +37,7 @@ from arvis.web.api.overview import OverviewRoutes
 from arvis.web.api.people import PeopleRoutes
 from arvis.web.api.projects import ProjectRoutes
 from arvis.web.api.questions import QuestionRoutes
+from arvis.web.api.rewind import RewindRoutes
 from arvis.web.api.schedules import ScheduleRoutes
 from arvis.web.api.sessions import LoginRoutes, SessionRoutes
 from arvis.web.api.settings import SettingRoutes
@@ -183,6 +184,7 @@ class Assembly:
             *QuestionRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *AgentRoutes(insights=insights, store=store, gate=self._gate, clock=clock).endpoints(),
             *ConversationRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
+            *RewindRoutes(insights=insights, operations=operations, store=store, gate=self._gate).endpoints(),
             *AuditRoutes(insights=insights).endpoints(),
             *BackupRoutes(backups=deps.backups).endpoints(),
             *self._money(),

@@ -46,6 +46,7 @@ ERASED = {
     "audit": "erase_audit_of_execution", "blobs": "erase_blob", "budget_reservations": "erase_reservations",
     "channel_status": "erase_channel_status", "channels": "erase_idle_channel", "compactions": "erase_compactions",
     "completion_requests": "erase_completions", "conversations": "erase_conversation",
+    "conversation_versions": "erase_conversation_versions",
     "cursors": "delete_execution_cursors", "delegations": "delete_execution_delegation",
     "deliveries": "erase_deliveries", "delivery_incidents": "erase_incidents", "delivery_parts": "erase_parts",
     "drafts": "erase_drafts", "effects": "delete_execution_effects", "embeddings": "drop_vectors", "erasure_items": "drop_erasure_items",

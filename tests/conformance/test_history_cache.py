@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from arvis.domain.conversations import ConversationVersion
 from arvis.domain.messages import Attachment, MessageStatus, PastMessage
 from arvis.domain.taint import Label
 from arvis.ports.store import Store, Transaction
@@ -57,6 +58,7 @@ class Talk:
     def change(self, tx: Transaction) -> None:
         kinds: Sequence[Callable[[Transaction], object]] = (
             *[self._end_turn] * 6, self._compact, self._restore, self._edit, self._label, self._reopen, self._name_file,
+            self._rewind, self._switch,
         )  # fmt: skip
         self._random.choice(kinds)(tx)
 
@@ -87,6 +89,20 @@ class Talk:
         tx.messages.reopen_turn(f"turn-{number}")
         turn = tx.conversations.next_turn(self._conversation, NOW)
         tx.messages.settle_turn(f"turn-{number}", MessageStatus.ANSWERED, reason=None, turn=turn, reply_id=None)
+
+    def _rewind(self, tx: Transaction) -> None:
+        self._number += 1
+        turn, name = self._random.randint(1, self._turns), f"v{self._number}"
+        for each in tx.conversation_versions.summaries_from(self._conversation, turn):
+            tx.compactions.restore(each.id, NOW)
+        version = ConversationVersion(name, self._conversation, name, turn, name, True, None, NOW)
+        tx.conversation_versions.add(version)
+        tx.conversation_versions.deactivate(version)
+
+    def _switch(self, tx: Transaction) -> None:
+        version = tx.conversation_versions.get(f"v{self._random.randint(1, self._number + 1)}")
+        if version is not None and not version.active:
+            tx.conversation_versions.activate(version)
 
     def _name_file(self, tx: Transaction) -> None:
         tx.files.add(self._one(tx), [Attachment("notes.txt", "text/plain", 1, "0" * 64)])
@@ -166,7 +182,7 @@ def test_the_histories_that_were_not_used_for_the_longest_time_are_dropped(monke
 def test_the_queries_that_rewrite_histories_are_known() -> None:
     queries = load_queries(SqliteDialect())
     assert set(rewrites_history(queries)) == {
-        "bring_back_messages", "empty_messages", "erase_conversation", "erase_messages", "label_message", "mark_range",
+        "activate_turns", "bring_back_messages", "deactivate_turns", "empty_messages", "erase_conversation", "erase_messages", "label_message", "mark_range",
         "move_message", "name_files", "pass_messages", "put_quotations", "reopen_progress", "reopen_turn", "replace_text", "supersede_notice",
     }  # fmt: skip
     changing = {name for name, text in queries.items() if re.search(r"(INTO|UPDATE|DELETE\s+FROM)\s+messages\b", text)}

@@ -206,6 +206,7 @@ SMALL_SORTS = {
     "due_waits": "the due questions",
     "schedules_of_agent": "the schedules of one agent",
     "list_compactions": "the summaries of one conversation",
+    "summaries_from_turn": "the summaries of one conversation",
     "files_of_turns": "the files of the newest turns of one conversation",
     "files_of_page": "the files of one page of messages",
     "deliveries_of_page": "the deliveries of one page of messages",

@@ -134,6 +134,7 @@ _CHANNELS = "one row for each channel"
 #: Table -> why old rows need no deletion.
 KEPT = {
     "messages": _CONTENT, "conversations": _CONTENT, "attachments": _CONTENT, "blobs": _CONTENT, "compactions": _CONTENT,
+    "conversation_versions": "a few rows of ids for a conversation, which people keep",
     "feedback": "at most one row for each person and answer, as long as the answer",
     "plugin_additions": "the texts that plugins added to messages; later prompts contain them",
     "message_index": "a row for each message", "fact_index": "a row for each active fact", "knowledge_index": "a row for each chunk",

@@ -45,7 +45,7 @@ async def test_help_lists_the_commands_and_asks_no_model(either_app: AppHarness)
     *lines, where = (await reply_to(either_app, "/help")).splitlines()
     names = [line.partition(":")[0] for line in lines]
     own = ["/timezone", "/language", "/link", "/unlink"]
-    assert names == ["/help", "/new", "/reset", "/stop", "/run", "/agents", "/memory", "/usage", *own, "/why"]
+    assert names == ["/help", "/new", "/reset", "/stop", "/again", "/run", "/agents", "/memory", "/usage", *own, "/why"]
     assert where == "Here every message is for Helper."
     assert either_app.provider.asked == []
 
@@ -67,7 +67,7 @@ async def test_only_the_text_of_a_search_of_facts_is_embedded(either_app: AppHar
 def test_platforms_can_show_the_commands() -> None:
     hints = {hint.name: hint.about for hint in command_hints()}
     own = ["timezone", "language", "link", "unlink"]
-    assert list(hints) == ["help", "new", "reset", "stop", "run", "agents", "memory", "usage", *own, "why"]
+    assert list(hints) == ["help", "new", "reset", "stop", "again", "run", "agents", "memory", "usage", *own, "why"]
     assert hints.keys() | {"start"} == commands.COMMANDS.keys()
     assert all(0 < len(about) <= 100 for about in hints.values())
 

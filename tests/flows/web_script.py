@@ -10,6 +10,7 @@ from typing import Any
 from arvis.bus import EventBus
 from arvis.domain.accounts import Variable
 from arvis.domain.agents import Agent
+from arvis.domain.conversations import EarlierEffects
 from arvis.domain.embeddings import Meaning
 from arvis.domain.errors import Conflict, DiskLow, NotFound
 from arvis.domain.events import MessageReceived
@@ -24,12 +25,13 @@ from arvis.domain.messages import (
     Principal,
     PrincipalRole,
     Role,
+    Sender,
     StoredMessage,
 )
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.inbox import Received
 from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, QueueCounts, TimelineStep
-from arvis.ports.operations import OPERATOR, WaitAnswer, WaitRights
+from arvis.ports.operations import OPERATOR, RewoundConversation, WaitAnswer, WaitRights
 from arvis.ports.pages import Page
 from tests.flows.audit_script import NoChanges
 from tests.flows.browsing_script import GivenBrowsing
@@ -257,6 +259,17 @@ class ScriptedOperations:
 
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:
         raise NotFound(f"There is no conversation {conversation_id}")
+
+    async def earlier_effects(self, message_id: str, by: Principal) -> EarlierEffects:
+        raise NotFound(f"There is no message {message_id}")
+
+    async def answer_again(
+        self, message_id: str, by: Principal, sender: Sender, *, content: str | None = None
+    ) -> RewoundConversation:
+        raise NotFound(f"There is no message {message_id}")
+
+    async def switch_version(self, conversation_id: str, version_id: str, by: Principal) -> RewoundConversation:
+        raise NotFound(f"There is no version {version_id}")
 
     async def cancel_job(self, job_id: str, *, by: str = OPERATOR) -> None:
         self._move(job_id, {JobStatus.PENDING, JobStatus.RUNNING}, JobStatus.CANCELLED)

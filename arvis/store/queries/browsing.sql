@@ -99,7 +99,8 @@ SELECT CAST(count(*) AS BIGINT) AS number FROM (
 -- Uses the index of the last use, and reads details only for the rows of the page.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
-        WHERE messages.conversation_id = page.id AND messages.role = 'user' ORDER BY messages.id LIMIT 1) AS title,
+        WHERE messages.conversation_id = page.id AND messages.role = 'user' AND messages.superseded = 0
+        ORDER BY messages.id LIMIT 1) AS title,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.superseded = 0
         ORDER BY messages.id DESC LIMIT 1) AS preview,
@@ -123,7 +124,7 @@ ORDER BY page.last_message_at DESC, page.id DESC;
 -- The conversations of one user of the dashboard: those in the user's own channels in which the user wrote.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
-        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
+        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id AND messages.superseded = 0
         ORDER BY messages.id LIMIT 1) AS title,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
@@ -152,7 +153,7 @@ ORDER BY page.last_message_at DESC, page.id DESC;
 -- As `search_talks`, for one user of the dashboard. The messages in `ids` are those that the user may see.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
-        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
+        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id AND messages.superseded = 0
         ORDER BY messages.id LIMIT 1) AS title,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
@@ -202,7 +203,8 @@ ORDER BY page.last_message_at DESC, page.id DESC;
 -- are separate, so that neither reads the conversations that only the other one needs.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
-        WHERE messages.conversation_id = page.id AND messages.role = 'user' ORDER BY messages.id LIMIT 1) AS title,
+        WHERE messages.conversation_id = page.id AND messages.role = 'user' AND messages.superseded = 0
+        ORDER BY messages.id LIMIT 1) AS title,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.superseded = 0
         ORDER BY messages.id DESC LIMIT 1) AS preview,
@@ -246,7 +248,8 @@ LIMIT 1000;
 -- name: one_talk
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
-        WHERE messages.conversation_id = page.id AND messages.role = 'user' ORDER BY messages.id LIMIT 1) AS title,
+        WHERE messages.conversation_id = page.id AND messages.role = 'user' AND messages.superseded = 0
+        ORDER BY messages.id LIMIT 1) AS title,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.superseded = 0
         ORDER BY messages.id DESC LIMIT 1) AS preview,

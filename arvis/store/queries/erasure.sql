@@ -156,7 +156,7 @@ UPDATE compactions SET summary = CAST(:summary AS TEXT), tokens = CAST(:tokens A
 WHERE id IN (
     SELECT compactions.id FROM messages
     JOIN compactions ON compactions.conversation_id = messages.conversation_id
-        AND compactions.last_turn >= messages.turn
+        AND compactions.last_turn >= COALESCE(messages.turn, messages.version_turn)
     WHERE messages.id IN (SELECT listed.value FROM json_each(:ids) AS listed)
 );
 
@@ -227,6 +227,9 @@ UPDATE open_calls SET principal_id = NULL WHERE execution_id = :execution_id;
 
 -- name: erase_report
 UPDATE schedule_runs SET report = '' WHERE execution_id = :execution_id;
+
+-- name: erase_conversation_versions
+DELETE FROM conversation_versions WHERE conversation_id = :conversation_id;
 
 -- name: erase_compactions
 DELETE FROM compactions WHERE conversation_id = :conversation_id;

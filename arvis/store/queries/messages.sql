@@ -93,7 +93,7 @@ ORDER BY created_at DESC LIMIT :limit;
 -- This person's newest message that became a turn, by id, which is exact enough for an explanation.
 SELECT * FROM messages
 WHERE conversation_id = :conversation_id AND role = 'user' AND execution_id IS NOT NULL
-    AND principal_id = :principal_id
+    AND principal_id = :principal_id AND superseded = 0
 ORDER BY id DESC LIMIT 1;
 
 -- name: last_unasked

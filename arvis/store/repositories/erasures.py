@@ -273,6 +273,7 @@ class SqlErasures:
     def erase_conversation(self, conversation: Conversation) -> None:
         address = conversation.address
         self._session.execute("erase_compactions", conversation_id=conversation.id)
+        self._session.execute("erase_conversation_versions", conversation_id=conversation.id)
         self._session.execute("erase_notifications", id=conversation.id)
         if address.thread:
             self._session.execute("erase_completions", thread=address.thread)

@@ -133,6 +133,7 @@ def message_of(row: Row, attachments: Sequence[Attachment] = ()) -> StoredMessag
         album=row["album"],
         wait_id=row["wait_id"],
         quotations=quotations_of(row["quotations"]) if row["quotations"] else (),
+        version_id=row["version_id"],
     )
 
 

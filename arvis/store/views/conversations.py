@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from arvis.domain.conversations import Compaction
+from arvis.domain.conversations import Compaction, ConversationVersion
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import Unprocessable
 from arvis.domain.messages import Attachment, Delivery, MessageStatus, PastMessage, StoredMessage
@@ -29,6 +29,7 @@ from arvis.ports.browsing import (
     WaitView,
 )
 from arvis.ports.pages import Page
+from arvis.store.repositories.conversation_versions import version_of
 from arvis.store.repositories.conversations import compaction_of
 from arvis.store.repositories.executions import execution_of, wait_of
 from arvis.store.repositories.messages import address_of, attachment_of, delivery_of, message_of, past_message_of
@@ -40,6 +41,8 @@ from arvis.store.views.search import conversations_with, matching_messages
 
 #: The maximum number of messages that the page of a summary shows. A summary never replaces more messages.
 _SHOWN = 1000
+#: The maximum number of versions of a conversation that pages show.
+_MOST_VERSIONS = 1000
 
 
 class SqlCompactionInsights:
@@ -122,7 +125,11 @@ class SqlConversationInsights:
             else:
                 rows = await snapshot.rows("own_messages", **bounds, principal_id=own.principal_id)
             more = await _more_of(snapshot, conversation_id, rows[:limit])
-        shown = [replace(_shown_of(row, more), question=_question_of(row)) for row in rows[:limit]]
+            versions = await _versions_of(snapshot, conversation_id)
+        shown = [
+            replace(_shown_of(row, more), question=_question_of(row), versions=versions.get(row["id"], ()))
+            for row in rows[:limit]
+        ]
         return Page(shown, shown[-1].message.id if len(rows) > limit else None)
 
     async def whole_talk(self, conversation_id: str, *, after: str, limit: int) -> Sequence[StoredMessage]:
@@ -250,6 +257,15 @@ async def _more_of(snapshot: Snapshot, conversation_id: str, rows: Sequence[Row]
     for row in await snapshot.rows("feedback_of_page", **page):
         feedback[row["message_id"]].append(feedback_of(row))
     return _More(files, deliveries, costs, feedback)
+
+
+async def _versions_of(snapshot: Snapshot, conversation_id: str) -> Mapping[str, Sequence[ConversationVersion]]:
+    """Return the versions of each point of the conversation, by the first message of the active version."""
+    points: dict[str, list[ConversationVersion]] = defaultdict(list)
+    rows = await snapshot.rows("versions_of_conversation", conversation_id=conversation_id, limit=_MOST_VERSIONS)
+    for version in map(version_of, rows):
+        points[version.point_id].append(version)
+    return {each.message_id: versions for versions in points.values() for each in versions if each.active}
 
 
 def _shown_of(row: Row, more: _More) -> ShownMessage:

@@ -147,6 +147,11 @@ class StoredMessageView(View):
         return cls.showing(message, taint=sorted(message.taint), attachments=files, quotations=quotations, **others)
 
 
+class MessageVersionView(View):
+    id: str
+    active: bool
+
+
 class MessageView(StoredMessageView):
     agent: Annotated[str | None, About("The agent that was asked or that wrote it.")]
     answered_by: str | None
@@ -156,6 +161,10 @@ class MessageView(StoredMessageView):
     delivery: Annotated[DeliveryState | None, About("Its delivery; null if it has none.")]
     question: Annotated[MessageQuestionView | None, About("The question that this message shows.")]
     feedback: list[FeedbackView]
+    versions: Annotated[
+        list[MessageVersionView],
+        About("If the conversation was rewound to this message: all versions from here on, oldest first."),
+    ]
 
     @classmethod
     def of_shown(cls, shown: ShownMessage) -> Self:
@@ -171,6 +180,7 @@ class MessageView(StoredMessageView):
             delivery=deliveries[-1].state if deliveries else None,
             question=None if question is None else MessageQuestionView.showing(question),
             feedback=[FeedbackView.of(each) for each in shown.feedback],
+            versions=[MessageVersionView.showing(each) for each in shown.versions],
         )
 
 

@@ -19,6 +19,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError, TooMany
 from arvis.domain.events import (
     AgentMoved,
+    ConversationRewound,
     DeliveryAdded,
     Delta,
     GraphCompleted,
@@ -293,6 +294,7 @@ class WebConnector:
             bus.subscribe(StatusChanged, self._status_changed),
             bus.subscribe(GraphCompleted, self._graph_completed),
             bus.subscribe(AgentMoved, self._agent_moved),
+            bus.subscribe(ConversationRewound, self._rewound),
             bus.subscribe(DeliveryAdded, self._delivery_added),
             bus.subscribe(NoticesMissed, self._notices_missed),
         ]
@@ -323,6 +325,10 @@ class WebConnector:
         if event.address in self._rooms:
             moved = {"type": "agent_moved", "messageId": event.message_id, "from": event.source, "to": event.target}
             self._push(event.address, frame(moved))
+
+    def _rewound(self, event: ConversationRewound) -> None:
+        if event.address in self._rooms:
+            self._push(event.address, frame({"type": "rewound", "conversationId": event.conversation_id}))
 
     def _graph_completed(self, event: GraphCompleted) -> None:
         if event.address in self._rooms:

@@ -14,7 +14,7 @@ const statuses = ({ entries }: Talk) => entries.map((entry) => (entry.kind === "
 const shown = ({ entries }: Talk) => entries.map((entry) => (entry.kind === "note" ? entry.key : entry.text));
 const past = (id: string, fields: Partial<talk.UserEntry> = {}): talk.UserEntry => ({
   ...{ key: `past ${id}`, kind: "user", id: null, messageId: id, text: `old ${id}`, files: [], at: 0 },
-  ...{ status: "answered", reason: null, fix: null, voice: false, past: true },
+  ...{ status: "answered", reason: null, fix: null, voice: false, versions: [], past: true },
   ...fields,
 });
 const pastAnswer = (id: string, replyTo: string | null): talk.AgentEntry => ({
@@ -176,4 +176,10 @@ test("the agent works on the oldest open message, unless it waits for a person",
   expect(statuses(state)).toEqual(["working", "sent"]);
   const waiting = talk.statusChanged(state, "m-a", "waiting", null);
   expect(talk.typing(waiting)).toBe(waiting);
+});
+
+test("another version replaces the stored entries and keeps unsent ones and its running answer", () => {
+  const streaming = talk.streamed(sent(talk.empty(), "a"), "m-b", 0, "New", 2);
+  const after = talk.rewound(said(streaming, "c"), [past("m-b")]);
+  expect(shown(after)).toEqual(["old m-b", "New", "c"]);
 });

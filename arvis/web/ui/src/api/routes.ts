@@ -284,13 +284,23 @@ export interface Routes {
   "GET /api/conversations/{conversation}/messages": {
     path: { conversation: string };
     query: { limit?: number; cursor?: string };
-    answer: { items: { id: string; role: "assistant" | "notice" | "progress" | "user"; content: string; quotations: { kind: "forward" | "reply" | "thread"; writer: "agent" | "other" | "sender"; text: string; author: string; messageId: string | null; partial: boolean }[]; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; reason: string | null; userName: string; replyTo: string | null; executionId: string | null; turn: number | null; source: string; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; attachments: { filename: string; contentType: string; size: number; state: "failed" | "stored" | "waiting"; kind: ("document" | "image" | "other" | "voice") | null; problem: string; url: string | null }[]; createdAt: number; agent: string | null; answeredBy: string | null; costUsd: number; files: { name: string; contentType: string; size: number; url: string }[]; buttons: { id: string; label: string; style: "danger" | "primary" | "secondary" | "success" }[]; delivery: ("expired" | "failed" | "pending" | "sending" | "sent" | "unknown") | null; question: { id: string; state: "answered" | "closed" | "expired" | "open"; decision: string | null; answeredAt: number | null } | null; feedback: { rating: "down" | "up"; userName: string; platform: string; userId: string; at: number }[] }[]; nextCursor: string | null };
+    answer: { items: { id: string; role: "assistant" | "notice" | "progress" | "user"; content: string; quotations: { kind: "forward" | "reply" | "thread"; writer: "agent" | "other" | "sender"; text: string; author: string; messageId: string | null; partial: boolean }[]; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; reason: string | null; userName: string; replyTo: string | null; executionId: string | null; turn: number | null; source: string; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; attachments: { filename: string; contentType: string; size: number; state: "failed" | "stored" | "waiting"; kind: ("document" | "image" | "other" | "voice") | null; problem: string; url: string | null }[]; createdAt: number; agent: string | null; answeredBy: string | null; costUsd: number; files: { name: string; contentType: string; size: number; url: string }[]; buttons: { id: string; label: string; style: "danger" | "primary" | "secondary" | "success" }[]; delivery: ("expired" | "failed" | "pending" | "sending" | "sent" | "unknown") | null; question: { id: string; state: "answered" | "closed" | "expired" | "open"; decision: string | null; answeredAt: number | null } | null; feedback: { rating: "down" | "up"; userName: string; platform: string; userId: string; at: number }[]; versions: { id: string; active: boolean }[] }[]; nextCursor: string | null };
   };
   /** List the summaries of a conversation, newest first. */
   "GET /api/conversations/{conversation}/summaries": {
     path: { conversation: string };
     query: { limit?: number; cursor?: string };
     answer: { items: { id: string; conversationId: string; executionId: string; firstTurn: number; lastTurn: number; summary: string; tokens: number; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; messagesBefore: number; messagesAfter: number; tokensSaved: number; status: "active" | "final" | "restored"; createdAt: number }[]; nextCursor: string | null };
+  };
+  /** List the versions of a conversation, in the order in which they began. */
+  "GET /api/conversations/{conversation}/versions": {
+    path: { conversation: string };
+    answer: { items: { id: string; conversationId: string; pointId: string; messageId: string; active: boolean; createdAt: number }[]; nextCursor: string | null };
+  };
+  /** Switch to a version of a conversation; the version that was active instead is kept. */
+  "POST /api/conversations/{conversation}/versions/{version}/activate": {
+    path: { conversation: string; version: string };
+    answer: { version: { id: string; conversationId: string; pointId: string; messageId: string; active: boolean; createdAt: number }; effects: { turns: number; sent: number; costUsd: number; effects: { executionId: string; name: string; detail: string; failed: boolean }[] } };
   };
   /** List credentials by name. */
   "GET /api/credentials": {
@@ -552,6 +562,17 @@ export interface Routes {
     path: { message: string };
     answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; quotations: { kind: "forward" | "reply" | "thread"; writer: "agent" | "other" | "sender"; text: string; author: string; messageId: string | null; partial: boolean }[]; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; feedback: { rating: "down" | "up"; userName: string; platform: string; userId: string; at: number }[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
   };
+  /** Replace the text of a person's message and answer it again, in a new version of the conversation. */
+  "POST /api/messages/{message}/edit": {
+    path: { message: string };
+    body: { content: string };
+    answer: { version: { id: string; conversationId: string; pointId: string; messageId: string; active: boolean; createdAt: number }; effects: { turns: number; sent: number; costUsd: number; effects: { executionId: string; name: string; detail: string; failed: boolean }[] } };
+  };
+  /** List the effects of a message's turn and of all later turns, which a rewind to the message does not undo. */
+  "GET /api/messages/{message}/effects": {
+    path: { message: string };
+    answer: { turns: number; sent: number; costUsd: number; effects: { executionId: string; name: string; detail: string; failed: boolean }[] };
+  };
   /** Remove your rating of a reply. */
   "DELETE /api/messages/{message}/feedback": { path: { message: string }; answer: { ok: boolean } };
   /** Rate a reply; a person has one rating of each reply. */
@@ -562,6 +583,11 @@ export interface Routes {
   };
   /** Download an attachment of a message, numbered from 0. */
   "GET /api/messages/{message}/files/{number}": { path: { message: string; number: string }; answer: string };
+  /** Answer the turn of a message or reply again, in a new version of the conversation. */
+  "POST /api/messages/{message}/regenerate": {
+    path: { message: string };
+    answer: { version: { id: string; conversationId: string; pointId: string; messageId: string; active: boolean; createdAt: number }; effects: { turns: number; sent: number; costUsd: number; effects: { executionId: string; name: string; detail: string; failed: boolean }[] } };
+  };
   /** Let the agent retry a message. */
   "POST /api/messages/{message}/retry": {
     path: { message: string };

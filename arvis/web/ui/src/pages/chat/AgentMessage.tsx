@@ -12,6 +12,7 @@ import { Feedback } from "./Feedback";
 import { Files } from "./Files";
 import styles from "./log.module.css";
 import { Question } from "./Question";
+import { AnswerAgain } from "./Rewind";
 import { texts } from "./texts";
 import { Moment, Why } from "./UserMessage";
 import { isWaitButton, type Wait, waitOf } from "./waits";
@@ -59,6 +60,7 @@ export const AgentMessage = memo(function AgentMessage({
       <footer className={styles.footer}>
         <Moment at={entry.at} />
         {rated && <Feedback reply={rated} ratings={entry.ratings} />}
+        {rated && entry.replyTo !== null && <AnswerAgain id={rated} chat={chat} />}
         {!entry.streaming && about !== null && <Why id={about} words={texts.why} quiet />}
       </footer>
     </article>

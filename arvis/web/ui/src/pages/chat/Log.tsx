@@ -53,6 +53,8 @@ export function Log({ chat, view, name, who, again, mayAct }: Props) {
                     entry={entry}
                     connected={connected || entry.status !== "sending"}
                     again={again}
+                    chat={chat}
+                    mayAct={mayAct}
                   />
                 );
               }

@@ -6,9 +6,11 @@ import { Button } from "../../parts/button";
 import { Markdown } from "../../parts/markdown";
 import { reasonInWords } from "../../parts/steps";
 import { clock, exactly, reveal, sentences } from "../../words/format";
-import type { UserEntry } from "./conversation";
+import type { Chat } from "./chat";
+import { isOpen, type UserEntry } from "./conversation";
 import { Files } from "./Files";
 import styles from "./log.module.css";
+import { Edit, Versions } from "./Rewind";
 import { texts } from "./texts";
 
 const TROUBLE: ReadonlySet<string> = new Set(["failed", "dropped", "expired"]);
@@ -18,12 +20,17 @@ export const UserMessage = memo(function UserMessage({
   entry,
   connected,
   again,
+  chat,
+  mayAct,
 }: {
   entry: UserEntry;
   connected: boolean;
   again: (entry: UserEntry) => void;
+  chat: Chat;
+  mayAct: boolean;
 }) {
   const trouble = TROUBLE.has(entry.status);
+  const id = entry.messageId;
   return (
     <article className={styles.user} data-kind="user" data-message={entry.messageId ?? undefined}>
       <div className={styles.bubble} data-bubble>
@@ -44,9 +51,9 @@ export const UserMessage = memo(function UserMessage({
         {trouble && entry.messageId === null && (
           <Button label={texts.again} kind="quiet" onClick={() => again(entry)} />
         )}
-        {entry.messageId !== null && (
-          <Why id={entry.messageId} words={trouble ? texts.whyNot : texts.timeline} quiet={!trouble} />
-        )}
+        {id !== null && mayAct && <Versions id={id} versions={entry.versions} chat={chat} />}
+        {id !== null && mayAct && !isOpen(entry.status) && <Edit id={id} text={entry.text} chat={chat} />}
+        {id !== null && <Why id={id} words={trouble ? texts.whyNot : texts.timeline} quiet={!trouble} />}
       </footer>
     </article>
   );

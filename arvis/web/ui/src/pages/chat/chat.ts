@@ -26,6 +26,8 @@ export class Chat {
   readonly #outbox: Outbox;
   #stale = false;
   #past: Past | null = null;
+  /** The number of reloads: history that was requested before the newest one may belong to another version. */
+  #version = 0;
   #listeners = new Set<() => void>();
   #frame = 0;
   readonly #connection: Connection;
@@ -113,11 +115,28 @@ export class Chat {
     return this.#past?.talks.has(conversationId) ?? false;
   }
 
+  /** Show the stored history in place of the present entries, because another version of the conversation is active. */
+  async reload(): Promise<void> {
+    this.#version += 1;
+    const version = this.#version;
+    const past = new Past(this.place);
+    try {
+      const { entries, more } = await past.next();
+      if (version !== this.#version) return;
+      this.#past = past;
+      this.#show({ talk: conversation.rewound(this.view.talk, entries), older: more ? "more" : "none" });
+    } catch (error) {
+      this.#complain(error);
+    }
+  }
+
   async loadOlder(): Promise<void> {
     if (this.#past === null || this.view.older !== "more") return;
     this.#show({ older: "loading" });
+    const version = this.#version;
     try {
       const { entries, more } = await this.#past.next(OLDER);
+      if (version !== this.#version) return;
       this.#show({ talk: conversation.remembered(this.view.talk, entries), older: more ? "more" : "none" });
     } catch (error) {
       this.#show({ older: "more" });
@@ -152,6 +171,7 @@ export class Chat {
   /** Merge the newest stored history. Return true if it could be loaded. */
   async #remember(): Promise<boolean> {
     this.#stale = false;
+    const version = this.#version;
     const past = new Past(this.place);
     let found: Awaited<ReturnType<Past["next"]>> | null = null;
     try {
@@ -159,6 +179,7 @@ export class Chat {
     } catch (error) {
       this.#complain(error);
     }
+    if (version !== this.#version) return true;
     // While one of our messages is unacknowledged, its stored copy cannot be recognized: load again after the acknowledgement.
     this.#stale = this.#connection.ready && this.#outbox.size > 0;
     if (this.#stale || found === null) {
@@ -211,7 +232,8 @@ export class Chat {
     } else if (frame.type === "message") this.#delivered(frame);
     else if (frame.type === "agent_moved") {
       this.#note({ about: "moved", from: text(frame.from) ?? "", to: text(frame.to) ?? "" });
-    } else if (frame.type === "transfer_data") this.#ended(frame);
+    } else if (frame.type === "rewound") void this.reload();
+    else if (frame.type === "transfer_data") this.#ended(frame);
     else if (frame.type === "clicked") this.#note({ about: "clicked", words: text(frame.text) ?? "" });
     else if (frame.type === "error") this.#failed(frame);
   }

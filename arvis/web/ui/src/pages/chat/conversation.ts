@@ -41,7 +41,7 @@ export type Draft = { id: string; text: string; files: ShownFile[]; at: number; 
 export function written(talk: Talk, { id, text, files, at, voice }: Draft): Talk {
   return added(talk, {
     ...{ key: id, kind: "user", id, messageId: null, text, files, at, voice },
-    ...{ status: "sending", reason: null, fix: null, past: false },
+    ...{ status: "sending", reason: null, fix: null, versions: [], past: false },
   });
 }
 
@@ -215,6 +215,17 @@ export function remembered(talk: Talk, past: readonly (UserEntry | AgentEntry)[]
     }
   }
   return { ...talk, entries: [...woven, ...entries.slice(next)] };
+}
+
+/** Another version of the conversation is active: show its stored history, the unsent messages and running answers. */
+export function rewound(talk: Talk, past: readonly (UserEntry | AgentEntry)[]): Talk {
+  const stored = new Set<string | null>(past.map((item) => item.messageId));
+  const kept = talk.entries.filter((entry) =>
+    entry.kind === "user"
+      ? entry.status === "sending"
+      : entry.kind === "agent" && !entry.final && stored.has(entry.replyTo),
+  );
+  return { ...talk, entries: [...past, ...kept], cut: false };
 }
 
 /** An entry that was merged before. */

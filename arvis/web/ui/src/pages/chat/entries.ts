@@ -24,6 +24,9 @@ export type Rating = "up" | "down";
 /** The ratings of an answer by people. */
 export type Ratings = readonly { platform: string; userId: string; rating: Rating }[];
 
+/** The versions of the conversation that continue from the point before a message, oldest first. */
+export type Versions = readonly { id: string; conversation: string; active: boolean }[];
+
 /** The question that a stored message shows, and its decision. */
 export type Asked = { id: string; open: boolean; decision: string | null };
 
@@ -40,6 +43,7 @@ export type UserEntry = {
   reason: string | null;
   fix: string | null;
   voice: boolean;
+  versions: Versions;
   past: boolean;
 };
 

@@ -38,7 +38,7 @@ export class Past {
       found.push([message, source.talk]);
     }
     return {
-      entries: found.reverse().map(([message, talk]) => entryOf(message, talk.agent)),
+      entries: found.reverse().map(([message, talk]) => entryOf(message, talk)),
       more: (await this.#newest()) !== undefined,
     };
   }
@@ -83,7 +83,7 @@ export class Past {
 
 const newestOf = (source: Source): number => source.waiting[0]?.createdAt ?? source.talk.lastMessageAt;
 
-function entryOf(message: Message, agent: string): UserEntry | AgentEntry {
+function entryOf(message: Message, talk: Conversation): UserEntry | AgentEntry {
   const common = {
     key: `past ${message.id}`,
     messageId: message.id,
@@ -97,14 +97,16 @@ function entryOf(message: Message, agent: string): UserEntry | AgentEntry {
     );
     const voice = message.attachments.some((file) => file.kind === "voice");
     const state = { status: statusOf(message.status), reason: message.reason, fix: null };
-    return { ...common, ...state, kind: "user", id: null, files, voice };
+    // A daemon older than this page does not send this field.
+    const versions = (message.versions ?? []).map((each) => ({ ...each, conversation: talk.id }));
+    return { ...common, ...state, kind: "user", id: null, files, voice, versions };
   }
   return {
     ...common,
     kind: "agent",
     replyTo: message.replyTo,
     length: 0,
-    agent: message.agent ?? agent,
+    agent: message.agent ?? talk.agent,
     final: true,
     streaming: false,
     // A notice may end a message; progress texts never do.

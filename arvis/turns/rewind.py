@@ -1,0 +1,369 @@
+"""Scripts that rewind a conversation: answer a message again, with the same or another text, and switch between the
+versions of the conversation.
+
+A rewind to a turn makes this turn and all later ones inactive. Their messages stay stored with the version that they
+belong to, but no prompt, list or search contains them. A new turn then continues from the turn before. The effects of
+the inactive turns are not undone: people see a list of them, and the next prompt names them (docs/adr/0086).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from arvis.domain.agents import Agent
+from arvis.domain.conversations import (
+    CompactionStatus,
+    Conversation,
+    ConversationVersion,
+    EarlierEffect,
+    EarlierEffects,
+)
+from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.effects import EffectKind, Outcome
+from arvis.domain.errors import Conflict, Forbidden, NotFound
+from arvis.domain.executions import WaitKind
+from arvis.domain.jobs import NewJob
+from arvis.domain.messages import RANKS, MessageStatus, Principal, PrincipalRole, Role, StoredMessage
+from arvis.domain.taint import Label
+from arvis.domain.tools import Risk
+from arvis.extensions import declared_tools
+from arvis.llm.tokens import estimate_tokens
+from arvis.ports.operations import RewoundConversation
+from arvis.ports.store import Transaction
+from arvis.routing import WEB
+from arvis.tasks.access import CallerLimits
+from arvis.turns.requeue import OF_THE_PERSON, begin_again
+from arvis.turns.turns import priority_of
+from arvis.turns.workflow_results import RESULTS
+
+#: The maximum number of messages whose effects are listed, and the maximum length of the detail of an effect.
+_MOST_MESSAGES, _LONGEST_DETAIL = 1_000, 200
+_LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})
+#: The routes of the messages with which agents and workflows begin turns (`turns.Task.route`).
+_ROUTES_OF_AGENTS = frozenset({"delegation", "report", RESULTS})
+_LOOKS_AFTER = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """The place in a conversation to which it is rewound: before this turn."""
+
+    conversation: Conversation
+    turn: int
+    #: The messages of people in the turn, in order, with their files.
+    asked: Sequence[StoredMessage]
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+def effects_from(tx: Transaction, message_id: str, by: Principal) -> EarlierEffects:
+    """Return the effects of the message's turn and of all later turns, which a rewind to this message does not undo."""
+    point = _point(tx, message_id, by)
+    return _effects(tx, _messages_from(tx, point.conversation, point.turn, by))
+
+
+def answer_again(
+    tx: Transaction,
+    message_id: str,
+    by: Principal,
+    now: int,
+    *,
+    content: str | None = None,
+    limits: CallerLimits | None = None,
+) -> RewoundConversation:
+    """Answer the turn of a message again in a new version of the conversation. `content` replaces the text of the
+    message, which must then be a person's. `limits` are those of the credential of `by`. Raise `NotFound`, `Conflict`
+    or `Forbidden`, and then change nothing."""
+    point = _point(tx, message_id, by)
+    _check_rest(tx, point.conversation)
+    later = _messages_from(tx, point.conversation, point.turn, by)
+    _check_text(tx, point, message_id, content, by)
+    agent, author = _agent(tx, point), _author(tx, point)
+    kept = _kept(tx, point, by, author, limits)
+    if kept["reach"] is not None and agent.slug not in kept["reach"]:
+        raise Forbidden(f"This key may not use the agent {agent.slug}.", fix="Use a key that may use this agent.")
+    effects = _effects(tx, later)
+    first = _deactivate(tx, point, by, now)
+    _report(tx, point.conversation, effects, now)
+    copies = [_copy(tx, each, content if each.id == message_id else None, by, now) for each in point.asked]
+    job = begin_again(tx, copies[0], agent, kept, priority=priority_of(agent, author.role), now=now)
+    _ask(tx, job, point, copies, now)
+    for copy, original in zip(copies, point.asked, strict=True):
+        if copy.content != original.content:
+            note = {"before": original.content, "by": by.name, "userId": by.user_id}
+            tx.timeline.note([copy.id], "edited", note, now)
+    version = ConversationVersion(
+        id=tx.new_id(),
+        conversation_id=point.conversation.id,
+        point_id=first.point_id,
+        first_turn=first.first_turn,
+        message_id=copies[0].id,
+        active=True,
+        created_by=by.id or None,
+        created_at=now,
+    )
+    tx.conversation_versions.add(version)
+    return RewoundConversation(point.conversation, version, effects)
+
+
+def switch_version(
+    tx: Transaction, conversation_id: str, version_id: str, by: Principal, now: int
+) -> RewoundConversation:
+    """Make the messages of an inactive version active, and those of the active version of the same point inactive.
+    Raise `NotFound`, `Conflict` or `Forbidden`, and then change nothing."""
+    versions = tx.conversation_versions
+    chosen, conversation = versions.get(version_id), tx.conversations.get(conversation_id)
+    if chosen is None or conversation is None or chosen.conversation_id != conversation_id:
+        raise NotFound("There is no such version of this conversation.", fix="List the versions of the conversation.")
+    _check_rest(tx, conversation)
+    active = versions.active_of(chosen.point_id)
+    later = _messages_from(tx, conversation, chosen.first_turn, by)
+    if chosen.active or active is None:
+        return RewoundConversation(conversation, chosen, EarlierEffects())
+    first = tx.messages.get(active.message_id)
+    if first is not None and first.version_id is not None:
+        raise Conflict(
+            "This version belongs to a part of the conversation that is not active.",
+            why="Another version of an earlier message is active.",
+            fix="Switch to the version of the earlier message first.",
+        )
+    effects = _effects(tx, later)
+    _free_of_summaries(tx, conversation, chosen.first_turn, now)
+    versions.deactivate(active)
+    versions.activate(chosen)
+    tx.handover_threads.drop_all(conversation.id)
+    _report(tx, conversation, effects, now)
+    return RewoundConversation(conversation, replace(chosen, active=True), effects)
+
+
+# -- checks ------------------------------------------------------------------------------------------------
+
+
+def _point(tx: Transaction, message_id: str, by: Principal) -> _Point:
+    """Return the turn of a message. Another person's message is as unknown to a member as a missing one."""
+    message = tx.messages.get(message_id)
+    asked = tx.messages.of_turn(message.execution_id) if message is not None and message.execution_id else []
+    ours = message is not None and any(by.id and by.id == each.principal_id for each in (message, *asked))
+    conversation = tx.conversations.get(message.conversation_id or "") if message is not None else None
+    if message is None or conversation is None or not (ours or by.role in _LOOKS_AFTER):
+        raise NotFound("There is no such message.", fix="Check the id of the message.")
+    if message.version_id is not None:
+        raise Conflict(
+            "This message belongs to a version of the conversation that is not active.",
+            fix="Switch to this version first.",
+            code="inactive_version",
+        )
+    asked = [each for each in asked if each.turn is not None and each.turn == message.turn]
+    if message.turn is None or not asked:
+        open_turn = message.status in {MessageStatus.ACCEPTED, MessageStatus.WAITING}
+        raise Conflict(
+            "This message cannot be answered again.",
+            why="Its turn has not ended." if open_turn else "No agent has answered a person with or after it.",
+            fix="Wait until the turn has ended, or stop it." if open_turn else "Choose a message that was answered.",
+        )
+    if asked[0].principal_id is None or asked[0].route in _ROUTES_OF_AGENTS:
+        raise Conflict("An agent wrote this message.", fix="Answer the message again that started the agent's task.")
+    return _Point(conversation, message.turn, asked)
+
+
+def _check_rest(tx: Transaction, conversation: Conversation) -> None:
+    """Raise `Conflict` if work in the conversation has not ended, or if the conversation is closed."""
+    tx.jobs.lock([conversation.lane])
+    if tx.jobs.head_of_lane(conversation.lane) is not None or any(
+        tx.waits.open_in_lane(conversation.lane, kind) for kind in WaitKind
+    ):
+        raise Conflict(
+            "The agent is still working in this conversation.",
+            why="A message waits for its answer, or a summary is being written.",
+            fix="Wait until it is done, or stop it.",
+            code="busy",
+        )
+    if all(each.id != conversation.id for each in tx.conversations.in_place(conversation.address)):
+        raise Conflict("This conversation is closed.", fix="Write a new message instead.")
+
+
+def _messages_from(tx: Transaction, conversation: Conversation, turn: int, by: Principal) -> Sequence[StoredMessage]:
+    """Return the messages from a turn on. Raise `Forbidden` if some are of other people and this person may not change
+    these."""
+    later = tx.conversation_versions.messages_from(conversation.id, turn, _MOST_MESSAGES)
+    others = any(each.role is Role.USER and each.principal_id != by.id for each in later)
+    if others and by.role not in _LOOKS_AFTER:
+        raise Forbidden(
+            "Other people have written here since this message.", fix="Ask an operator or an owner to do this."
+        )
+    return later
+
+
+def _check_text(tx: Transaction, point: _Point, message_id: str, content: str | None, by: Principal) -> None:
+    """Raise an error if this person may not replace the text of this message."""
+    if content is None:
+        return
+    edited = next((each for each in point.asked if each.id == message_id), None)
+    if edited is None:
+        raise Conflict("Only messages of people can be edited.", fix="Edit the message that this one answers.")
+    author = tx.principals.get(edited.principal_id or "")
+    if author is not None and author.id != by.id and RANKS.index(author.role) > RANKS.index(by.role):
+        raise Forbidden(
+            "You may not change a message of a person with more rights.", fix=f"Ask an {author.role} to change it."
+        )
+
+
+def _agent(tx: Transaction, point: _Point) -> Agent:
+    agent = tx.agents.get(point.conversation.agent_id)
+    if agent is None or not agent.active:
+        raise Conflict(
+            "The agent of this conversation is paused or no longer exists.",
+            fix="Activate the agent, or write a message to another agent.",
+        )
+    return agent
+
+
+def _author(tx: Transaction, point: _Point) -> Principal:
+    author = tx.principals.get(point.asked[0].principal_id or "")
+    if author is None or author.role is PrincipalRole.BLOCKED:
+        raise Forbidden("The person who wrote this message is blocked.", fix="Ask an owner to unblock this person.")
+    return author
+
+
+def _kept(
+    tx: Transaction, point: _Point, by: Principal, author: Principal, limits: CallerLimits | None
+) -> dict[str, Any]:
+    """Return the part of the new turn's state that describes its person: from the credential of the author, or else from
+    the turn that is answered again."""
+    before = tx.executions.get(point.asked[0].execution_id or "")
+    state = before.state if before is not None else {}
+    if limits is not None and by.id == author.id:
+        kept = limits.to_json()
+    else:
+        kept = CallerLimits(None, author.paired).to_json() | {
+            name: state[name] for name in OF_THE_PERSON if name in state
+        }
+    return kept | ({"wishes": state["wishes"]} if "wishes" in state else {})
+
+
+# -- changes -----------------------------------------------------------------------------------------------
+
+
+def _deactivate(tx: Transaction, point: _Point, by: Principal, now: int) -> ConversationVersion:
+    """Make the turns from the point on inactive. Return the version that they belong to."""
+    conversation, first = point.conversation, point.asked[0].id
+    _free_of_summaries(tx, conversation, point.turn, now)
+    version = tx.conversation_versions.beginning_with(first)
+    if version is None:
+        new_id = tx.new_id()
+        version = ConversationVersion(
+            id=new_id,
+            conversation_id=conversation.id,
+            point_id=new_id,
+            first_turn=point.turn,
+            message_id=first,
+            active=True,
+            created_by=by.id or None,
+            created_at=now,
+        )
+        tx.conversation_versions.add(version)
+    tx.conversation_versions.deactivate(version)
+    # A thread of a helper agent may repeat texts of the inactive turns.
+    tx.handover_threads.drop_all(conversation.id)
+    return version
+
+
+def _free_of_summaries(tx: Transaction, conversation: Conversation, turn: int, now: int) -> None:
+    """Restore the messages of all summaries that contain turns from `turn` on. Raise `Conflict` if texts of such
+    messages were deleted."""
+    summaries = tx.conversation_versions.summaries_from(conversation.id, turn)
+    if any(each.status is CompactionStatus.FINAL for each in summaries):
+        raise Conflict(
+            "The conversation can no longer be rewound to this message.",
+            why="A summary replaces it, and the texts of the summarised messages were deleted (`retention.compacted_days`).",
+            fix="Choose a later message, or start a new conversation.",
+        )
+    for each in summaries:
+        tx.compactions.restore(each.id, now)
+
+
+def _ask(tx: Transaction, job: NewJob, point: _Point, copies: Sequence[StoredMessage], now: int) -> None:
+    """Add the job of the new turn, and its messages with their files."""
+    added = tx.jobs.add(job, now)
+    # Messages that join the turn later follow in the lane, so the last copy has the position of the job.
+    first = added.position - len(copies) + 1
+    for position, (copy, original) in enumerate(zip(copies, point.asked, strict=True), start=first):
+        tx.messages.add(replace(copy, execution_id=job.execution_id, position=position))
+        tx.files.add(copy.id, original.attachments)
+
+
+def _copy(tx: Transaction, message: StoredMessage, content: str | None, by: Principal, now: int) -> StoredMessage:
+    taint = message.taint
+    if content is not None and content != message.content and by.id != message.principal_id:
+        # The new text is not the author's own, so it must not act with the author's rights.
+        taint |= {Label.PEOPLE}
+    return replace(
+        message,
+        id=tx.new_id(),
+        content=message.content if content is None else content,
+        tokens=message.tokens if content is None else estimate_tokens(content),
+        status=MessageStatus.ACCEPTED,
+        reason=None,
+        turn=None,
+        created_at=now,
+        attachments=(),
+        album=None,
+        taint=taint,
+    )
+
+
+def _report(tx: Transaction, conversation: Conversation, effects: EarlierEffects, now: int) -> None:
+    """Let the next prompt of the conversation name the earlier effects. It contains only names, because the details may
+    be texts of other people."""
+    done = Counter(each.name for each in effects.effects if not each.failed)
+    if not done:
+        return
+    named = ", ".join(name if times == 1 else f"{name} ({times} times)" for name, times in done.items())
+    text = (
+        "The conversation was rewound to an earlier message. These tool calls and actions of the removed turns remain in "
+        f"effect: {named}. Do not repeat them unless you are asked to."
+    )
+    tx.incidents.add(conversation.id, text, now)
+
+
+# -- effects -----------------------------------------------------------------------------------------------
+
+
+def _effects(tx: Transaction, messages: Sequence[StoredMessage]) -> EarlierEffects:
+    executions = dict.fromkeys(each.execution_id for each in messages if each.execution_id is not None)
+    calls = (effect for each in messages for effect in _calls(each))
+    actions = (effect for each in executions for effect in _actions(tx, each))
+    said = [each for each in messages if each.role in {Role.ASSISTANT, Role.PROGRESS}]
+    return EarlierEffects(
+        turns=len({each.turn for each in messages}),
+        sent=sum(each.address.platform != WEB for each in said),
+        cost_micros=sum(tx.usage.cost_of(each) for each in executions),
+        effects=(*calls, *actions),
+    )
+
+
+def _calls(reply: StoredMessage) -> Iterator[EarlierEffect]:
+    """Yield the tool calls that may have changed something."""
+    declared = declared_tools()
+    for past in reply.rounds:
+        for call in past.calls:
+            tool = declared.get(call.name)
+            if tool is None or not (tool.risk is Risk.READ or tool.harmless):
+                detail = json.dumps(dict(call.arguments), ensure_ascii=False)
+                yield EarlierEffect(reply.execution_id or "", call.name, _short(detail), call.failed)
+
+
+def _actions(tx: Transaction, execution_id: str) -> Iterator[EarlierEffect]:
+    for entry in tx.audit.of_execution(execution_id):
+        kind = entry.proposal.kind
+        if entry.outcome is Outcome.DONE and kind not in _LISTS:
+            yield EarlierEffect(execution_id, str(kind), _short(entry.report or entry.proposal.subject))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_DETAIL else f"{line[: _LONGEST_DETAIL - 1]}…"

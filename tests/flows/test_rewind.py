@@ -1,0 +1,235 @@
+"""Rewind: a message is answered again, with the same or another text, and all versions stay switchable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from arvis.domain.conversations import Compaction, CompactionStatus, ConversationVersion
+from arvis.domain.errors import Conflict, Forbidden, NotFound, ProviderError, ProviderErrorKind
+from arvis.domain.events import ConversationRewound
+from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRole, Sender
+from arvis.domain.taint import CLEAN, Label
+from arvis.domain.tools import Permit
+from arvis.ports.operations import RewoundConversation
+from arvis.ports.store import Transaction
+from tests.flows.app_harness import AppHarness, agent_with, upload
+from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
+from tests.flows.test_operations import person
+
+PLACE = Address(PLATFORM, BOT, "room")
+OLGA = Principal("olga", "web", "olga", "Olga", PrincipalRole.OPERATOR)
+
+
+async def again(app: AppHarness, message_id: str, by: Principal, text: str | None = None) -> RewoundConversation:
+    sender = Sender(by.user_id, by.name)
+    rewound = await app.operations.answer_again(message_id, by, sender, content=text)
+    await app.until_status(rewound.version.message_id, MessageStatus.ANSWERED, MessageStatus.FAILED)
+    return rewound
+
+
+async def shown(app: AppHarness) -> list[str]:
+    """Return the texts of the conversation as pages list them, oldest first."""
+    conversation = await app.store.read(lambda tx: tx.conversations.in_place(PLACE)[0].id)
+    page = await app.insights.talk_messages(conversation, own=None, limit=100, cursor=None)
+    return [each.message.content for each in reversed(page.items)]
+
+
+async def history(app: AppHarness) -> list[str]:
+    """Return the texts of the conversation that prompts contain."""
+
+    def read(tx: Transaction) -> list[str]:
+        return [each.content for each in tx.messages.history(tx.conversations.in_place(PLACE)[0].id, 100)]
+
+    return await app.store.read(read)
+
+
+async def versions(app: AppHarness) -> Sequence[ConversationVersion]:
+    return await app.store.read(lambda tx: tx.conversation_versions.of(tx.conversations.in_place(PLACE)[0].id, 100))
+
+
+async def switched(app: AppHarness, version: ConversationVersion, by: Principal) -> RewoundConversation:
+    return await app.operations.switch_version(version.conversation_id, version.id, by)
+
+
+async def test_all_versions_are_kept_and_only_the_active_one_is_used(either_app: AppHarness) -> None:
+    """A tree of versions on both databases: each switch shows exactly the messages of one path."""
+    app = either_app
+    first = await app.ask("one")
+    second = await app.ask("two")
+    await app.ask("three")
+    ann = await person(app, "ann")
+    one = ["one", "Re: one"]
+    original = [*one, "two", "Re: two", "three", "Re: three"]
+    rewound = await again(app, second.message.id, ann, "zwei")
+    assert await shown(app) == await history(app) == [*one, "zwei", "Re: zwei"]
+    assert app.provider.prompts[-1] == ["user: one", "assistant: Re: one", "user: zwei"]
+    await app.ask("vier")
+    edited = [*one, "zwei", "Re: zwei", "vier", "Re: vier"]
+    assert await history(app) == edited
+
+    old = next(each for each in await versions(app) if not each.active)
+    await switched(app, old, ann)
+    assert await shown(app) == await history(app) == original
+    await app.ask("five")
+    assert app.provider.prompts[-1][-3:] == ["user: three", "assistant: Re: three", "user: five"]
+    assert await history(app) == [*original, "five", "Re: five"]
+    await switched(app, rewound.version, ann)
+    assert await shown(app) == await history(app) == edited
+
+    app.provider.script.append("Again.")
+    above = await again(app, first.message.id, ann)
+    assert await history(app) == ["one", "Again."]
+    with pytest.raises(Conflict, match="not active"):
+        await switched(app, old, ann)
+    with pytest.raises(Conflict, match="not active"):
+        await app.operations.answer_again(second.message.id, ann, Sender("ann", "Ann"))
+    outer = next(each for each in await versions(app) if each.message_id == first.message.id)
+    await switched(app, outer, ann)
+    assert await history(app) == edited
+    await switched(app, old, ann)
+    assert await history(app) == [*original, "five", "Re: five"]
+    assert [each.active for each in await versions(app) if each.point_id == above.version.point_id] == [True, False]
+
+
+async def test_a_reply_is_regenerated_and_its_point_gets_a_third_version(app: AppHarness) -> None:
+    asked = await app.ask("one", uploads=(upload("notes.txt", b"the file"),))
+    ann = await person(app, "ann")
+    heard: list[ConversationRewound] = []
+    app.bus.subscribe(ConversationRewound, heard.append)
+    reply = asked.reply_id or ""
+    for text in ("Second.", "Third."):
+        app.provider.script.append(text)
+        rewound = await again(app, reply, ann)
+        reply = (await app.timeline(rewound.version.message_id)).reply_id or ""
+        assert "the file" in app.provider.asked[-1].turns[-1].content
+        assert await history(app) == ["one", text]
+    found = await versions(app)
+    assert [each.active for each in found] == [False, False, True]
+    assert len({each.point_id for each in found}) == 1
+    assert [event.address for event in heard] == [PLACE, PLACE]
+    await app.restart()
+    await switched(app, found[0], ann)
+    assert await history(app) == ["one", asked.reply]
+
+
+async def test_effects_are_listed_and_the_next_prompt_names_them(either_app: AppHarness) -> None:
+    app = either_app
+    agent = agent_with(tools=("look", "srv.dig"), allow_users=("ann",))
+    await app.store.write(lambda tx: tx.agents.update(agent, app.clock.now()))
+    app.rules["egress"] = Permit.ALWAYS
+    await app.ask("before")
+    app.provider.script += [asking(call(1, "look", words="a"), call(2, "srv__dig", words="deep")), "Dug."]
+    asked = await app.ask("dig")
+    ann = await person(app, "ann")
+    effects = await app.operations.earlier_effects(asked.message.id, ann)
+    assert (effects.turns, effects.sent) == (1, 1)
+    assert [(each.name, each.failed) for each in effects.effects] == [("look", False), ("srv__dig", False)]
+    assert "deep" in effects.effects[1].detail
+    rewound = await again(app, asked.message.id, ann, "do not dig")
+    assert rewound.effects == effects
+    assert "remain in effect: look, srv__dig." in app.provider.asked[-1].changing
+    await app.ask("and now")
+    assert "remain in effect" not in app.provider.asked[-1].changing
+
+
+async def test_running_work_and_closed_conversations_are_not_rewound(app: AppHarness) -> None:
+    asked = await app.ask("one")
+    ann = await person(app, "ann")
+    held = Held()
+    app.provider.script.append(held)
+    running = await app.say("two")
+    await held.until_begun()
+    for message in (asked.message.id, running.message_id):
+        with pytest.raises(Conflict, match=r"working|answered again"):
+            await app.operations.answer_again(message, ann, Sender("ann", "Ann"))
+    held.go.set()
+    await app.until_status(running.message_id, MessageStatus.ANSWERED)
+    await app.say("/new")
+    with pytest.raises(Conflict, match="closed"):
+        await app.operations.answer_again(asked.message.id, ann, Sender("ann", "Ann"))
+    with pytest.raises(NotFound):
+        await app.operations.answer_again("unknown", ann, Sender("ann", "Ann"))
+
+
+async def test_members_rewind_only_their_own_messages(app: AppHarness) -> None:
+    asked = await app.ask("one", is_direct=False)
+    ann, bob = await person(app, "ann"), await person(app, "bob")
+    with pytest.raises(NotFound):
+        await app.operations.answer_again(asked.message.id, bob, Sender("bob", "Bob"))
+    other = await app.ask("two", user="bob", is_direct=False)
+    with pytest.raises(Forbidden, match="Other people"):
+        await app.operations.answer_again(asked.message.id, ann, Sender("ann", "Ann"))
+    rewound = await again(app, other.message.id, OLGA, "Olga's words")
+    copy = await app.store.read(lambda tx: tx.messages.get(rewound.version.message_id))
+    assert copy is not None
+    assert (copy.principal_id, copy.taint) == (bob.id, {Label.PEOPLE})
+    await again(app, asked.message.id, OLGA)
+    owner = await app.ask("mine", user="owner", is_direct=False)
+    with pytest.raises(Forbidden, match="more rights"):
+        await app.operations.answer_again(owner.message.id, OLGA, Sender("olga", "Olga"), content="yours")
+
+
+async def test_a_job_of_an_inactive_version_is_not_retried(app: AppHarness) -> None:
+    app.provider.script.append(ProviderError(ProviderErrorKind.REFUSED, "not this"))
+    failed = await app.say("rude")
+    timeline = await app.until_status(failed.message_id, MessageStatus.FAILED)
+    ann = await person(app, "ann")
+    await again(app, failed.message_id, ann, "kind")
+    assert await history(app) == ["kind", "Re: kind"]
+    assert timeline.job is not None
+    for retry in (app.operations.retry_job(timeline.job.id), app.operations.ask_anew(timeline.job.id, "x", OLGA)):
+        with pytest.raises(Conflict, match="not active"):
+            await retry
+    assert await history(app) == ["kind", "Re: kind"]
+
+
+async def test_a_summary_with_rewound_turns_is_restored_before(either_app: AppHarness) -> None:
+    app = either_app
+    asked = [await app.ask(text) for text in ("one", "two", "three", "four")]
+    ann = await person(app, "ann")
+
+    def compact(tx: Transaction, name: str, first: int, last: int) -> None:
+        conversation = tx.conversations.in_place(PLACE)[0].id
+        summary = Compaction(
+            id=name, conversation_id=conversation, execution_id="e", first_turn=first, last_turn=last, summary=name,
+            tokens=2, taint=CLEAN, messages_before=4, messages_after=2, tokens_saved=1,
+            status=CompactionStatus.ACTIVE, created_at=app.clock.now(),
+        )  # fmt: skip
+        ids = [each.id for each in tx.compactions.oldest(conversation, 100) if first <= each.turn <= last]
+        assert tx.compactions.add(summary, ids)
+
+    await app.store.write(compact, "early", 1, 1)
+    await app.store.write(compact, "late", 2, 3)
+    await again(app, asked[2].message.id, ann, "drei")
+    assert await history(app) == ["two", "Re: two", "drei", "Re: drei"]
+    old = next(each for each in await versions(app) if not each.active)
+    await app.store.write(compact, "later", 2, 5)
+    await switched(app, old, ann)
+    assert await history(app) == ["two", "Re: two", "three", "Re: three", "four", "Re: four"]
+    await app.store.write(compact, "final", 2, 3)
+    assert await app.store.write(lambda tx: tx.compactions.forget(app.clock.now() + 1, 10, app.clock.now())) == 2
+    new = next(each for each in await versions(app) if not each.active)
+    with pytest.raises(Conflict, match="no longer"):
+        await switched(app, new, ann)
+    assert await history(app) == ["four", "Re: four"]
+
+
+async def test_the_command_answers_the_last_message_again(app: AppHarness) -> None:
+    assert (await app.ask("/again")).reply == "You have asked nothing here that I could answer again."
+    await app.ask("one")
+    app.provider.script.append("Other.")
+    assert (await app.ask("/again")).reply == "I answer your last message again."
+    await app.until_idle()
+    assert await history(app) == ["one", "Other."]
+    await app.ask("/again eins")
+    await app.until_idle()
+    assert await history(app) == ["eins", "Re: eins"]
+    held = Held()
+    app.provider.script.append(held)
+    running = await app.say("two")
+    await held.until_begun()
+    assert "is still working" in ((await app.ask("/again")).reply or "")
+    held.go.set()
+    await app.until_status(running.message_id, MessageStatus.ANSWERED)
