@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from arvis.approvals import APPROVERS, Approvers, answer_question, asked_of, may_answer
 from arvis.bus import EventBus
-from arvis.domain.conversations import EarlierEffects
+from arvis.domain.conversations import Conversation, EarlierEffects
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.events import ConversationRewound
 from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.domain.jobs import Job, JobStatus
-from arvis.domain.messages import DeliveryState, Principal, Sender
+from arvis.domain.messages import Address, DeliveryState, Principal, Sender
 from arvis.engine import lifecycle
 from arvis.messaging.streaming import Shown, StreamedTexts, nothing_shown
 from arvis.ports.clock import Clock
@@ -21,6 +21,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.services import workflow_runs
 from arvis.tasks.access import limits_of_sender
 from arvis.turns import cancellation
+from arvis.turns.branching import branch_conversation
 from arvis.turns.cancellation import CancelledTurn, close
 from arvis.turns.requeue import ask_anew
 from arvis.turns.rewind import answer_again, effects_from, switch_version
@@ -78,6 +79,10 @@ class StoreOperations:
     async def switch_version(self, conversation_id: str, version_id: str, by: Principal) -> RewoundConversation:
         now = self._clock.now()
         return self._announced(await self._store.write(switch_version, conversation_id, version_id, by, now))
+
+    async def branch_conversation(self, message_id: str, place: Address, by: Principal) -> Conversation:
+        now = self._clock.now()
+        return await self._store.write(branch_conversation, message_id, place, by, now)
 
     def _announced(self, rewound: RewoundConversation) -> RewoundConversation:
         """Publish that the messages of a conversation have changed."""

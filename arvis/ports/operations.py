@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from arvis.domain.conversations import Conversation, ConversationVersion, EarlierEffects
 from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Wait
-from arvis.domain.messages import Principal, Sender
+from arvis.domain.messages import Address, Principal, Sender
 
 #: The name in the timeline if the person who ended the work is unknown.
 OPERATOR = "an operator"
@@ -93,6 +93,11 @@ class Operations(Protocol):
     async def switch_version(self, conversation_id: str, version_id: str, by: Principal) -> RewoundConversation:
         """Make an inactive version of a conversation active. Also raises `Forbidden` if `by` is a member and other
         people have written in the versions."""
+        ...
+
+    async def branch_conversation(self, message_id: str, place: Address, by: Principal) -> Conversation:
+        """Begin a conversation at `place` with copies of the messages until the turn of this message. Also raises
+        `Forbidden` if `by` is a member and other people have written these messages."""
         ...
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:

@@ -29,6 +29,7 @@ from arvis.domain.jobs import NewJob
 from arvis.domain.messages import RANKS, MessageStatus, Principal, PrincipalRole, Role, StoredMessage
 from arvis.domain.taint import Label
 from arvis.domain.tools import Risk
+from arvis.domain.workflows import RESULTS
 from arvis.extensions import declared_tools
 from arvis.llm.tokens import estimate_tokens
 from arvis.ports.operations import RewoundConversation
@@ -37,7 +38,6 @@ from arvis.routing import WEB
 from arvis.tasks.access import CallerLimits
 from arvis.turns.requeue import OF_THE_PERSON, begin_again
 from arvis.turns.turns import priority_of
-from arvis.turns.workflow_results import RESULTS
 
 #: The maximum number of messages whose effects are listed, and the maximum length of the detail of an effect.
 _MOST_MESSAGES, _LONGEST_DETAIL = 1_000, 200

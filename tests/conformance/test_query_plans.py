@@ -207,6 +207,7 @@ SMALL_SORTS = {
     "schedules_of_agent": "the schedules of one agent",
     "list_compactions": "the summaries of one conversation",
     "summaries_from_turn": "the summaries of one conversation",
+    "messages_from_turn": "the messages of one conversation that is rewound or branched",
     "files_of_turns": "the files of the newest turns of one conversation",
     "files_of_page": "the files of one page of messages",
     "deliveries_of_page": "the deliveries of one page of messages",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -230,6 +231,30 @@ async def test_the_command_answers_the_last_message_again(app: AppHarness) -> No
     app.provider.script.append(held)
     running = await app.say("two")
     await held.until_begun()
-    assert "is still working" in ((await app.ask("/again")).reply or "")
+    assert "Its turn has not ended." in ((await app.ask("/again")).reply or "")
     held.go.set()
     await app.until_status(running.message_id, MessageStatus.ANSWERED)
+
+
+async def test_a_branch_continues_with_copies(either_app: AppHarness) -> None:
+    app = either_app
+    await app.ask("one", uploads=(upload("notes.txt", b"the file"),))
+    second = await app.ask("two")
+    await app.ask("three")
+    ann = await person(app, "ann")
+    place = replace(PLACE, channel="branch")
+    branch = await app.operations.branch_conversation(second.reply_id or "", place, ann)
+    await app.ask("four", channel="branch")
+    assert app.provider.prompts[-1][-1] == "user: four"
+    assert [line.partition("\n")[0] for line in app.provider.prompts[-1]] == [
+        "user: one", "assistant: Re: one", "user: two", "assistant: Re: two", "user: four"
+    ]  # fmt: skip
+    assert "the file" in app.provider.asked[-1].turns[0].content
+    assert await history(app) == ["one", "Re: one", "two", "Re: two", "three", "Re: three"]
+    page = await app.insights.talk_messages(branch.id, own=None, limit=10, cursor=None)
+    assert [each.answered_by for each in page.items[::-1]].count(None) == 3, "each question names its reply"
+    with pytest.raises(Conflict, match="has a conversation"):
+        await app.operations.branch_conversation(second.message.id, place, ann)
+    bob = await person(app, "bob")
+    with pytest.raises(NotFound):
+        await app.operations.branch_conversation(second.message.id, replace(place, channel="other"), bob)

@@ -10,7 +10,7 @@ from typing import Any
 from arvis.bus import EventBus
 from arvis.domain.accounts import Variable
 from arvis.domain.agents import Agent
-from arvis.domain.conversations import EarlierEffects
+from arvis.domain.conversations import Conversation, EarlierEffects
 from arvis.domain.embeddings import Meaning
 from arvis.domain.errors import Conflict, DiskLow, NotFound
 from arvis.domain.events import MessageReceived
@@ -270,6 +270,9 @@ class ScriptedOperations:
 
     async def switch_version(self, conversation_id: str, version_id: str, by: Principal) -> RewoundConversation:
         raise NotFound(f"There is no version {version_id}")
+
+    async def branch_conversation(self, message_id: str, place: Address, by: Principal) -> Conversation:
+        raise NotFound(f"There is no message {message_id}")
 
     async def cancel_job(self, job_id: str, *, by: str = OPERATOR) -> None:
         self._move(job_id, {JobStatus.PENDING, JobStatus.RUNNING}, JobStatus.CANCELLED)

@@ -3,6 +3,7 @@ conversation. A credential with the role `chat` may rewind only to its person's 
 
 from __future__ import annotations
 
+import secrets
 from typing import Annotated, Self
 
 from starlette.responses import Response
@@ -14,8 +15,8 @@ from arvis.ports.operations import Operations, RewoundConversation
 from arvis.ports.store import Store
 from arvis.web.auth.authorization import Authorizer, visible_talk
 from arvis.web.http.endpoints import Call, Routes, answer, answer_page, route
-from arvis.web.http.identity import ANYONE, SEND
-from arvis.web.http.models import About, Body, Page, Time, View
+from arvis.web.http.identity import ANYONE, SEND, address_for
+from arvis.web.http.models import About, Body, Label, Page, Time, View
 from arvis.web.http.requests import unusable
 
 #: The maximum number of versions in a list.
@@ -65,6 +66,16 @@ class RewoundView(View):
 
 class EditedMessage(Body):
     content: Annotated[str, About("The new text of the message.", minLength=1)]
+
+
+class NewBranch(Body):
+    channel_id: Annotated[Label | None, About("A channel without a conversation; default: a new one.")] = None
+
+
+class BranchView(View):
+    conversation_id: str
+    channel_id: str
+    agent: Annotated[str, About("The agent of the conversation, for `agent` of messages to the channel.")]
 
 
 _MESSAGE, _VERSIONS = "/api/messages/{message}", "/api/conversations/{conversation}/versions"
@@ -137,6 +148,22 @@ class RewindRoutes(Routes):
         await visible_talk(self._insights, self._gate, call.identity, conversation_id)
         by = await self._gate.asker(call.identity)
         return answer(RewoundView.of(await self._operations.switch_version(conversation_id, call.id("version"), by)))
+
+    @route(
+        "POST",
+        f"{_MESSAGE}/branch",
+        "Begin a conversation in another channel with copies of the messages until the turn of this one",
+        SEND,
+        {201: BranchView},
+        body=NewBranch,
+    )
+    async def _branch(self, call: Call) -> Response:
+        identity, named = call.identity, (await call.read(NewBranch)).channel_id
+        place = address_for(identity, named or f"web-{identity.user_id}-branch-{secrets.token_hex(5)}")
+        branch = await self._operations.branch_conversation(call.id("message"), place, await self._gate.asker(identity))
+        agent = await self._store.read(lambda tx: tx.agents.get(branch.agent_id))
+        slug = agent.slug if agent is not None else ""
+        return answer(BranchView(conversation_id=branch.id, channel_id=place.channel, agent=slug), 201)
 
     async def _again(self, call: Call, content: str | None) -> Response:
         by, sender = await self._gate.asker(call.identity), self._gate.sender(call.identity)

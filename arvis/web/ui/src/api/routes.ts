@@ -562,6 +562,12 @@ export interface Routes {
     path: { message: string };
     answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; quotations: { kind: "forward" | "reply" | "thread"; writer: "agent" | "other" | "sender"; text: string; author: string; messageId: string | null; partial: boolean }[]; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; feedback: { rating: "down" | "up"; userName: string; platform: string; userId: string; at: number }[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
   };
+  /** Begin a conversation in another channel with copies of the messages until the turn of this one. */
+  "POST /api/messages/{message}/branch": {
+    path: { message: string };
+    body: { channelId?: string };
+    answer: { conversationId: string; channelId: string; agent: string };
+  };
   /** Replace the text of a person's message and answer it again, in a new version of the conversation. */
   "POST /api/messages/{message}/edit": {
     path: { message: string };

@@ -12,7 +12,7 @@ import { Feedback } from "./Feedback";
 import { Files } from "./Files";
 import styles from "./log.module.css";
 import { Question } from "./Question";
-import { AnswerAgain } from "./Rewind";
+import { AnswerAgain, Branch } from "./Rewind";
 import { texts } from "./texts";
 import { Moment, Why } from "./UserMessage";
 import { isWaitButton, type Wait, waitOf } from "./waits";
@@ -61,6 +61,7 @@ export const AgentMessage = memo(function AgentMessage({
         <Moment at={entry.at} />
         {rated && <Feedback reply={rated} ratings={entry.ratings} />}
         {rated && entry.replyTo !== null && <AnswerAgain id={rated} chat={chat} />}
+        {rated && <Branch id={rated} />}
         {!entry.streaming && about !== null && <Why id={about} words={texts.why} quiet />}
       </footer>
     </article>

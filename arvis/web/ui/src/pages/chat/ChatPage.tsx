@@ -1,6 +1,6 @@
 import { Columns2 } from "lucide-react";
 import { useEffect, useMemo, useRef } from "react";
-import { Link, useLocation, useRoute } from "wouter";
+import { Link, useLocation, useRoute, useSearch } from "wouter";
 import { useApi } from "../../api/hooks";
 import { useMay, useSession } from "../../api/session";
 import { useTitle } from "../../frame/title";
@@ -27,7 +27,8 @@ export default function ChatPage() {
   const { me } = useSession();
   const named = parameters?.agents ?? ANYONE;
   const chosen = useMemo(() => [...new Set(named.split(",").map(decoded))].slice(0, MOST_COLUMNS), [named]);
-  const phone = usePhone();
+  const branch = new URLSearchParams(useSearch()).get("channel");
+  const phone = usePhone() || branch !== null;
   const shown = phone ? chosen.slice(0, 1) : chosen;
   const known = shown.filter((slug) => agents.find(slug) !== undefined);
   useTitle(known.map((slug) => reveal(agents.nameOf(slug))).join(", ") || texts.title);
@@ -48,16 +49,17 @@ export default function ChatPage() {
           shown.map((slug) => {
             const agent = agents.find(slug);
             if (agent === undefined) return <Empty why={texts.goneWords} key={slug} title={texts.gone} />;
-            const place = placeOf(me, slug);
+            const place = branch === null ? placeOf(me, slug) : { channel: branch, thread: "" };
             return (
               <Column
                 key={place.channel}
                 agent={agent}
-                chat={chats.at(place)}
+                chat={chats.at(place, branch === null ? null : slug)}
                 drafts={chats.drafts(place.channel)}
                 chats={chats}
                 nameOf={agents.nameOf}
                 mayWrite={mayWrite}
+                isBranch={branch !== null}
                 onClose={shown.length > 1 ? () => close(slug) : null}
               />
             );

@@ -1,5 +1,6 @@
 import { Square, X } from "lucide-react";
 import { useCallback, useEffect, useRef, useSyncExternalStore } from "react";
+import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button, IconButton } from "../../parts/button";
@@ -9,7 +10,7 @@ import type { Agent } from "./agents";
 import { Composer, Elapsed } from "./Composer";
 import type { Chat, View } from "./chat";
 import styles from "./chat.module.css";
-import { ANYONE, type Chats } from "./chats";
+import { ANYONE, addressOf, type Chats } from "./chats";
 import { firstOpen, isStreaming, speaker, type UserEntry } from "./conversation";
 import type { DraftStore } from "./draftStore";
 import { Log } from "./Log";
@@ -22,11 +23,12 @@ type Props = {
   chats: Chats;
   nameOf: (slug: string | null) => string;
   mayWrite: boolean;
+  isBranch: boolean;
   onClose: (() => void) | null;
 };
 
 /** One conversation: its agent, the messages, the current activity, and the composer. */
-export function Column({ agent, chat, drafts, chats, nameOf, mayWrite, onClose }: Props) {
+export function Column({ agent, chat, drafts, chats, nameOf, mayWrite, isBranch, onClose }: Props) {
   const view = useSyncExternalStore(chat.subscribe, () => chat.view);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => chats.show(chat.place.channel), [chats, chat]);
@@ -58,6 +60,7 @@ export function Column({ agent, chat, drafts, chats, nameOf, mayWrite, onClose }
           </h2>
           {agent.description && <UntrustedText text={agent.description} className="muted" />}
         </div>
+        {isBranch && <Link href={addressOf([agent.slug])}>{texts.leaveBranch}</Link>}
         {agent.paused && <Status tone="warn">{texts.paused}</Status>}
         <span role="status" data-link={view.link.name} className={view.link.name === "ready" ? "hidden" : undefined}>
           {view.link.name === "ready" ? texts.link.ready : <Status tone="warn">{texts.link[view.link.name]}</Status>}

@@ -1,7 +1,8 @@
 /** Buttons that rewind a conversation: answer again, edit a message, and switch versions. */
 
-import { ChevronLeft, ChevronRight, Pencil, RotateCcw } from "lucide-react";
+import { ChevronLeft, ChevronRight, GitBranch, Pencil, RotateCcw } from "lucide-react";
 import { useState } from "react";
+import { useLocation } from "wouter";
 import { ApiError, call } from "../../api/client";
 import { useSend } from "../../api/hooks";
 import type { Answer } from "../../api/types";
@@ -11,6 +12,7 @@ import { Field } from "../../parts/field";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
 import type { Chat } from "./chat";
+import { addressOfBranch } from "./chats";
 import type { Versions as All } from "./entries";
 import styles from "./log.module.css";
 import { texts } from "./texts";
@@ -51,6 +53,18 @@ export function AnswerAgain({ id, chat }: { id: string; chat: Chat }) {
     send.mutate({ path: { message: id } }, { onSuccess: () => void chat.reload() });
   };
   return <IconButton label={texts.answerAgain} icon={RotateCcw} busy={send.isPending} onClick={() => void press()} />;
+}
+
+/** A button that continues from an answer in another conversation. */
+export function Branch({ id }: { id: string }) {
+  const [, navigate] = useLocation();
+  const send = useSend("POST /api/messages/{message}/branch");
+  const press = () =>
+    send.mutate(
+      { path: { message: id }, body: {} },
+      { onSuccess: ({ agent, channelId }) => navigate(addressOfBranch(agent, channelId)) },
+    );
+  return <IconButton label={texts.branch} icon={GitBranch} busy={send.isPending} onClick={press} />;
 }
 
 /** A button that opens a form with the text of a message. The changed text is answered again. */

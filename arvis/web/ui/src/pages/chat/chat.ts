@@ -22,6 +22,8 @@ type Hooks = { onAnswer: (chat: Chat) => void };
 
 export class Chat {
   view: View = { talk: conversation.empty(), link: { name: "connecting" }, loaded: false, older: "none", fault: null };
+  /** The agent that answers, if the channel does not decide it. */
+  agent: string | null = null;
   readonly dictation: Dictation;
   readonly #outbox: Outbox;
   #stale = false;
@@ -69,6 +71,7 @@ export class Chat {
 
   send(words: string, uploads: readonly Upload[], voice = false): void {
     const frame = outgoing(words, uploads, voice);
+    if (this.agent !== null) frame.agent = this.agent;
     const at = Date.now();
     this.#outbox.hold(frame, uploads, at);
     this.#write(frame, at);

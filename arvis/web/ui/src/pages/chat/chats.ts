@@ -36,7 +36,7 @@ export class Chats {
     });
   }
 
-  at(place: Place): Chat {
+  at(place: Place, agent: string | null = null): Chat {
     const key = keyOf(place);
     let chat = this.#chats.get(key);
     if (chat === undefined) {
@@ -44,6 +44,7 @@ export class Chats {
       this.#chats.set(key, chat);
       void chat.open();
     }
+    chat.agent = agent ?? chat.agent;
     return chat;
   }
 
@@ -127,6 +128,10 @@ export function addressOf(slugs: readonly string[]): string {
   if (only === undefined || (slugs.length === 1 && only === ANYONE)) return "/chat";
   return `/chat/${slugs.map(encodeURIComponent).join(",")}`;
 }
+
+/** The address of a branch: another channel, in which this agent answers. */
+export const addressOfBranch = (agent: string, channel: string): string =>
+  `${addressOf([agent])}?channel=${encodeURIComponent(channel)}`;
 
 /** The channel in which this person chats with an agent. */
 export function placeOf(me: Me, agent: string): Place {

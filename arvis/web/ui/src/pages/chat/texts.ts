@@ -28,6 +28,8 @@ export const texts = words({
     bad: "Bad answer",
     whyNot: "Why no answer?",
     answerAgain: "Answer again",
+    branch: "Continue in a branch",
+    leaveBranch: "Leave the branch",
     editMessage: "Edit",
     editTitle: "Edit your message",
     newText: "New text",
