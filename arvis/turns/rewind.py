@@ -20,6 +20,7 @@ from arvis.domain.conversations import (
     ConversationVersion,
     EarlierEffect,
     EarlierEffects,
+    conversation_lane,
 )
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.effects import EffectKind, Outcome
@@ -39,7 +40,7 @@ from arvis.tasks.access import CallerLimits
 from arvis.turns.requeue import OF_THE_PERSON, begin_again
 from arvis.turns.turns import priority_of
 
-#: The maximum number of messages whose effects are listed, and the maximum length of the detail of an effect.
+#: The maximum number of messages that a rewind makes inactive, and the maximum length of the detail of an effect.
 _MOST_MESSAGES, _LONGEST_DETAIL = 1_000, 200
 _LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})
 #: The routes of the messages with which agents and workflows begin turns (`turns.Task.route`).
@@ -78,6 +79,7 @@ def answer_again(
     """Answer the turn of a message again in a new version of the conversation. `content` replaces the text of the
     message, which must then be a person's. `limits` are those of the credential of `by`. Raise `NotFound`, `Conflict`
     or `Forbidden`, and then change nothing."""
+    _hold(tx, tx.messages.get(message_id))
     point = _point(tx, message_id, by)
     _check_rest(tx, point.conversation)
     later = _messages_from(tx, point.conversation, point.turn, by)
@@ -115,8 +117,10 @@ def switch_version(
 ) -> RewoundConversation:
     """Make the messages of an inactive version active, and those of the active version of the same point inactive.
     Raise `NotFound`, `Conflict` or `Forbidden`, and then change nothing."""
-    versions = tx.conversation_versions
-    chosen, conversation = versions.get(version_id), tx.conversations.get(conversation_id)
+    versions, conversation = tx.conversation_versions, tx.conversations.get(conversation_id)
+    if conversation is not None:
+        tx.jobs.lock([conversation.lane])
+    chosen = versions.get(version_id)
     if chosen is None or conversation is None or chosen.conversation_id != conversation_id:
         raise NotFound("There is no such version of this conversation.", fix="List the versions of the conversation.")
     _check_rest(tx, conversation)
@@ -141,6 +145,12 @@ def switch_version(
 
 
 # -- checks ------------------------------------------------------------------------------------------------
+
+
+def _hold(tx: Transaction, message: StoredMessage | None) -> None:
+    """Lock the lane of the message's conversation, so that no turn and no other rewind changes it until the commit."""
+    if message is not None and message.conversation_id is not None:
+        tx.jobs.lock([conversation_lane(message.conversation_id)])
 
 
 def _point(tx: Transaction, message_id: str, by: Principal) -> _Point:
@@ -171,8 +181,8 @@ def _point(tx: Transaction, message_id: str, by: Principal) -> _Point:
 
 
 def _check_rest(tx: Transaction, conversation: Conversation) -> None:
-    """Raise `Conflict` if work in the conversation has not ended, or if the conversation is closed."""
-    tx.jobs.lock([conversation.lane])
+    """Raise `Conflict` if work in the conversation has not ended, or if the conversation is closed. The caller holds its
+    lane."""
     if tx.jobs.head_of_lane(conversation.lane) is not None or any(
         tx.waits.open_in_lane(conversation.lane, kind) for kind in WaitKind
     ):
@@ -189,7 +199,13 @@ def _check_rest(tx: Transaction, conversation: Conversation) -> None:
 def _messages_from(tx: Transaction, conversation: Conversation, turn: int, by: Principal) -> Sequence[StoredMessage]:
     """Return the messages from a turn on. Raise `Forbidden` if some are of other people and this person may not change
     these."""
-    later = tx.conversation_versions.messages_from(conversation.id, turn, _MOST_MESSAGES)
+    later = tx.conversation_versions.messages_from(conversation.id, turn, _MOST_MESSAGES + 1)
+    if len(later) > _MOST_MESSAGES:
+        raise Conflict(
+            f"More than {_MOST_MESSAGES:,} messages follow this message.",
+            why="A rewind changes all of them at once.",
+            fix="Choose a later message, or continue in a branch.",
+        )
     others = any(each.role is Role.USER and each.principal_id != by.id for each in later)
     if others and by.role not in _LOOKS_AFTER:
         raise Forbidden(

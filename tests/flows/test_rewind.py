@@ -8,13 +8,16 @@ from dataclasses import replace
 import pytest
 
 from arvis.domain.conversations import Compaction, CompactionStatus, ConversationVersion
+from arvis.domain.erasures import Phase
 from arvis.domain.errors import Conflict, Forbidden, NotFound, ProviderError, ProviderErrorKind
 from arvis.domain.events import ConversationRewound
 from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRole, Sender
 from arvis.domain.taint import CLEAN, Label
 from arvis.domain.tools import Permit
+from arvis.erasing import begin_erasure, run_slice
 from arvis.ports.operations import RewoundConversation
 from arvis.ports.store import Transaction
+from arvis.process.leases import Holding
 from tests.flows.app_harness import AppHarness, agent_with, upload
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
 from tests.flows.test_operations import person
@@ -186,30 +189,31 @@ async def test_a_job_of_an_inactive_version_is_not_retried(app: AppHarness) -> N
     assert await history(app) == ["kind", "Re: kind"]
 
 
+def compact(tx: Transaction, name: str, first: int, last: int, now: int) -> None:
+    conversation = tx.conversations.in_place(PLACE)[0].id
+    summary = Compaction(
+        id=name, conversation_id=conversation, execution_id="e", first_turn=first, last_turn=last, summary=name,
+        tokens=2, taint=CLEAN, messages_before=4, messages_after=2, tokens_saved=1,
+        status=CompactionStatus.ACTIVE, created_at=now,
+    )  # fmt: skip
+    ids = [each.id for each in tx.compactions.oldest(conversation, 100) if first <= each.turn <= last]
+    assert tx.compactions.add(summary, ids)
+
+
 async def test_a_summary_with_rewound_turns_is_restored_before(either_app: AppHarness) -> None:
     app = either_app
     asked = [await app.ask(text) for text in ("one", "two", "three", "four")]
     ann = await person(app, "ann")
 
-    def compact(tx: Transaction, name: str, first: int, last: int) -> None:
-        conversation = tx.conversations.in_place(PLACE)[0].id
-        summary = Compaction(
-            id=name, conversation_id=conversation, execution_id="e", first_turn=first, last_turn=last, summary=name,
-            tokens=2, taint=CLEAN, messages_before=4, messages_after=2, tokens_saved=1,
-            status=CompactionStatus.ACTIVE, created_at=app.clock.now(),
-        )  # fmt: skip
-        ids = [each.id for each in tx.compactions.oldest(conversation, 100) if first <= each.turn <= last]
-        assert tx.compactions.add(summary, ids)
-
-    await app.store.write(compact, "early", 1, 1)
-    await app.store.write(compact, "late", 2, 3)
+    await app.store.write(compact, "early", 1, 1, app.clock.now())
+    await app.store.write(compact, "late", 2, 3, app.clock.now())
     await again(app, asked[2].message.id, ann, "drei")
     assert await history(app) == ["two", "Re: two", "drei", "Re: drei"]
     old = next(each for each in await versions(app) if not each.active)
-    await app.store.write(compact, "later", 2, 5)
+    await app.store.write(compact, "later", 2, 5, app.clock.now())
     await switched(app, old, ann)
     assert await history(app) == ["two", "Re: two", "three", "Re: three", "four", "Re: four"]
-    await app.store.write(compact, "final", 2, 3)
+    await app.store.write(compact, "final", 2, 3, app.clock.now())
     assert await app.store.write(lambda tx: tx.compactions.forget(app.clock.now() + 1, 10, app.clock.now())) == 2
     new = next(each for each in await versions(app) if not each.active)
     with pytest.raises(Conflict, match="no longer"):
@@ -258,3 +262,24 @@ async def test_a_branch_continues_with_copies(either_app: AppHarness) -> None:
     bob = await person(app, "bob")
     with pytest.raises(NotFound):
         await app.operations.branch_conversation(second.message.id, replace(place, channel="other"), bob)
+
+
+async def test_an_erasure_deletes_all_versions_and_their_summaries(either_app: AppHarness) -> None:
+    app = either_app
+    asked = await app.ask("one canary", is_direct=False)
+    bob = await app.ask("of Bob", user="bob", is_direct=False)
+    ann = await person(app, "ann")
+    await app.store.write(compact, "canary", 1, 1, app.clock.now())
+    rewound = await again(app, asked.message.id, OLGA)
+    erasure = await app.store.write(begin_erasure, [ann.id], None, None, app.clock.now())
+    holding = Holding(clock=app.clock, lease=None, until=float("inf"))
+    while erasure.phase is not Phase.DONE:
+        erasure, _ = await app.store.write(run_slice, holding, erasure.id, app.clock.now())
+
+    def left(tx: Transaction) -> list[object]:
+        ids = (asked.message.id, asked.reply_id, rewound.version.message_id, bob.message.id)
+        summary = tx.compactions.get("canary")
+        assert summary is not None
+        return [*(tx.messages.get(each or "") is None for each in ids), "canary" in summary.summary]
+
+    assert await app.store.read(left) == [True, True, True, False, False]

@@ -78,7 +78,7 @@ DELETE FROM embeddings
 WHERE kind = :kind AND subject > :after AND subject <= :upto AND (
     model <> :model
     OR (kind = 'message' AND NOT EXISTS (
-        SELECT 1 FROM messages WHERE messages.id = embeddings.subject AND messages.superseded = 0
+        SELECT 1 FROM messages WHERE messages.id = embeddings.subject AND messages.superseded <> 1
     ))
     OR (kind = 'fact' AND NOT EXISTS (
         SELECT 1 FROM facts WHERE facts.id = embeddings.subject AND facts.status = 'active'
