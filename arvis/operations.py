@@ -1,5 +1,7 @@
-"""Defines the operations by which people control work: retry, cancel, delete, answer and rewind. The API, the command line and
-chats call these operations."""
+"""Defines the operations by which people control work: retry, cancel, delete, answer and rewind.
+
+The API, the command line and chats call these operations.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,13 @@ from arvis.ports.clock import Clock
 from arvis.ports.operations import OPERATOR, RewoundConversation, WaitAnswer, WaitRights
 from arvis.ports.store import Store, Transaction
 from arvis.services import workflow_runs
+from arvis.services.allowances import NO_LIMITS, Allowed
 from arvis.tasks.access import limits_of_sender
 from arvis.turns import cancellation
 from arvis.turns.branching import branch_conversation
 from arvis.turns.cancellation import CancelledTurn, close
 from arvis.turns.requeue import ask_anew
-from arvis.turns.rewind import answer_again, effects_from, switch_version
+from arvis.turns.rewind import Request, answer_again, effects_from, switch_version
 
 LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
 
@@ -32,12 +35,19 @@ LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
 class StoreOperations:
     """The operations on the store; implements `Operations`. Each operation publishes its events after the commit. If an
     operation resumes a turn, the turn publishes its own events, perhaps before the operation has returned. `approvers`
-    are the roles and people who may approve a tool call."""
+    are the roles and people who may approve a tool call, and `allowed` are the limits of a person."""
 
     def __init__(
-        self, *, store: Store, bus: EventBus, clock: Clock, approvers: Approvers = tuple(APPROVERS["owners"])
+        self,
+        *,
+        store: Store,
+        bus: EventBus,
+        clock: Clock,
+        approvers: Approvers = tuple(APPROVERS["owners"]),
+        allowed: Allowed = NO_LIMITS,
     ) -> None:
         self._approvers = approvers
+        self._allowed = allowed
         self._store = store
         self._bus = bus
         self._clock = clock
@@ -73,7 +83,15 @@ class StoreOperations:
     ) -> RewoundConversation:
         now, limits = self._clock.now(), limits_of_sender(sender)
         return self._announced(
-            await self._store.write(answer_again, message_id, by, now, content=content, limits=limits)
+            await self._store.write(
+                answer_again,
+                message_id,
+                by,
+                now,
+                content=content,
+                limits=limits,
+                request=Request(sender, self._allowed),
+            )
         )
 
     async def switch_version(self, conversation_id: str, version_id: str, by: Principal) -> RewoundConversation:

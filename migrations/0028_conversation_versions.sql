@@ -15,7 +15,6 @@ CREATE TABLE conversation_versions (
     first_turn INTEGER NOT NULL,
     message_id TEXT NOT NULL,
     active INTEGER NOT NULL,
-    created_by TEXT,
     created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX conversation_versions_place ON conversation_versions (conversation_id, id);

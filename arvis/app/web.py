@@ -11,6 +11,7 @@ from arvis.app.bots import Bots
 from arvis.app.embedding import meaning_of
 from arvis.app.foundation import Base, new_token, prices_of, spending_limits
 from arvis.app.toolbox import Toolbox, build_sandbox, skill_files
+from arvis.app.work import allowed_of
 from arvis.approvals import approvers_of
 from arvis.bots.supervisor import BotSupervisor
 from arvis.config import Config
@@ -50,8 +51,7 @@ def build_web(
     """Return the parts that serve requests. `login_link` returns the login address for a code."""
     # Some requests check permissions in transactions, which must not wait for files. The first response need not wait.
     threading.Thread(target=read_declarations, name="arvis-declarations", daemon=True).start()
-    tools = toolbox.now()
-    config = base.config
+    tools, config = toolbox.now(), base.config
     deps = WebDependencies(
         config=config.web,
         limits=config.limits,
@@ -67,6 +67,7 @@ def build_web(
             bus=base.bus,
             clock=base.clock,
             approvers=approvers_of(config.approvals.approvers),
+            allowed=allowed_of(config),
         ),
         backups=base.backups,
         accounts=_account_service(base, providers),

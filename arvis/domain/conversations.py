@@ -85,8 +85,6 @@ class ConversationVersion:
     message_id: str
     #: True for the one version of the point whose messages are used.
     active: bool
-    #: The id of the person who began the version; None: unknown.
-    created_by: str | None
     created_at: int
 
 

@@ -1,5 +1,5 @@
-"""Repositories of summaries, versions of conversations, calibrations of token estimates, handover threads, texts that plugins add to messages, and
-reactions.
+"""Repositories of summaries, versions of conversations, calibrations of token estimates, handover threads, texts that
+plugins add to messages, and reactions.
 
 Handover threads and the texts of plugins need no locks. Only the running turn of a conversation writes them, the turns
 of one conversation run one at a time, and a turn that has lost its lease cannot commit.

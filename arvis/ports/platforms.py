@@ -174,6 +174,10 @@ class Incidents(Protocol):
         """Return the newest `limit` problems and reactions that no prompt has reported, oldest first."""
         ...
 
+    def reopen(self, conversation_id: str, execution_ids: Sequence[str]) -> None:
+        """Report the incidents of the prompts of these executions again."""
+        ...
+
     def mark_reported(self, conversation_id: str, execution_id: str, upto: str) -> None:
         """Store that the prompt of this turn reported the incidents up to the id `upto`."""
         ...

@@ -30,6 +30,9 @@ class Allowed:
     bytes_per_day: int | None = None
 
 
+NO_LIMITS = Allowed()
+
+
 @dataclass(frozen=True, slots=True)
 class UsedUp:
     """A limit that a person has reached. `most` is the value of the limit. The next window begins after `seconds`.

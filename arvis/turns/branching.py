@@ -31,6 +31,7 @@ def branch_conversation(tx: Transaction, message_id: str, place: Address, by: Pr
             fix="Wait until the turn has ended, or switch to its version.",
         )
     copied = _messages_until(tx, conversation, message.turn, by)
+    tx.jobs.lock([place.lane])  # so that no other branch begins there
     if tx.conversations.in_place(place):
         raise Conflict(f"The channel {place.channel} has a conversation.", fix="Name another channel.")
     branch = tx.conversations.open(conversation.agent_id, place, now, direct=True)

@@ -22,9 +22,11 @@ from arvis.domain.errors import Conflict, ExecutionError, Forbidden, NotFound
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Job, JobKind, JobStatus, NewJob
 from arvis.domain.messages import RANKS, Principal, StoredMessage
+from arvis.domain.quotations import quoted_texts
 from arvis.domain.taint import CLEAN, Label
 from arvis.engine import lifecycle
 from arvis.graphs.agent.graph import new_turn_state
+from arvis.graphs.agent.input import examine
 from arvis.graphs.agent.steering import HEARING
 from arvis.llm.tokens import estimate_tokens
 from arvis.ports.store import Transaction
@@ -222,11 +224,17 @@ def begin_again(
         "conversation": message.conversation_id,
         **kept,
     }
+    # A workflow has no node that examines its input, so the input is examined here.
+    taint = message.taint if way.alone else CLEAN
+    if way.alone and examine(message.content, quoted=quoted_texts(message.quotations), times_ms=(), now=now).suspicious:
+        taint |= {Label.FLAGGED}
+    if taint:
+        state["taint"] = sorted(taint)
     begun = lifecycle.begin(
         tx,
         tx.new_id(),
         way.graph,
-        state | dict(marked(tx, way.state, message.principal_id, CLEAN)),
+        state | dict(marked(tx, way.state, message.principal_id, taint)),
         lane=conversation_lane(message.conversation_id or ""),
         priority=priority,
         principal_id=message.principal_id,

@@ -27,7 +27,7 @@ from arvis.domain.effects import EffectKind, Outcome
 from arvis.domain.errors import Conflict, Forbidden, NotFound
 from arvis.domain.executions import WaitKind
 from arvis.domain.jobs import NewJob
-from arvis.domain.messages import RANKS, MessageStatus, Principal, PrincipalRole, Role, StoredMessage
+from arvis.domain.messages import RANKS, MessageStatus, Principal, PrincipalRole, Role, Sender, StoredMessage
 from arvis.domain.taint import Label
 from arvis.domain.tools import Risk
 from arvis.domain.workflows import RESULTS
@@ -35,7 +35,8 @@ from arvis.extensions import declared_tools
 from arvis.llm.tokens import estimate_tokens
 from arvis.ports.operations import RewoundConversation
 from arvis.ports.store import Transaction
-from arvis.routing import WEB
+from arvis.routing import WEB, may_call
+from arvis.services.allowances import Allowed, UsedUp, count_message, too_many_messages
 from arvis.tasks.access import CallerLimits
 from arvis.turns.requeue import OF_THE_PERSON, begin_again
 from arvis.turns.turns import priority_of
@@ -46,6 +47,14 @@ _LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LI
 #: The routes of the messages with which agents and workflows begin turns (`turns.Task.route`).
 _ROUTES_OF_AGENTS = frozenset({"delegation", "report", RESULTS})
 _LOOKS_AFTER = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request over the API, which the inbox has not checked: its sender, and the limits of a person."""
+
+    sender: Sender
+    allowed: Allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +84,26 @@ def answer_again(
     *,
     content: str | None = None,
     limits: CallerLimits | None = None,
+    request: Request | None = None,
 ) -> RewoundConversation:
     """Answer the turn of a message again in a new version of the conversation. `content` replaces the text of the
-    message, which must then be a person's. `limits` are those of the credential of `by`. Raise `NotFound`, `Conflict`
-    or `Forbidden`, and then change nothing."""
+    message, which must then be a person's. `limits` are those of the credential of `by`. `request` is None if the inbox
+    has checked the sender. Raise `NotFound`, `Conflict`, `Forbidden` or `TooMany`, and then change nothing."""
     _hold(tx, tx.messages.get(message_id))
     point = _point(tx, message_id, by)
-    _check_rest(tx, point.conversation)
+    _check_idle(tx, point.conversation)
     later = _messages_from(tx, point.conversation, point.turn, by)
     _check_text(tx, point, message_id, content, by)
     agent, author = _agent(tx, point), _author(tx, point)
+    if request is not None:
+        _check_request(tx, request, agent, point, by=by, now=now)
     kept = _kept(tx, point, by, author, limits)
     if kept["reach"] is not None and agent.slug not in kept["reach"]:
         raise Forbidden(f"This key may not use the agent {agent.slug}.", fix="Use a key that may use this agent.")
     effects = _effects(tx, later)
-    first = _deactivate(tx, point, by, now)
+    first = _deactivate(tx, point, now)
+    # Effects that the removed turns have read about are named again.
+    tx.incidents.reopen(point.conversation.id, sorted({each.execution_id for each in later if each.execution_id}))
     _report(tx, point.conversation, effects, now)
     copies = [_copy(tx, each, content if each.id == message_id else None, by, now) for each in point.asked]
     job = begin_again(tx, copies[0], agent, kept, priority=priority_of(agent, author.role), now=now)
@@ -105,7 +119,6 @@ def answer_again(
         first_turn=first.first_turn,
         message_id=copies[0].id,
         active=True,
-        created_by=by.id or None,
         created_at=now,
     )
     tx.conversation_versions.add(version)
@@ -123,22 +136,24 @@ def switch_version(
     chosen = versions.get(version_id)
     if chosen is None or conversation is None or chosen.conversation_id != conversation_id:
         raise NotFound("There is no such version of this conversation.", fix="List the versions of the conversation.")
-    _check_rest(tx, conversation)
+    _check_idle(tx, conversation)
     active = versions.active_of(chosen.point_id)
     later = _messages_from(tx, conversation, chosen.first_turn, by)
     if chosen.active or active is None:
         return RewoundConversation(conversation, chosen, EarlierEffects())
     first = tx.messages.get(active.message_id)
-    if first is not None and first.version_id is not None:
+    if first is None or first.version_id is not None:
         raise Conflict(
             "This version belongs to a part of the conversation that is not active.",
-            why="Another version of an earlier message is active.",
+            why="Another version of an earlier message is active, or the first message of the active version was erased.",
             fix="Switch to the version of the earlier message first.",
         )
     effects = _effects(tx, later)
     _free_of_summaries(tx, conversation, chosen.first_turn, now)
     versions.deactivate(active)
     versions.activate(chosen)
+    # The turns from the point on are now those of the chosen version.
+    _messages_from(tx, conversation, chosen.first_turn, by)
     tx.handover_threads.drop_all(conversation.id)
     _report(tx, conversation, effects, now)
     return RewoundConversation(conversation, replace(chosen, active=True), effects)
@@ -170,9 +185,11 @@ def _point(tx: Transaction, message_id: str, by: Principal) -> _Point:
     asked = [each for each in asked if each.turn is not None and each.turn == message.turn]
     if message.turn is None or not asked:
         open_turn = message.status in {MessageStatus.ACCEPTED, MessageStatus.WAITING}
+        copied = message.execution_id is None and message.turn is not None
+        other = "It is a copy in a branch." if copied else "No agent has answered a person with or after it."
         raise Conflict(
             "This message cannot be answered again.",
-            why="Its turn has not ended." if open_turn else "No agent has answered a person with or after it.",
+            why="Its turn has not ended." if open_turn else other,
             fix="Wait until the turn has ended, or stop it." if open_turn else "Choose a message that was answered.",
         )
     if asked[0].principal_id is None or asked[0].route in _ROUTES_OF_AGENTS:
@@ -180,7 +197,7 @@ def _point(tx: Transaction, message_id: str, by: Principal) -> _Point:
     return _Point(conversation, message.turn, asked)
 
 
-def _check_rest(tx: Transaction, conversation: Conversation) -> None:
+def _check_idle(tx: Transaction, conversation: Conversation) -> None:
     """Raise `Conflict` if work in the conversation has not ended, or if the conversation is closed. The caller holds its
     lane."""
     if tx.jobs.head_of_lane(conversation.lane) is not None or any(
@@ -209,7 +226,8 @@ def _messages_from(tx: Transaction, conversation: Conversation, turn: int, by: P
     others = any(each.role is Role.USER and each.principal_id != by.id for each in later)
     if others and by.role not in _LOOKS_AFTER:
         raise Forbidden(
-            "Other people have written here since this message.", fix="Ask an operator or an owner to do this."
+            "Other people, agents or schedules have written here since this message.",
+            fix="Ask an operator or an owner to do this.",
         )
     return later
 
@@ -226,6 +244,15 @@ def _check_text(tx: Transaction, point: _Point, message_id: str, content: str | 
         raise Forbidden(
             "You may not change a message of a person with more rights.", fix=f"Ask an {author.role} to change it."
         )
+
+
+def _check_request(tx: Transaction, request: Request, agent: Agent, point: _Point, *, by: Principal, now: int) -> None:
+    """Raise `Forbidden` if this person may not write to the agent, and `TooMany` at the limit of messages."""
+    if by.role not in _LOOKS_AFTER and not may_call(tx, request.sender, agent, point.conversation.address):
+        raise Forbidden(f"You may not use the agent {agent.slug}.", fix="Ask an operator or an owner for access.")
+    used = count_message(tx, by if by.id else None, by.role, request.allowed, now)
+    if isinstance(used, UsedUp):
+        raise too_many_messages(used)
 
 
 def _agent(tx: Transaction, point: _Point) -> Agent:
@@ -264,7 +291,7 @@ def _kept(
 # -- changes -----------------------------------------------------------------------------------------------
 
 
-def _deactivate(tx: Transaction, point: _Point, by: Principal, now: int) -> ConversationVersion:
+def _deactivate(tx: Transaction, point: _Point, now: int) -> ConversationVersion:
     """Make the turns from the point on inactive. Return the version that they belong to."""
     conversation, first = point.conversation, point.asked[0].id
     _free_of_summaries(tx, conversation, point.turn, now)
@@ -278,7 +305,6 @@ def _deactivate(tx: Transaction, point: _Point, by: Principal, now: int) -> Conv
             first_turn=point.turn,
             message_id=first,
             active=True,
-            created_by=by.id or None,
             created_at=now,
         )
         tx.conversation_versions.add(version)
@@ -291,15 +317,13 @@ def _deactivate(tx: Transaction, point: _Point, by: Principal, now: int) -> Conv
 def _free_of_summaries(tx: Transaction, conversation: Conversation, turn: int, now: int) -> None:
     """Restore the messages of all summaries that contain turns from `turn` on. Raise `Conflict` if texts of such
     messages were deleted."""
-    summaries = tx.conversation_versions.summaries_from(conversation.id, turn)
-    if any(each.status is CompactionStatus.FINAL for each in summaries):
-        raise Conflict(
-            "The conversation can no longer be rewound to this message.",
-            why="A summary replaces it, and the texts of the summarised messages were deleted (`retention.compacted_days`).",
-            fix="Choose a later message, or start a new conversation.",
-        )
-    for each in summaries:
-        tx.compactions.restore(each.id, now)
+    for each in tx.conversation_versions.summaries_from(conversation.id, turn):
+        if each.status is CompactionStatus.FINAL or tx.compactions.restore(each.id, now) is None:
+            raise Conflict(
+                "The conversation can no longer be rewound to this message.",
+                why="A summary replaces it, and the texts of the summarised messages were deleted (`retention.compacted_days`).",
+                fix="Choose a later message, or start a new conversation.",
+            )
 
 
 def _ask(tx: Transaction, job: NewJob, point: _Point, copies: Sequence[StoredMessage], now: int) -> None:

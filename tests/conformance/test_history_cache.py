@@ -95,7 +95,7 @@ class Talk:
         turn, name = self._random.randint(1, self._turns), f"v{self._number}"
         for each in tx.conversation_versions.summaries_from(self._conversation, turn):
             tx.compactions.restore(each.id, NOW)
-        version = ConversationVersion(name, self._conversation, name, turn, name, True, None, NOW)
+        version = ConversationVersion(name, self._conversation, name, turn, name, True, NOW)
         tx.conversation_versions.add(version)
         tx.conversation_versions.deactivate(version)
 

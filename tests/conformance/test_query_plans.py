@@ -142,6 +142,7 @@ COLD |= dict.fromkeys(
     "the background work of embeddings; a slice of a table",
 )
 COLD |= {
+    "reopen_incidents": "a rewind; the incidents of one conversation",
     "past_facts": "a question about earlier times; the ended facts of three scopes",
     "facts_replaced_by": "a page of one fact; the facts that it has replaced",
     "next_changed_scope": "the background merge of facts; once for each slice of an agent",

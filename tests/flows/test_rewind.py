@@ -168,7 +168,7 @@ async def test_members_rewind_only_their_own_messages(app: AppHarness) -> None:
     rewound = await again(app, other.message.id, OLGA, "Olga's words")
     copy = await app.store.read(lambda tx: tx.messages.get(rewound.version.message_id))
     assert copy is not None
-    assert (copy.principal_id, copy.taint) == (bob.id, {Label.PEOPLE})
+    assert (copy.principal_id, copy.taint) == (bob.id, frozenset({Label.PEOPLE}))
     await again(app, asked.message.id, OLGA)
     owner = await app.ask("mine", user="owner", is_direct=False)
     with pytest.raises(Forbidden, match="more rights"):

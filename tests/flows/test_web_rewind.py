@@ -55,7 +55,7 @@ async def test_a_person_edits_and_branches_only_their_own_messages(site: Site) -
     talk, asked, reply = await answered(site, CHAT_KEY)
     _, other, _ = await answered(site, DAEMON_KEY)
     for path in ("regenerate", "branch"):
-        body = {} if path == "branch" else None
+        body: dict[str, str] | None = {} if path == "branch" else None
         assert (await site.call("POST", f"/api/messages/{other}/{path}", key=CHAT_KEY, json=body)).status == 404
         assert (await site.call("POST", f"/api/messages/{asked}/{path}", key=VIEWER_KEY, json=body)).status == 403
     effects = (await site.call("GET", f"/api/messages/{reply}/effects", key=CHAT_KEY)).json()

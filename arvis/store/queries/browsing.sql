@@ -127,7 +127,7 @@ SELECT page.*, agents.slug,
         WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id AND messages.superseded = 0
         ORDER BY messages.id LIMIT 1) AS title,
     (SELECT substr(messages.content, 1, 200) FROM messages
-        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
+        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id AND messages.superseded = 0
         ORDER BY messages.id DESC LIMIT 1) AS preview,
     CAST(1 AS BIGINT) AS people
 FROM (
@@ -156,7 +156,7 @@ SELECT page.*, agents.slug,
         WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id AND messages.superseded = 0
         ORDER BY messages.id LIMIT 1) AS title,
     (SELECT substr(messages.content, 1, 200) FROM messages
-        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
+        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id AND messages.superseded = 0
         ORDER BY messages.id DESC LIMIT 1) AS preview,
     CAST(1 AS BIGINT) AS people
 FROM (

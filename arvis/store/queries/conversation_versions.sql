@@ -1,8 +1,8 @@
 -- The versions of conversations (docs/adr/0086). An inactive message has no turn, so no prompt and no summary contains it.
 
 -- name: add_conversation_version
-INSERT INTO conversation_versions (id, conversation_id, point_id, first_turn, message_id, active, created_by, created_at)
-VALUES (:id, :conversation_id, :point_id, :first_turn, :message_id, :active, :created_by, :created_at);
+INSERT INTO conversation_versions (id, conversation_id, point_id, first_turn, message_id, active, created_at)
+VALUES (:id, :conversation_id, :point_id, :first_turn, :message_id, :active, :created_at);
 
 -- name: get_conversation_version
 SELECT * FROM conversation_versions WHERE id = :id;

@@ -82,6 +82,10 @@ ORDER BY id DESC;
 UPDATE delivery_incidents SET reported_in = :execution_id
 WHERE conversation_id = :conversation_id AND reported_in IS NULL AND id <= :upto;
 
+-- name: reopen_incidents
+UPDATE delivery_incidents SET reported_in = NULL
+WHERE conversation_id = :conversation_id AND reported_in IN (SELECT listed.value FROM json_each(:ids) AS listed);
+
 -- name: prune_delivery_parts
 DELETE FROM delivery_parts WHERE delivery_id IN (
     SELECT deliveries.id FROM deliveries

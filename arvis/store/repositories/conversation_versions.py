@@ -21,7 +21,6 @@ def version_of(row: Row) -> ConversationVersion:
         first_turn=row["first_turn"],
         message_id=row["message_id"],
         active=bool(row["active"]),
-        created_by=row["created_by"],
         created_at=row["created_at"],
     )
 
@@ -41,7 +40,6 @@ class SqlConversationVersions:
             first_turn=version.first_turn,
             message_id=version.message_id,
             active=int(version.active),
-            created_by=version.created_by,
             created_at=version.created_at,
         )
 

@@ -20,7 +20,7 @@ from arvis.store.repositories.messages import (
     list_of,
     place,
 )
-from arvis.store.sql.session import Row, Session, each
+from arvis.store.sql.session import Row, Session, dump, each
 
 
 class Mover:
@@ -234,6 +234,9 @@ class SqlIncidents:
     def unreported(self, conversation_id: str, limit: int) -> list[Incident]:
         newest = self._session.held("unreported_incidents", _INCIDENTS, conversation_id=conversation_id, limit=limit)
         return list(reversed(newest))
+
+    def reopen(self, conversation_id: str, execution_ids: Sequence[str]) -> None:
+        self._session.execute("reopen_incidents", conversation_id=conversation_id, ids=dump(list(execution_ids)))
 
     def mark_reported(self, conversation_id: str, execution_id: str, upto: str) -> None:
         self._session.execute(

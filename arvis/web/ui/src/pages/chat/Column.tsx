@@ -23,12 +23,12 @@ type Props = {
   chats: Chats;
   nameOf: (slug: string | null) => string;
   mayWrite: boolean;
-  isBranch: boolean;
+  isBranch?: boolean;
   onClose: (() => void) | null;
 };
 
 /** One conversation: its agent, the messages, the current activity, and the composer. */
-export function Column({ agent, chat, drafts, chats, nameOf, mayWrite, isBranch, onClose }: Props) {
+export function Column({ agent, chat, drafts, chats, nameOf, mayWrite, isBranch = false, onClose }: Props) {
   const view = useSyncExternalStore(chat.subscribe, () => chat.view);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => chats.show(chat.place.channel), [chats, chat]);

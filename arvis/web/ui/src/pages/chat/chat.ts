@@ -127,8 +127,11 @@ export class Chat {
       const { entries, more } = await past.next();
       if (version !== this.#version) return;
       this.#past = past;
-      this.#show({ talk: conversation.rewound(this.view.talk, entries), older: more ? "more" : "none" });
+      this.#show({ loaded: true, talk: conversation.rewound(this.view.talk, entries), older: more ? "more" : "none" });
     } catch (error) {
+      if (version === this.#version) {
+        this.#show({ loaded: true, ...(this.view.older === "loading" && { older: "more" as const }) });
+      }
       this.#complain(error);
     }
   }

@@ -29,7 +29,8 @@ export const texts = words({
     containsHint: "Empty: no expectation. The page Evaluations can add others.",
     editCase: "Edit the case",
     document: "Document",
-    documentHint: 'The case as JSON. "expect" lists the expectations, such as {"contains": "30 days"}. Another "name" adds a second case.',
+    documentHint:
+      'The case as JSON. "expect" lists the expectations, such as {"contains": "30 days"}. Another "name" adds a second case.',
     notJson: "This is not a JSON object.",
     removeCase: "Delete the case",
     removeCaseWhy: (name: string) => `The case ${name} is deleted with its results.`,
