@@ -8,6 +8,7 @@ crash.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import structlog
 
@@ -17,7 +18,7 @@ from arvis.domain.errors import BudgetBusy, BudgetReached, StoreError
 from arvis.domain.markup import escape
 from arvis.domain.memory import Fact
 from arvis.domain.money import Spender, day_of
-from arvis.domain.runs import RunRequest, Turn
+from arvis.domain.runs import Cooldown, RunRequest, Turn
 from arvis.llm.attempts import RunFailed, Trail
 from arvis.llm.budgets import BudgetSession
 from arvis.llm.runner import HOPELESS, Runner
@@ -85,6 +86,7 @@ class Consolidator:
         """Examine the scopes of each agent that have new facts, until its budget is used up or its models fail. The next round
         begins with the scope that was not finished."""
         try:
+            self._runner.learn(await self._store.read(_cooldowns))
             for agent in await self._store.read(_agents):
                 try:
                     await self._examine_agent(holding, agent)
@@ -139,10 +141,10 @@ class Consolidator:
                 request, model=model, fallbacks=fallbacks, on_text=_unheard, trail=trail, size=largest.size
             )
         finally:
-            calls = tuple(trail.calls)
-            await self._store.write(
-                self._budget.close, spender=spender, estimate=largest.micros, calls=calls, call=opened
+            close = partial(
+                self._budget.close, spender=spender, estimate=largest.micros, calls=tuple(trail.calls), call=opened
             )
+            await self._store.write(_settle, close, tuple(trail.rests))
         return run.result.content
 
 
@@ -152,6 +154,17 @@ def _unheard(_offset: int, _text: str) -> None:
 
 def _agents(tx: Transaction) -> Sequence[Agent]:
     return [agent for agent in tx.agents.all() if agent.active]
+
+
+def _cooldowns(tx: Transaction) -> Sequence[Cooldown]:
+    return tx.cooldowns.all()
+
+
+def _settle(tx: Transaction, close: Callable[[Transaction], None], rests: Sequence[Cooldown]) -> None:
+    """Store the receipts of a call and the cooldowns of accounts."""
+    close(tx)
+    for rest in rests:
+        tx.cooldowns.put(rest)
 
 
 def _next_scope(tx: Transaction, agent_id: str) -> _Scope | None:
