@@ -149,3 +149,23 @@ async def test_somebody_who_may_chat_sees_and_deletes_their_own(browser: Browser
         await page.get_by_role("button", name="Delete", exact=True).click()
         await expect(page.get_by_text("The fact was deleted.")).to_be_visible()
         assert (await daemon.api("GET", f"/api/memory/{kept['id']}"))["status"] == "deleted"
+
+
+async def test_a_fact_gets_a_period_and_shows_the_fact_that_it_replaced(dashboard: Page, daemon: Daemon) -> None:
+    old = await fact(daemon, "The mill is based in Oslo.", validFrom=1_700_000_000_000)
+    new = await fact(daemon, "The mill is based in Bergen.")
+    await dashboard.goto(f"/memory/{new['id']}")
+    await expect(dashboard.get_by_role("link", name="The mill is based in Oslo.")).to_be_visible()
+    form = dashboard.get_by_role("form", name="Correct the fact")
+    await form.get_by_label("True from").fill("2024-05-01")
+    await form.get_by_label("True until").fill("2099-03-31")
+    await form.get_by_label("Used until").fill("2098-12-31")
+    await form.get_by_role("button", name="Correct the fact").click()
+    await expect(dashboard.get_by_role("status").get_by_text("The fact was corrected.")).to_be_visible()
+    kept = await daemon.api("GET", f"/api/memory/{new['id']}")
+    assert kept["status"] == "active"
+    assert kept["validFrom"] < kept["expiresAt"] < kept["validUntil"]
+    assert [each["id"] for each in kept["replaces"]] == [old["id"]]
+    await form.get_by_label("True until").fill("2025-01-31")
+    await form.get_by_role("button", name="Correct the fact").click()
+    await expect(dashboard.get_by_text("No longer true").first).to_be_visible()
