@@ -100,6 +100,8 @@ _NUMBERED = _listed(
 _WEEKLY = _listed("mondays tuesdays wednesdays thursdays fridays saturdays sundays")
 _YEAR = regex(r"(?:19|20)\d\d")
 _IN = _listed("in im en em")
+#: The last letters of most verbs that begin a fact without a subject, in English and German.
+_OF_VERBS = ("s", "t")
 _ARTICLES = _listed("a an the der die das den dem ein eine einen einem el la los las un una le les une no #")
 #: A person may have several such things, each with a number or date.
 _HAS_ONE = regex(
@@ -189,8 +191,8 @@ def _names_a_thing(words: Sequence[str], place: int) -> bool:
     before = [word for word in words[:place] if word not in _ARTICLES]
     if words[place] in _WEEKLY or (before and before[-1] in _NUMBERED):
         return True
-    if place < len(words) - 1 and len(before) == 1 and before[0] in _NOUNS:
-        return True
+    if place < len(words) - 1 and len(before) == 1 and (before[0] in _NOUNS or not before[0].endswith(_OF_VERBS)):
+        return True  # "shelf 3 holds books", but not "weighs 80 kg"
     if _YEAR.fullmatch(words[place]) and (not before or before[-1] in _IN):
         return len(before) < 2 or before[-2] not in _VERBS | _NOUNS  # noqa: PLR2004 - "ends in 2026" is a value
     return False

@@ -24,12 +24,13 @@ async def fact(daemon: Daemon, content: str, **fields: object) -> Any:
     return await daemon.api("POST", "/api/memory", {"agent": "clerk", "content": content, **fields})
 
 
-async def say(daemon: Daemon, text: str, user: str, to: str = "clerk") -> None:
-    """Send a message to an agent, and wait for the answer."""
+async def say(daemon: Daemon, text: str, user: str, to: str = "clerk") -> str:
+    """Send a message to an agent, wait for the answer, and return the id of the message."""
     body = {"content": text, "userId": user, "userName": user.title(), "channelId": f"dashboard-agent-{to}"}
     message = (await daemon.api("POST", "/api/messages", body))["messageId"]
     answered = await daemon.api("GET", f"/api/messages/{message}/wait?timeout=20")
     assert answered["status"] == "answered"
+    return str(message)
 
 
 async def test_a_fact_is_told_deleted_and_brought_back(dashboard: Page, daemon: Daemon) -> None:
@@ -169,3 +170,13 @@ async def test_a_fact_gets_a_period_and_shows_the_fact_that_it_replaced(dashboar
     await form.get_by_label("True until").fill("2025-01-31")
     await form.get_by_role("button", name="Correct the fact").click()
     await expect(dashboard.get_by_text("No longer true").first).to_be_visible()
+
+
+async def test_the_page_of_a_message_leads_to_the_facts_that_were_found(dashboard: Page, daemon: Daemon) -> None:
+    for number in range(16):
+        await fact(daemon, f"Shelf {number} holds books.")
+    wanted = await fact(daemon, "The lighthouse keeper is called Ingrid.")
+    message = await say(daemon, "Who looks after the lighthouse?", "tina")
+    await dashboard.goto(f"/messages/{message}")
+    await dashboard.get_by_role("link", name=f"fact #{wanted['number']}").click()
+    await expect(dashboard.get_by_role("form", name="Correct the fact")).to_be_visible()

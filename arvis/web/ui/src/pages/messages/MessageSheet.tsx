@@ -94,6 +94,7 @@ export function MessageSheet({ id, onClose }: { id: string; onClose: () => void 
           <p className={styles.said}>{shown.content === "" ? texts.nothing : reveal(shown.content)}</p>
           <h3>{texts.timeline}</h3>
           <Timeline steps={stepsOf(shown.steps)} />
+          <Recalled message={shown} />
           {shown.reply !== null && (
             <>
               <h3>{shown.status === "answered" ? texts.reply : texts.notice}</h3>
@@ -136,6 +137,27 @@ function Actions({ message, mayAct, onEdit, onRecord }: ActionProps) {
         <Button label={texts.record} icon={FlaskConical} onClick={onRecord} />
       )}
       {message.agent && <ButtonLink label={texts.chat} href={`/chat/${message.agent}`} />}
+    </>
+  );
+}
+
+type Found = { fact: string; number: number; score: number };
+
+/** The facts that were searched for the prompt, with their scores. The page of a fact has the form that corrects it. */
+function Recalled({ message }: { message: Detail }) {
+  const prompts = message.steps as readonly { prompt?: { recalled?: readonly Found[] } }[];
+  const found = prompts.findLast((step) => step.prompt?.recalled)?.prompt?.recalled ?? [];
+  if (found.length === 0) return null;
+  return (
+    <>
+      <h3>{texts.recalled}</h3>
+      <ul>
+        {found.map(({ fact, number, score }) => (
+          <li key={fact}>
+            {linkTo("/memory", fact, texts.fact(String(number)))} {texts.score(score.toFixed(4))}
+          </li>
+        ))}
+      </ul>
     </>
   );
 }
