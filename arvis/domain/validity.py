@@ -72,7 +72,7 @@ _WORDS = (
 _DENSE = "以前|之前|曾经|过去|去年|那时|前は|前に|昔|かつて|当時|예전|이전|전에|과거|작년"
 _IN_A_YEAR = (
     r"\b(?:was|were|did|had|war|waren|hatte|hatten|wohnte|arbeitete|hieß|étai[st]|habitai[st]|travaillai[st]|era|vivía|trabajaba|"
-    r"abitav[aoi]|lavorav[aoi])\b.*\b(?:19|20)\d\d\b"
+    r"abitav[aoi]|lavorav[aoi])\b.{0,80}\b(?:19|20)\d\d\b"
 )
 _ASKS = regex(
     rf"(?<!\w)(?:{'|'.join(word.replace('.', '[ ]') for word in _WORDS.split())})(?!\w)|{_DENSE}|{_IN_A_YEAR}"
@@ -82,7 +82,7 @@ _ORDER = regex(
     r"(?<!\w)(?:before (?:you|we|i|it|they|that|the|doing|sending|answering|starting)|bevor|avant (?:de|que)|antes de|prima di)(?!\w)"
 )
 #: Only this many characters of a text are read.
-_MOST = 2_000
+_MOST = 600
 
 
 def asks_about_the_past(text: str) -> bool:

@@ -272,6 +272,8 @@ def _refresh(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) 
         valid_from=old.valid_from if new.valid_from is None else new.valid_from,
         valid_until=old.valid_until if new.valid_until is None else new.valid_until,
     )
+    if _is_turned_round(fresh.valid_from, fresh.valid_until):
+        fresh = replace(fresh, valid_from=new.valid_from, valid_until=new.valid_until)
     return Remembered(Kept.REFRESHED, _put(tx, fresh, now), old)
 
 

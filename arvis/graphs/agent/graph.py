@@ -508,7 +508,7 @@ def with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn], names: Collectio
 
 
 def _found_facts(turn: TurnContext) -> dict[str, Any]:
-    """Return the recalled facts that a search by meaning has found, best first, for the timeline of the message."""
+    """Return the recalled facts that a search has found, best first, for the timeline of the message."""
     found = [
         {
             "fact": hit.fact.id,
