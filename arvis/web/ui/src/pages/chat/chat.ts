@@ -10,7 +10,7 @@ import * as conversation from "./conversation";
 import { Dictation } from "./dictation";
 import type { Upload } from "./draftStore";
 import type { Fault, View } from "./entries";
-import { deliveryOf, text } from "./frames";
+import { deliveryOf, faultOf, noteOf, text } from "./frames";
 import { Outbox, type Outgoing, outgoing } from "./outbox";
 import { OLDER, Past, type Place } from "./past";
 
@@ -120,9 +120,8 @@ export class Chat {
 
   /** Show the stored history in place of the present entries, because another version of the conversation is active. */
   async reload(): Promise<void> {
-    this.#version += 1;
-    const version = this.#version;
-    const past = new Past(this.place);
+    const [version, past] = [this.#version + 1, new Past(this.place)];
+    this.#version = version;
     try {
       const { entries, more } = await past.next();
       if (version !== this.#version) return;
@@ -207,14 +206,10 @@ export class Chat {
   }
 
   #linkChanged(link: Link): void {
-    if (link.name === "waiting" && link.code === TOO_BIG) this.#refuseLargest();
-    this.#show({ link });
-  }
-
-  /** The server closed the connection because a frame was too large: resending it would repeat that endlessly. */
-  #refuseLargest(): void {
-    const largest = this.#outbox.largest();
+    // The server closed the connection because a frame was too large: resending it would repeat that endlessly.
+    const largest = link.name === "waiting" && link.code === TOO_BIG ? this.#outbox.largest() : undefined;
     if (largest) this.#refuse(largest.id, { message: "Too large for the server", fix: "Send fewer or smaller files." });
+    this.#show({ link });
   }
 
   #refuse(id: string, { message, fix }: Fault): void {
@@ -236,12 +231,9 @@ export class Chat {
       this.#become(conversation.statusChanged(talk, messageId, text(frame.status) ?? "", text(frame.reason)));
       this.#heard(messageId);
     } else if (frame.type === "message") this.#delivered(frame);
-    else if (frame.type === "agent_moved") {
-      this.#note({ about: "moved", from: text(frame.from) ?? "", to: text(frame.to) ?? "" });
-    } else if (frame.type === "rewound") void this.reload();
-    else if (frame.type === "transfer_data") this.#ended(frame);
-    else if (frame.type === "clicked") this.#note({ about: "clicked", words: text(frame.text) ?? "" });
+    else if (frame.type === "rewound") void this.reload();
     else if (frame.type === "error") this.#failed(frame);
+    else this.#note(frame);
   }
 
   #acknowledged(frame: Frame): void {
@@ -261,8 +253,7 @@ export class Chat {
     if (this.view.talk === before) return;
     this.hooks.onAnswer(this);
     for (const answered of delivery.answers) this.#heard(answered);
-    const isOurs = (id: string) => this.#question(id) !== undefined;
-    if (delivery.replyTo === null || isOurs(delivery.replyTo)) return;
+    if (delivery.replyTo === null || this.#question(delivery.replyTo) !== undefined) return;
     // The question belongs to a message of ours that is not acknowledged yet, or that was written in another window or on
     // another device.
     this.#stale = true;
@@ -283,21 +274,13 @@ export class Chat {
     );
   }
 
-  /** A plain answer visibly ends; the end of a plan or a handover does not, so it gets a note. */
-  #ended(frame: Frame): void {
-    const graph = text(frame.graph) ?? "";
-    const how = text(frame.stopReason) ?? "";
-    if (graph !== "agent" || how === "blocked") this.#note({ about: "ended", graph, how }, text(frame.messageId) ?? "");
-  }
-
-  #note(note: conversation.Note, key: string = randomId()): void {
-    if (note.about === "clicked" && note.words === "") return;
-    this.#become(conversation.noted(this.view.talk, `note ${note.about} ${key}`, Date.now(), note));
+  #note(frame: Frame): void {
+    const found = noteOf(frame);
+    if (found !== null) this.#become(conversation.noted(this.view.talk, found.key, Date.now(), found.note));
   }
 
   #failed(frame: Frame): void {
-    const said = (frame.error ?? frame) as { message?: string; fix?: string };
-    const fault = { message: said.message ?? "", fix: said.fix ?? "" };
+    const fault = faultOf(frame);
     const id = text(frame.id) ?? "";
     this.dictation.refused(frame);
     if (this.#outbox.get(id) !== undefined) this.#refuse(id, fault);
