@@ -23,7 +23,7 @@ DECIDED_BEFORE = {
     "inbox/accept.py enqueue_turn": "the router chose the agent and asked `permit`",
     "turns/turns.py _queue_turn": "the router or the gate has checked the agent",
     "turns/requeue.py ask_anew": "the agent of the earlier turn, for the same person",
-    "turns/requeue.py _begin": "the agent of the message, for the same person",
+    "turns/requeue.py begin_again": "the agent of the message, for the same person; `turns/rewind.py` asks `may_call`",
     "tasks/task.py begin_run": "it checks access itself",
     "turns/workflow_results.py _report": "results return to the agent that began the run",
     "services/workflow_runs.py called_state": "`workflows/nodes/other_workflows.py target` chose the agent with `worker`",
