@@ -18,8 +18,6 @@ const TOO_BIG = 1009;
 
 export type * from "./entries";
 
-type Hooks = { onAnswer: (chat: Chat) => void };
-
 export class Chat {
   view: View = { talk: conversation.empty(), link: { name: "connecting" }, loaded: false, older: "none", fault: null };
   /** The agent that answers, if the channel does not decide it. */
@@ -37,7 +35,7 @@ export class Chat {
   constructor(
     readonly place: Place,
     userId: string,
-    readonly hooks: Hooks,
+    readonly hooks: { onAnswer: (chat: Chat) => void },
   ) {
     this.#outbox = new Outbox(userId, place);
     this.#connection = new Connection({
@@ -128,9 +126,8 @@ export class Chat {
       this.#past = past;
       this.#show({ loaded: true, talk: conversation.rewound(this.view.talk, entries), older: more ? "more" : "none" });
     } catch (error) {
-      if (version === this.#version) {
-        this.#show({ loaded: true, ...(this.view.older === "loading" && { older: "more" as const }) });
-      }
+      const older = this.view.older === "loading" ? "more" : this.view.older;
+      if (version === this.#version) this.#show({ loaded: true, older });
       this.#complain(error);
     }
   }
