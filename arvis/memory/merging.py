@@ -12,6 +12,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.effects import Access, AccessKind, access_entry
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, words_of
+from arvis.domain.messages import Address
 from arvis.domain.search import question_of
 from arvis.domain.taint import CLEAN
 from arvis.memory.decay import ARVIS
@@ -23,6 +24,8 @@ MOST_FACTS, MOST_LETTERS = 60, 12_000
 _LONGEST = 2_000
 #: Words count as equal if their first letters, up to this number, are.
 _COMPARED = 4
+#: The maximum number of changes of a fact that are read.
+_CHANGES = 10_000
 #: The least share of the words of a duplicate that the kept fact has.
 _SHARE = 0.5
 _WORDS = 64
@@ -177,10 +180,12 @@ def apply_merges(tx: Transaction, merges: Sequence[Merge], now: int) -> int:
 def _apply(tx: Transaction, merge: Merge, now: int) -> bool:
     facts = [tx.facts.get(fact.id) for fact in (*merge.dropped, *filter(None, [merge.kept]))]
     present = [fact for fact in facts if fact is not None and may_be_merged(fact) and not _is_restored(tx, fact)]
-    if len(present) != len(facts):
+    if len(present) != len(facts) or len({fact.scope for fact in present}) > 1:
         return False
     dropped = present[: len(merge.dropped)]
-    successor = merge.kept or _add(tx, merge, now)
+    if merge.kept is None and len({_place_of(tx, fact) for fact in dropped}) > 1:
+        return False  # the erasure of one place would not find the new fact
+    successor = present[-1] if merge.kept is not None else _add(tx, dropped, merge.text, now)
     for fact in dropped:
         tx.facts.note(fact, "merged", by_id=ARVIS, now=now, other_id=successor.id)
         ended = successor.created_at if merge.kind is MergeKind.OUTDATED else None
@@ -193,15 +198,20 @@ def _apply(tx: Transaction, merge: Merge, now: int) -> bool:
 
 def _is_restored(tx: Transaction, fact: Fact) -> bool:
     """Return whether a person has undone a change of this fact."""
-    return any(change.change == "restored" for change in tx.facts.changes(fact.id, 100))
+    return any(change.change == "restored" for change in tx.facts.changes(fact.id, _CHANGES))
 
 
-def _add(tx: Transaction, merge: Merge, now: int) -> Fact:
-    newest = merge.dropped[-1]
-    taint = CLEAN.union(*(fact.taint for fact in merge.dropped))
+def _place_of(tx: Transaction, fact: Fact) -> Address | None:
+    message = tx.messages.get(fact.message_id) if fact.message_id is not None else None
+    return None if message is None else message.address
+
+
+def _add(tx: Transaction, sources: Sequence[Fact], text: str, now: int) -> Fact:
+    newest = max(sources, key=lambda fact: fact.number)
+    taint = CLEAN.union(*(fact.taint for fact in sources))
     # Without an execution, the fact counts as one that no model stored, so it is not merged again.
     new = NewFact(
-        newest.agent_id, newest.scope, newest.category, merge.text, taint=taint, author_id=newest.author_id,
+        newest.agent_id, newest.scope, newest.category, text, taint=taint, author_id=newest.author_id,
         message_id=newest.message_id,
     )  # fmt: skip
     fact = tx.facts.add(new, now)

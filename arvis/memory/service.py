@@ -86,6 +86,8 @@ _EXPIRED = Refused("The fact would expire in the past.", "Set a later time.")
 _TURNED_ROUND = Refused("The fact would end before it begins.", "Set a later end or an earlier beginning.")
 #: The maximum number of facts of the past with which a fact of the past is compared.
 _PAST = 200
+#: The maximum number of changes of a fact that an undo reads.
+_CHANGES = 10_000
 
 
 def remember(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
@@ -131,7 +133,9 @@ def correct(tx: Transaction, fact: Fact, wanted: Fact, *, by_id: str, now: int) 
         return _TURNED_ROUND
     if content == fact.content:
         tx.facts.note(fact, "refreshed", by_id=by_id, now=now)
-        changed = replace(wanted, content=content)
+        # A fact without an end is not replaced by the fact that was to replace it.
+        successor = None if wanted.valid_until is None else wanted.superseded_by
+        changed = replace(wanted, content=content, superseded_by=successor)
         return Remembered(Kept.REFRESHED, _put(tx, replace(changed, status=_status_of(changed, now)), now), fact)
     if known := tx.facts.same(fact.agent_id, fact.scope, content):
         return Refused(f"The fact #{known[0].number} already says this.", "Delete the wrong fact instead.")
@@ -255,7 +259,9 @@ def _add_past(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembe
     ]
     if known and (bool(new.taint) or not known[0].taint):
         return Remembered(Kept.REFRESHED, known[0], known[0])
-    return _add(tx, new, by_id=by_id, now=now)
+    fact = tx.facts.add(new, now)  # it is not active, so the limit of active facts does not apply
+    tx.facts.note(fact, "added", by_id=by_id, now=now)
+    return Remembered(Kept.ADDED, fact)
 
 
 def _refresh(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) -> Remembered:
@@ -310,7 +316,7 @@ def _take_back(tx: Transaction, change: FactChange, fact: Fact, *, by_id: str, n
             _put(tx, replace(fact, taint=change.taint, confirmed_by=None), now)
             return f"Unconfirmed again: {brief(fact.content)}"
         case "merged":
-            return _separate(tx, change, by_id=by_id, now=now)
+            return _separate(tx, change, fact, by_id=by_id, now=now)
         case "superseded":
             return _bring_back(tx, change, fact, by_id=by_id, now=now)
         case _:
@@ -333,15 +339,18 @@ def _bring_back(tx: Transaction, change: FactChange, old: Fact, *, by_id: str, n
     return f"{answer} (instead of: {brief(new.content)})"
 
 
-def _separate(tx: Transaction, change: FactChange, *, by_id: str, now: int) -> str:
+def _separate(tx: Transaction, change: FactChange, source: Fact, *, by_id: str, now: int) -> str:
     """Restore all facts that were merged into one fact, and delete that fact if the merge added it."""
     restored = list[Fact]()
     for fact in tx.facts.replaced_by(change.other_id or "", _PAST):
-        merged = tx.facts.changes(fact.id, _PAST)[-1]
-        if merged.change == "merged":
+        known = [change] if fact.id == change.fact_id else reversed(tx.facts.changes(fact.id, _CHANGES))
+        merged = next((each for each in known if each.change == "merged" and each.other_id == change.other_id), None)
+        if merged is not None:
             tx.facts.note(fact, "restored", by_id=by_id, now=now, undoes=merged.id)
             active = replace(fact, superseded_by=None, valid_until=merged.valid_until)
             restored.append(_put(tx, replace(active, status=_status_of(active, now)), now))
+    if all(each.id != change.fact_id for each in restored):  # the source was deleted meanwhile
+        tx.facts.note(source, "restored", by_id=by_id, now=now, undoes=change.id)
     successor = tx.facts.get(change.other_id or "")
     answer = f"Separated again: {'; '.join(brief(fact.content) for fact in reversed(restored))}"
     added = next(iter(tx.facts.changes(successor.id, limit=1)), None) if successor is not None else None

@@ -102,8 +102,7 @@ def answer_again(
         raise Forbidden(f"This key may not use the agent {agent.slug}.", fix="Use a key that may use this agent.")
     effects = _effects(tx, later)
     first = _deactivate(tx, point, now)
-    # Effects that the removed turns have read about are named again.
-    tx.incidents.reopen(point.conversation.id, sorted({each.execution_id for each in later if each.execution_id}))
+    _reopen(tx, point.conversation, later)
     _report(tx, point.conversation, effects, now)
     copies = [_copy(tx, each, content if each.id == message_id else None, by, now) for each in point.asked]
     job = begin_again(tx, copies[0], agent, kept, priority=priority_of(agent, author.role), now=now)
@@ -150,6 +149,7 @@ def switch_version(
         )
     effects = _effects(tx, later)
     _free_of_summaries(tx, conversation, chosen.first_turn, now)
+    _reopen(tx, conversation, later)
     versions.deactivate(active)
     versions.activate(chosen)
     # The turns from the point on are now those of the chosen version.
@@ -354,6 +354,11 @@ def _copy(tx: Transaction, message: StoredMessage, content: str | None, by: Prin
         album=None,
         taint=taint,
     )
+
+
+def _reopen(tx: Transaction, conversation: Conversation, removed: Sequence[StoredMessage]) -> None:
+    """Let the next prompt name the effects again that the removed turns have read about."""
+    tx.incidents.reopen(conversation.id, sorted({each.execution_id for each in removed if each.execution_id}))
 
 
 def _report(tx: Transaction, conversation: Conversation, effects: EarlierEffects, now: int) -> None:

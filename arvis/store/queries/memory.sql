@@ -86,6 +86,7 @@ ORDER BY valid_until LIMIT :limit;
 SELECT * FROM facts
 WHERE agent_id = :agent_id AND scope IN (:first, :second, :third)
     AND valid_until IS NOT NULL AND status IN ('active', 'superseded', 'ended') AND valid_until <= :now
+    AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY valid_until DESC, number DESC LIMIT :limit;
 
 -- name: facts_replaced_by
