@@ -21,6 +21,8 @@ from statistics import median
 from types import CodeType, FrameType
 from typing import Any, Self
 
+from tests.architecture.tree import own_files
+
 HERE = Path(__file__).parents[2]
 PACKAGES = ("arvis", "connectors")
 WH = re.compile(r"\W*(What|Whatever|Whether|Who|Whoever|Whose|Which|That|How|Where|When|Why)\b")
@@ -141,7 +143,7 @@ def static_figures(root: Path) -> dict[str, str]:
     docs = [text for tree in trees.values() for text in docstrings(tree)]
     odd = sum(bool(WH.match(text)) for text in docs)
     once = helpers_called_once(trees)
-    tests = sorted((root / "tests").rglob("*.py"))
+    tests = own_files(root / "tests")
     scripts = script_files(root)
     keys = {file: len(STATE_KEY.findall(text)) for file, text in texts.items()}
     small = small_modules_of_one_importer(trees, root)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from tests.architecture.tree import ROOT, parse
+from tests.architecture.tree import ROOT, own_files, parse
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = [each for group in PROJECT["optional-dependencies"].values() for each in group]
@@ -41,7 +41,7 @@ def _plain(name: str) -> str:
 
 
 def _imports(folder: str) -> Iterator[tuple[str, str]]:
-    for file in sorted((ROOT / folder).rglob("*.py")):
+    for file in own_files(ROOT / folder):
         for node in ast.walk(parse(file)):
             for module in _named(node):
                 yield module.partition(".")[0], str(file.relative_to(ROOT))

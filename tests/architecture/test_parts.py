@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from playwright.async_api import Page
 
-from tests.architecture.tree import TESTS, lines_with
+from tests.architecture.tree import TESTS, lines_with, own_files
 from tests.parts import PARTS, find, require
 from tests.postgres import PostgresServer
 
@@ -39,7 +39,7 @@ def test_a_missing_part_skips_otherwise(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_nothing_else_skips_tests() -> None:
     allowed = {TESTS / "parts.py", Path(__file__)}
-    assert not lines_with(OTHER_SKIPS, [file for file in TESTS.rglob("*.py") if file not in allowed])
+    assert not lines_with(OTHER_SKIPS, [file for file in own_files(TESTS) if file not in allowed])
 
 
 def test_each_test_has_a_database_of_its_own(postgres: PostgresServer, postgres_url: str) -> None:

@@ -30,8 +30,13 @@ def modules() -> list[Path]:
     return [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
 
 
+def own_files(folder: Path) -> list[Path]:
+    """Return the Python files below a folder, without those of installed packages."""
+    return sorted(file for file in folder.rglob("*.py") if "node_modules" not in file.parts)
+
+
 def python_files() -> list[Path]:
-    return [*modules(), *sorted(TESTS.rglob("*.py")), *sorted((ROOT / "bench").rglob("*.py"))]
+    return [*modules(), *own_files(TESTS), *own_files(ROOT / "bench")]
 
 
 def kept_files() -> list[Path]:
