@@ -67,7 +67,8 @@ def _compare_prompt(channel: str, call: Call, earlier: Sequence[tuple[tuple[str,
 
 def a_reply_read_what_it_answers(history: History) -> Found:
     """Find replies that settle a message whose text was not in the prompt of their call."""
-    calls = {call.answer: call for call in history.calls if call.answer}
+    # A summary of one answer has the text of this answer, and its call has no messages.
+    calls = {call.answer: call for call in history.calls if call.answer and call.prompt}
     tokens = {sent.id: sent.token for sent in history.sent}
     for channel in history.channels():
         for shown in history.replies(channel):
