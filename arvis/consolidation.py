@@ -7,6 +7,7 @@ slice is paid for twice.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -185,8 +186,8 @@ def _next_scope(tx: Transaction, agent_id: str) -> _Scope | None:
     if found is None:
         return None
     scope, position = found
-    number, _, name = (tx.kv.get(f"{_EXAMINED}{agent_id}") or "0 ").partition(" ")
-    examined = int(number) if name == scope else 0
+    number, _, digest = (tx.kv.get(f"{_EXAMINED}{agent_id}") or "0 ").partition(" ")
+    examined = int(number) if digest == _digest(scope) else 0
     return _Scope(scope, tx.facts.of(agent_id, [scope], limit=_FACTS), position, examined)
 
 
@@ -197,7 +198,12 @@ def _newest(part: Sequence[Fact]) -> int:
 def _note_examined(tx: Transaction, holding: Holding, noted: tuple[str, str, int], now: int) -> None:
     holding.check(tx)
     agent_id, scope, number = noted
-    tx.kv.put(f"{_EXAMINED}{agent_id}", f"{number} {scope}", now)
+    tx.kv.put(f"{_EXAMINED}{agent_id}", f"{number} {_digest(scope)}", now)
+
+
+def _digest(scope: str) -> str:
+    """Return a digest of the scope's name, because the name contains the id of a person and an erasure keeps this entry."""
+    return hashlib.sha256(scope.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _note_position(tx: Transaction, holding: Holding, agent_id: str, position: int, now: int) -> None:

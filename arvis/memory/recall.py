@@ -205,8 +205,8 @@ def _past(
     if not asks_about_the_past(text):
         return ()
     found = tx.facts.past(agent_id, scopes, asked_words(text), now, _ALL)
-    told = [heard.fact(fact) for fact in found if not (fact.scope in private and _is_secret(fact))]
-    return tuple(told[:MOST_PAST])
+    earlier = [heard.fact(fact) for fact in found if not (fact.scope in private and _is_secret(fact))]
+    return tuple(earlier[:MOST_PAST])
 
 
 def _newest_rules(rules: Sequence[Fact], scopes: Sequence[str]) -> tuple[Fact, ...]:

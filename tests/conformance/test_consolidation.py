@@ -178,3 +178,14 @@ async def test_a_failed_call_or_a_used_up_budget_leaves_the_scope_for_later(eith
     await either_store.write(keep, TEAM, SIZE)
     refusing = Desk(either_store, ProviderError(ProviderErrorKind.REFUSED, "The model declines."))
     assert (await refusing.round(), await refusing.round()) == (1, 0)
+
+
+async def test_a_slice_that_was_examined_is_not_paid_for_again_and_its_entry_names_nobody(either_store: Store) -> None:
+    others = (replace(each, category=Category.LEARNED_PATTERN) for each in (TEAM, SIZE))
+    await either_store.write(keep, LIKES, AGAIN, *others)
+    failing = Desk(either_store, reply(), ProviderError(ProviderErrorKind.AUTH, "The key is wrong."))
+    assert await failing.round() == 2
+    entry = await either_store.read(lambda tx: tx.kv.get(f"consolidating.{AGENT.id}"))
+    assert entry is not None
+    assert ANN not in entry
+    assert await Desk(either_store, reply(), reply()).round() == 1
