@@ -6,7 +6,6 @@ import asyncio
 import io
 import os
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from pypdf import PdfWriter
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
 from arvis.domain.events import Changed
-from arvis.domain.knowledge import Collection, DocumentStatus
+from arvis.domain.knowledge import DocumentStatus
 from arvis.domain.taint import Label
 from arvis.knowledge.folders import Folder
 from arvis.services import knowledge
@@ -381,4 +380,3 @@ async def test_limits_are_errors(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) 
         await shelf.put("a", "y.txt", "two")
     with pytest.raises(Unprocessable):
         await shelf.store.write(knowledge.update, "a", {"description": "x" * 501}, by=OWNER, now=shelf.clock.now())
-    assert replace(Collection("", "a", "A")).slug == "a"

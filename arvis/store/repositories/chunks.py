@@ -3,32 +3,32 @@ of a chunk are computed again when it is removed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from arvis.domain.embeddings import SubjectKind
 from arvis.domain.knowledge import Document, FoundChunk, NewChunk
-from arvis.domain.search import RULES, Search, Term, message_words
+from arvis.domain.search import RULES, message_words
 from arvis.ports.knowledge import WordKey
 from arvis.store.repositories.knowledge import found_chunk
 from arvis.store.sql.full_text import collection_key
-from arvis.store.sql.session import Row, Session, dump
-from arvis.store.sql.vocabulary import has_keys, keys_of
-
-#: The maximum number of pages of the index that one transaction merges: after new chunks, and to remove words.
-_PAGES = 40
-_PURGED_PAGES = 200
-#: The number of words of the vocabulary that one transaction checks.
-_CHECKED = 200
-#: SQLite's own mark of a merge that has nothing to do: it changes fewer rows.
-_NOTHING = 2
+from arvis.store.sql.session import Row, dump
+from arvis.store.sql.word_index import WordIndex, WordQueries
 
 
-class SqlChunks:
+class SqlChunks(WordIndex):
     """Implements the port `Chunks` in one transaction."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    _queries = WordQueries(
+        state="knowledge_index_state",
+        known_words="known_knowledge_words",
+        next_words="next_knowledge_words",
+        add_key="add_knowledge_key",
+        remove_key="remove_knowledge_key",
+        count_postings="count_knowledge_postings",
+        merge="merge_knowledge_index",
+        note_purged="note_purged_knowledge",
+    )
 
     def add(self, document: Document, version: int, chunks: Sequence[NewChunk]) -> Sequence[int]:
         row = self._session.one("take_numbers", name="knowledge_chunks", count=len(chunks))
@@ -77,59 +77,21 @@ class SqlChunks:
     def unindexed(self, limit: int) -> Mapping[int, str]:
         return {row["number"]: _text_of(row) for row in self._next(limit)}
 
-    def new_keys(self, words: Collection[str]) -> Sequence[WordKey]:
-        spelled = sorted(word for word in words if has_keys(word))
-        rows = self._session.rows("known_knowledge_words", words=dump(spelled)) if spelled else ()
-        known = {row["word"] for row in rows}
-        return [(key, word) for word in spelled if word not in known for key in keys_of(word)]
-
     def advance(self, words: Mapping[int, Sequence[str]], keys: Sequence[WordKey]) -> int:
         # No chunk may be left out, because the position moves behind the last one.
         rows = [*takewhile(lambda row: row["number"] in words, self._next(len(words)))]
         if rows:
-            self._session.execute_many("add_knowledge_key", [{"key": key, "word": word} for key, word in keys])
+            self._add_keys(keys)
             documents = [self._document(row, words[row["number"]]) for row in rows]
             self._session.execute_many("add_knowledge_words", documents)
             self._session.execute("move_knowledge_index", rules=RULES, position=rows[-1]["number"])
-            if not self._session.locks_rows:
-                self._session.execute("merge_knowledge_index", pages=_PAGES)
+            self._merge_pages()
         return len(rows)
-
-    def erasures(self) -> int | None:
-        state = self._state()
-        return int(state["erasures"]) if state["erasures"] > state["purged"] else None
-
-    def purge(self, *, begin: bool) -> bool:
-        if self._session.locks_rows:
-            return False  # a vacuum removes the words
-        before = self._changes()
-        self._session.execute("merge_knowledge_index", pages=-_PURGED_PAGES if begin else _PURGED_PAGES)
-        return self._changes() - before >= _NOTHING
-
-    def drop_words(self, after: str) -> str | None:
-        rows = self._session.rows("next_knowledge_words", after=after, limit=_CHECKED)
-        unused = [row["word"] for row in rows if self._is_unused(row["word"])]
-        keys = [{"key": key, "word": word} for word in unused for key in keys_of(word)]
-        self._session.execute_many("remove_knowledge_key", keys)
-        return rows[-1]["word"] if len(rows) == _CHECKED else None
-
-    def purged(self, erasures: int) -> None:
-        self._session.execute("note_purged_knowledge", erasures=erasures)
 
     def with_numbers(self, slugs: Sequence[str], numbers: Sequence[int]) -> Sequence[FoundChunk]:
         rows = self._session.rows("found_chunks", slugs=dump([*slugs]), numbers=dump([*numbers]))
         found = {row["number"]: found_chunk(row) for row in rows}
         return [found[number] for number in numbers if number in found]
-
-    def _is_unused(self, word: str) -> bool:
-        words = self._session.full_text.query(Search((Term((word,), begins=False),)))
-        row = self._session.one("count_knowledge_postings", words=words, most=1)
-        return row is None or row["number"] == 0
-
-    def _state(self) -> Row:
-        row = self._session.one("knowledge_index_state")
-        assert row is not None  # noqa: S101 a migration adds the row
-        return row
 
     def _next(self, limit: int) -> Sequence[Row]:
         return self._session.rows("unindexed_chunks", position=self._state()["position"], limit=limit)
@@ -139,10 +101,6 @@ class SqlChunks:
         found = message_words(_text_of(row)) if words is None else words
         key = collection_key(row["collection_id"])
         return {"number": row["number"], "words": self._session.full_text.document([key, *found])}
-
-    def _changes(self) -> int:
-        row = self._session.one("count_changes")
-        return int(row["number"]) if row else 0
 
 
 def _text_of(row: Row) -> str:

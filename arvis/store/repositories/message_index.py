@@ -3,44 +3,40 @@ computed again when the row is removed; PostgreSQL replaces the row."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from arvis.domain.embeddings import SubjectKind
 from arvis.domain.ids import first_id_at, time_of
-from arvis.domain.search import RULES, Search, Term, message_words, name_words
+from arvis.domain.search import RULES, message_words, name_words
 from arvis.ports.repositories import Key
 from arvis.store.sql.full_text import conversation_key, person_key
-from arvis.store.sql.session import Row, Session, dump
-from arvis.store.sql.vocabulary import has_keys, keys_of
+from arvis.store.sql.session import Row, dump
+from arvis.store.sql.word_index import WordIndex, WordQueries
 
 #: The maximum number of messages, and of characters before the last one, that one transaction adds.
 _MESSAGES = 50
 _CHARACTERS = 50_000
-#: The maximum number of pages of the index that one transaction merges: after new messages, and to remove words.
-_PAGES = 40
-_PURGED_PAGES = 200
-#: The number of words of the vocabulary that one transaction checks.
-_DROPPED = 200
-#: SQLite's own mark of a merge that has nothing to do: it changes fewer rows.
-_NOTHING = 2
 #: On a database that several processes use, messages that are this much (ms) older than the newest indexed one are
 #: looked at again. Their transactions may have ended later.
 OVERLAP_MS = 60_000
 
 
-class SqlMessageIndex:
+class SqlMessageIndex(WordIndex):
     """Implements the port `MessageIndex` with the session of a transaction."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    _queries = WordQueries(
+        state="message_index_state",
+        known_words="known_words",
+        next_words="next_words",
+        add_key="add_key",
+        remove_key="remove_key",
+        count_postings="count_postings",
+        merge="merge_message_index",
+        note_purged="note_purged_words",
+    )
 
     def unindexed(self, since: str | None = None) -> Sequence[str]:
         return [row["content"] for row in self._next(self._state(), since)]
-
-    def new_keys(self, words: Collection[str]) -> Sequence[Key]:
-        spelled = sorted(word for word in words if has_keys(word))
-        known = {row["word"] for row in self._session.rows("known_words", words=dump(spelled))} if spelled else set()
-        return [(key, word) for word in spelled if word not in known for key in keys_of(word)]
 
     def advance(
         self, words: Mapping[str, Sequence[str]], since: str | None = None, *, keys: Sequence[Key] = ()
@@ -48,14 +44,13 @@ class SqlMessageIndex:
         state = self._state()
         rows = self._next(state, since)
         if keys:
-            self._session.execute_many("add_key", [{"key": key, "word": word} for key, word in keys])
+            self._add_keys(keys)
         if rows:
             documents = [self._document(row, words.get(row["content"])) for row in rows]
             self._session.execute_many("add_message_words", documents)
             last = max(state["message_id"], rows[-1]["id"]) if self._session.locks_rows else rows[-1]["id"]
             self._move(max(state["position"], rows[-1]["number"]), last)
-            if not self._session.locks_rows:
-                self._session.execute("merge_message_index", pages=_PAGES)
+            self._merge_pages()
         return rows[-1]["id"] if rows else None
 
     def is_outdated(self) -> bool:
@@ -72,33 +67,6 @@ class SqlMessageIndex:
         self._session.execute("clear_message_index")
         self._session.execute("clear_vocabulary")
         self._move(0, "")
-
-    def erasures(self) -> int | None:
-        state = self._state()
-        return int(state["erasures"]) if state["erasures"] > state["purged"] else None
-
-    def purge(self, *, begin: bool) -> bool:
-        if self._session.locks_rows:
-            return False  # a vacuum removes the words
-        before = self._changes()
-        self._session.execute("merge_message_index", pages=-_PURGED_PAGES if begin else _PURGED_PAGES)
-        return self._changes() - before >= _NOTHING
-
-    def drop_words(self, after: str) -> str | None:
-        rows = self._session.rows("next_words", after=after, limit=_DROPPED)
-        unused = [row["word"] for row in rows if self._is_unused(row["word"])]
-        self._session.execute_many(
-            "remove_key", [{"key": key, "word": word} for word in unused for key in keys_of(word)]
-        )
-        return rows[-1]["word"] if len(rows) == _DROPPED else None
-
-    def _is_unused(self, word: str) -> bool:
-        words = self._session.full_text.query(Search((Term((word,), begins=False),)))
-        row = self._session.one("count_postings", words=words, most=1)
-        return row is None or row["number"] == 0
-
-    def purged(self, erasures: int) -> None:
-        self._session.execute("note_purged_words", erasures=erasures)
 
     def replace(self, message_id: str, content: str) -> None:
         """Change the words of a message whose text becomes `content`, and delete its vector. The caller changes the text
@@ -156,14 +124,8 @@ class SqlMessageIndex:
             self._session.execute_many("remove_message_words", [self._document(row) for row in rows])
             self._session.execute_many("add_message_words", [self._document(row, words) for row in rows])
         if rows:
-            keys = self.new_keys({*words})
-            self._session.execute_many("add_key", [{"key": key, "word": word} for key, word in keys])
+            self._add_keys(self.new_keys({*words}))
             self._session.execute("note_erased_words")
-
-    def _state(self) -> Row:
-        row = self._session.one("message_index_state")
-        assert row is not None  # noqa: S101 a migration adds the row
-        return row
 
     def _move(self, position: int, message_id: str) -> None:
         self._session.execute("move_message_index", rules=RULES, position=position, message_id=message_id)
@@ -187,10 +149,6 @@ class SqlMessageIndex:
         text = message_words(row["content"]) if words is None else words
         document = self._session.full_text.document([*keys, *named, *text])
         return {"number": row["number"], "id": row["id"], "words": document}
-
-    def _changes(self) -> int:
-        row = self._session.one("count_changes")
-        return int(row["number"]) if row else 0
 
 
 def indexed_before(message_id: str) -> str:
