@@ -141,7 +141,7 @@ export class Chat {
       if (version !== this.#version) return;
       this.#show({ talk: conversation.remembered(this.view.talk, entries), older: more ? "more" : "none" });
     } catch (error) {
-      this.#show({ older: "more" });
+      if (version === this.#version) this.#show({ older: "more" });
       this.#complain(error);
     }
   }

@@ -217,13 +217,14 @@ export function remembered(talk: Talk, past: readonly (UserEntry | AgentEntry)[]
   return { ...talk, entries: [...woven, ...entries.slice(next)] };
 }
 
-/** Another version of the conversation is active: show its stored history, the unsent messages and running answers. */
+/** Another version of the conversation is active: show its stored history, the unsent and refused messages, and the running answers. */
 export function rewound(talk: Talk, past: readonly (UserEntry | AgentEntry)[]): Talk {
-  const stored = new Set<string | null>(past.map((item) => item.messageId));
+  const running = new Set<string | null>(past.map((item) => item.messageId));
+  for (const item of past) if (item.kind === "agent" && !item.aside) running.delete(item.replyTo);
   const kept = talk.entries.filter((entry) =>
     entry.kind === "user"
-      ? entry.status === "sending"
-      : entry.kind === "agent" && !entry.final && stored.has(entry.replyTo),
+      ? entry.messageId === null
+      : entry.kind === "agent" && !entry.final && running.has(entry.replyTo),
   );
   return { ...talk, entries: [...past, ...kept], cut: false };
 }

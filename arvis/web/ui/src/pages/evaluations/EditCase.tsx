@@ -3,6 +3,7 @@ import { useApi, useSend } from "../../api/hooks";
 import { TextArea } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { Loaded } from "../../parts/states";
+import { jsonOf, objectOf } from "../../words/json";
 import { texts } from "./texts";
 
 type Props = { suite: string; name: string; onDone: () => void };
@@ -12,20 +13,23 @@ export function EditCase({ suite, name, onDone }: Props) {
   const found = useApi("GET /api/suites/{suite}/cases/{case}", { path: { suite, case: name } });
   return (
     <Loaded of={found}>
-      {(known) => <DocumentForm suite={suite} document={JSON.stringify(known.document, null, 2)} onDone={onDone} />}
+      {(known) => (
+        <DocumentForm suite={suite} name={name} document={JSON.stringify(known.document, null, 2)} onDone={onDone} />
+      )}
     </Loaded>
   );
 }
 
-function DocumentForm({ suite, document, onDone }: { suite: string; document: string; onDone: () => void }) {
+function DocumentForm({ suite, name, document, onDone }: Props & { document: string }) {
   const [written, setWritten] = useState(document);
   const [wrong, setWrong] = useState<string | null>(null);
   const save = useSend("POST /api/suites/{suite}/cases", { quiet: true, done: texts.changed });
   const send = () => {
-    const parsed = parse(written);
+    const parsed = objectOf(jsonOf(written));
     setWrong(parsed === null ? texts.notJson : null);
     if (parsed !== null) {
-      save.mutate({ path: { suite }, body: { document: parsed, replace: true } }, { onSuccess: onDone });
+      const body = { document: parsed, replace: parsed.name === name };
+      save.mutate({ path: { suite }, body }, { onSuccess: onDone });
     }
   };
   return (
@@ -41,16 +45,4 @@ function DocumentForm({ suite, document, onDone }: { suite: string; document: st
       />
     </Form>
   );
-}
-
-/** The JSON object in a text; null if it has none. */
-function parse(text: string): Record<string, unknown> | null {
-  try {
-    const found: unknown = JSON.parse(text);
-    return typeof found === "object" && found !== null && !Array.isArray(found)
-      ? (found as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
-  }
 }

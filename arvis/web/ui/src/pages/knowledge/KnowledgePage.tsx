@@ -58,14 +58,7 @@ function BaseSheet({ slug, onOpen, onClose }: { slug: string } & Opening) {
       title={(base) => <UntrustedText text={base.name} />}
       onClose={onClose}
       form={(known, close) => (
-        <BaseForm
-          known={known}
-          onSaved={(saved) => {
-            close();
-            onOpen(saved);
-          }}
-          onRemoved={onClose}
-        />
+        <BaseForm known={known} onSaved={known === undefined ? onOpen : close} onRemoved={onClose} />
       )}
       actions={(_, edit) => operates && <Button label={common.edit} onClick={edit} />}
     >

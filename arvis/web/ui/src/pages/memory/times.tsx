@@ -5,8 +5,6 @@ import { texts } from "./texts";
 export type Days = { from: string; until: string; expires: string };
 export type Times = { validFrom: number | null; validUntil: number | null; expiresAt: number | null };
 
-const DAY_MS = 86_400_000;
-
 /** Return the days of these times, in the time zone of the browser. */
 export function daysOf({ validFrom, validUntil, expiresAt }: Times): Days {
   return { from: dayOf(validFrom), until: dayOf(validUntil, 1), expires: dayOf(expiresAt, 1) };
@@ -54,35 +52,16 @@ function startOf(day: string, later = 0): number | null {
   return start.getTime();
 }
 
+const DAY = { type: "date", min: "1600-01-01", max: "9998-12-30" } as const;
+
 /** Three fields: when a fact is true, and how long agents use it. */
 export function TimeFields({ of }: { of: DraftOf<Days>["of"] }) {
-  const tomorrow = dayOf(Date.now() + DAY_MS);
+  const today = dayOf(Date.now());
   return (
     <>
-      <TextField
-        type="date"
-        label={texts.from}
-        hint={texts.fromHint}
-        min="1600-01-01"
-        max="9998-12-30"
-        {...of("from")}
-      />
-      <TextField
-        type="date"
-        label={texts.until}
-        hint={texts.untilHint}
-        min="1600-01-01"
-        max="9998-12-30"
-        {...of("until")}
-      />
-      <TextField
-        type="date"
-        label={texts.usedUntil}
-        hint={texts.usedUntilHint}
-        min={tomorrow}
-        max="9998-12-30"
-        {...of("expires")}
-      />
+      <TextField {...DAY} label={texts.from} hint={texts.fromHint} {...of("from")} />
+      <TextField {...DAY} label={texts.until} hint={texts.untilHint} {...of("until")} />
+      <TextField {...DAY} min={today} label={texts.usedUntil} hint={texts.usedUntilHint} {...of("expires")} />
     </>
   );
 }
