@@ -25,6 +25,8 @@ from tests.acceptance.daemon import Daemon, running_daemon
 from tests.crash.endpoint import Endpoint
 
 DOCUMENTS, IDLE_SECONDS, SEARCHES, SLOWEST_MS = 10_000, 20.0, 200, 50.0
+#: The limit of the wait for the index.
+MOST_SECONDS = 3_600
 #: The number of documents that are sent at the same time.
 _AT_ONCE = 4
 _WORDS = [f"{first}{last}" for first in ("har", "lin", "mor", "vel", "tas", "ken", "bro", "sul") for last in ("bour", "den", "ite", "ova", "mark", "ling", "stone", "field")]  # fmt: skip
@@ -54,11 +56,12 @@ async def send_all(session: aiohttp.ClientSession, daemon: Daemon, count: int) -
 
 
 async def until_indexed(session: aiohttp.ClientSession, daemon: Daemon, count: int) -> None:
-    while True:
-        async with session.get(f"{daemon.url}/api/knowledge/many") as answer:
-            if (await answer.json())["indexed"] >= count:
-                return
-        await asyncio.sleep(1)
+    async with asyncio.timeout(MOST_SECONDS):
+        while True:
+            async with session.get(f"{daemon.url}/api/knowledge/many") as answer:
+                if (await answer.json())["indexed"] >= count:
+                    return
+            await asyncio.sleep(1)
 
 
 async def search_times(session: aiohttp.ClientSession, daemon: Daemon, count: int) -> list[float]:

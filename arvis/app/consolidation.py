@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import random
-
-from arvis.app.foundation import Base, prices_of, spending_limits
+from arvis.app.foundation import Base, spending_limits
+from arvis.app.work import build_runner
 from arvis.consolidation import Consolidator
 from arvis.domain.dataclass import replace
 from arvis.domain.money import MICROS, SpendingLimits
 from arvis.llm.budgets import BudgetSession
-from arvis.llm.model_limits import ModelLimits
-from arvis.llm.runner import Runner
 from arvis.ports.provider import Providers
 
 
 def build_consolidator(*, base: Base, providers: Providers) -> Consolidator:
     config = base.config
-    runner = Runner(
-        providers=providers,
-        accounts=base.accounts.current,
-        clock=base.clock,
-        new_id=base.new_id,
-        random=random.random,
-        prices=prices_of(config),
-        limits=ModelLimits(
-            windows=config.context_windows, replies=config.reply_tokens, reply=config.limits.reply_tokens
-        ),
-        first_byte=config.model.first_byte_seconds,
-    )
 
     def limits() -> SpendingLimits:
         """Return the budgets; that of one turn is the agent's daily budget for merges, because all its calls of a day count as
@@ -37,7 +22,7 @@ def build_consolidator(*, base: Base, providers: Providers) -> Consolidator:
 
     return Consolidator(
         store=base.store,
-        runner=runner,
+        runner=build_runner(base, providers),
         budget=BudgetSession(store=base.store, limits=limits, clock=base.clock),
         clock=base.clock,
         is_on=lambda: bool(base.settings.current().memory.consolidation_daily_usd),

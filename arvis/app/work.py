@@ -92,17 +92,9 @@ def _deliverer(base: Base, bots: Bots, presence: Presence) -> Deliverer:
     )
 
 
-def build_flow(
-    base: Base,
-    providers: Providers,
-    tools: Toolbox,
-    fleet: ConnectorPool,
-    speech: Speech,
-    *,
-    meaning: MeaningOf = no_meaning,
-) -> MessageFlow:
+def build_runner(base: Base, providers: Providers) -> Runner:
     config = base.config
-    runner = Runner(
+    return Runner(
         providers=providers,
         accounts=base.accounts.current,
         clock=base.clock,
@@ -115,11 +107,23 @@ def build_flow(
         sees=lru_cache(maxsize=256)(lambda provider, model: may_see(provider, model, config.vision_models)),
         first_byte=config.model.first_byte_seconds,
     )
+
+
+def build_flow(
+    base: Base,
+    providers: Providers,
+    tools: Toolbox,
+    fleet: ConnectorPool,
+    speech: Speech,
+    *,
+    meaning: MeaningOf = no_meaning,
+) -> MessageFlow:
+    config = base.config
     patient = RetryingStore(store=base.store, clock=base.clock)
     budget = BudgetSession(store=patient, limits=partial(spending_limits, base), clock=base.clock)
     graphs = GraphParts(
         store=patient,
-        runner=runner,
+        runner=build_runner(base, providers),
         budget=budget,
         tools=tools.rules,
         skills=partial(_current_skills, base),

@@ -125,9 +125,9 @@ async def _talk(ours: socket.socket, answer: Answerer) -> None:
     channel."""
     reader, writer = await asyncio.open_unix_connection(sock=ours, limit=MOST_ASKED)
     try:
-        while (line := await _line(reader)) is not None and (told := await answer(line)) is not None:
+        while (line := await _line(reader)) is not None and (reply := await answer(line)) is not None:
             with suppress(ConnectionError):  # the program may have ended without waiting for the answer
-                writer.write(told + b"\n")
+                writer.write(reply + b"\n")
                 await writer.drain()
     finally:
         writer.transport.abort()  # answers that the program has not read are dropped
@@ -263,8 +263,8 @@ class Bubblewrap:
         return f"Programs cannot be run here: the sandbox does not start ({words}). {fix}"
 
     async def _run_bridged(self, task: Task, bridge: int) -> Finished:
-        told = replace(task, environment={**task.environment, BRIDGE: str(bridge)})
-        return await self._run(told, inherited=(bridge,))
+        bridged = replace(task, environment={**task.environment, BRIDGE: str(bridge)})
+        return await self._run(bridged, inherited=(bridge,))
 
     async def start(
         self, task: Task, lifeline: Lifeline, *, inherited: Sequence[int] = (), line: int = 65_536

@@ -37,7 +37,7 @@ async def hire(daemon: Daemon, slug: str, **more: object) -> None:
 async def until(ask: Callable[[], Awaitable[bool]]) -> None:
     """Poll until `ask` returns true."""
     async with asyncio.timeout(_PATIENCE):
-        while not await ask():  # noqa: ASYNC110  (what is asked is told to pages only)
+        while not await ask():  # noqa: ASYNC110  (only pages learn what is asked)
             await asyncio.sleep(0.05)
 
 

@@ -69,7 +69,7 @@ async def furnish(daemon: Daemon) -> dict[str, str]:
     }
     answers = await asyncio.gather(*(daemon.api(*request) for request in made.values()))
     ids = {name: str(answer["id"]) for name, answer in zip(made, answers, strict=True) if name}
-    told, failed, _, _ = await work
+    record, failed, _, _ = await work
     await daemon.api("POST", "/api/accounts", account)
     await daemon.api("POST", "/api/knowledge", {"slug": "handbook", "description": "Rules for employees"})
     await daemon.api(
@@ -82,9 +82,8 @@ async def furnish(daemon: Daemon) -> dict[str, str]:
         "variable": "SHOP_URL",
         "job": failed["job"]["id"],
     }
-    await daemon.api("POST", "/api/suites", {"name": "handbook", "agent": "scribe"})
-    recorded = {"message": told["messageId"], "name": "list", "expect": [{"contains": "two"}]}
-    await daemon.api("POST", "/api/suites", {"name": "hall", "agent": told["agent"]})
+    recorded = {"message": record["messageId"], "name": "list", "expect": [{"contains": "two"}]}
+    await daemon.api("POST", "/api/suites", {"name": "hall", "agent": record["agent"]})
     await daemon.api("POST", "/api/suites/hall/record", recorded)
     await daemon.api("POST", "/api/evaluations", {"suite": "hall"})
     ids |= {"suite": "hall"}
@@ -92,7 +91,7 @@ async def furnish(daemon: Daemon) -> dict[str, str]:
     asking = await begin(daemon, drawn)
     await run_until(daemon, asking, ["paused"])
     ids |= {"workflow": drawn["id"], "asking": asking}
-    ids |= {"message": told["messageId"], "failed": failed["messageId"]}
+    ids |= {"message": record["messageId"], "failed": failed["messageId"]}
     first = {
         "wait": ("/api/questions", "id"),
         "skill": ("/api/skills", "slug"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from playwright.async_api import Browser, Page, expect
@@ -83,3 +84,20 @@ async def test_who_only_reads_sees_results_without_buttons(browser: Browser, dae
         await expect(page.get_by_role("region", name="After")).to_contain_text("<b>hi</b>", timeout=30_000)
         names = re.compile("Evaluate|Delete|Require")
         await expect(page.get_by_role("button", name=names)).to_have_count(0)
+
+
+async def test_an_edited_case_never_replaces_another_one(dashboard: Page, daemon: Daemon) -> None:
+    await hire(daemon, "porter", prompt="demo: say At the gate.")
+    await daemon.api("POST", "/api/suites", {"name": "gate", "agent": "porter"})
+    answered = await ask(daemon, "Where are you?", "porter")
+    recorded = {"message": answered["messageId"], "name": "first", "expect": [{"contains": "gate"}]}
+    await daemon.api("POST", "/api/suites/gate/record", recorded)
+    first = (await daemon.api("GET", "/api/suites/gate/cases/first"))["document"]
+    await daemon.api("POST", "/api/suites/gate/cases", {"document": {**first, "name": "second"}})
+    await dashboard.goto("/evaluations/gate")
+    await dashboard.get_by_role("listitem").filter(has_text="first").get_by_role("button", name="Edit the case").click()
+    form = dashboard.get_by_role("form", name="Edit the case")
+    await form.get_by_label("Document").fill(json.dumps({**first, "name": "second", "expect": []}))
+    await form.get_by_role("button", name="Save").click()
+    await expect(dashboard.get_by_role("alert")).to_contain_text("second")
+    assert (await daemon.api("GET", "/api/suites/gate/cases/second"))["document"]["expect"] == first["expect"]

@@ -11,8 +11,8 @@ from tests.browser.daemon import Daemon
 async def test_a_run_shows_its_way_and_what_it_called(dashboard: Page, daemon: Daemon) -> None:
     await hire(daemon, "writer")
     await hire(daemon, "desk", graph="handover", helpers=["writer"])
-    told = await ask(daemon, "demo: say from the desk", "desk")
-    parent = told["job"]["executionId"]
+    record = await ask(daemon, "demo: say from the desk", "desk")
+    parent = record["job"]["executionId"]
     (child,) = (await daemon.api("GET", f"/api/executions/{parent}"))["children"]
     await dashboard.goto("/executions")
     await dashboard.get_by_label("Working mode").select_option("handover")
@@ -38,23 +38,23 @@ async def test_a_run_is_ended_by_hand(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.get_by_role("button", name="Cancel the execution").click()
     await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel the execution").click()
     await expect(dashboard.get_by_text("It was cancelled.")).to_be_visible()
-    told = await daemon.api("GET", f"/api/messages/{message}")
-    assert told["status"] == "cancelled"
-    run = await daemon.api("GET", f"/api/executions/{told['job']['executionId']}")
+    record = await daemon.api("GET", f"/api/messages/{message}")
+    assert record["status"] == "cancelled"
+    run = await daemon.api("GET", f"/api/executions/{record['job']['executionId']}")
     assert run["status"] == "cancelled"
 
 
 async def test_a_run_that_waits_leads_to_its_question(dashboard: Page, daemon: Daemon) -> None:
     await hire(daemon, "scribe", tools=["write_file"])
-    told = await ask(daemon, 'demo: tool write_file {"path": "a.txt", "content": "x"}', "scribe")
+    record = await ask(daemon, 'demo: tool write_file {"path": "a.txt", "content": "x"}', "scribe")
     (wait,) = (await daemon.api("GET", "/api/questions?agent=scribe"))["items"]
-    await dashboard.goto(f"/executions/{told['job']['executionId']}")
+    await dashboard.goto(f"/executions/{record['job']['executionId']}")
     await expect(dashboard.get_by_text("It waits for a person's answer.")).to_be_visible()
     await dashboard.get_by_role("link", name="Decide").click()
     await expect(dashboard).to_have_url(f"/questions/{wait['id']}")
     await dashboard.get_by_role("region").get_by_role("button", name="Approve").click()
 
     async def answered() -> bool:
-        return bool((await daemon.api("GET", f"/api/messages/{told['messageId']}"))["status"] == "answered")
+        return bool((await daemon.api("GET", f"/api/messages/{record['messageId']}"))["status"] == "answered")
 
     await until(answered)

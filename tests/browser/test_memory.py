@@ -9,6 +9,7 @@ from typing import Any
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
+from arvis.domain.memory import FactStatus
 from tests.browser.asking import visitor
 from tests.browser.daemon import Daemon
 
@@ -68,6 +69,13 @@ async def test_facts_are_found_by_status_agent_and_words(dashboard: Page, daemon
     await expect(dashboard.get_by_role("row", name="The ladder hangs")).to_be_visible()
     await dashboard.goto("/memory?agent=conductor&q=ladder")
     await expect(dashboard.get_by_text("No fact matches")).to_be_visible()
+    await dashboard.goto("/memory?q=ladder")
+    statuses = dashboard.get_by_role("group", name="Status").get_by_role("button")
+    await expect(statuses).to_have_count(len(FactStatus))
+    for status in (await statuses.all())[1:]:
+        async with dashboard.expect_response("**/api/memory?*status=*") as answered:
+            await status.click()
+        assert (await answered.value).ok, await status.text_content()
     await dashboard.goto("/agents/clerk/memory")
     await dashboard.get_by_role("row", name="The ladder hangs").click()
     await expect(dashboard.get_by_role("region", name="Fact", exact=True)).to_contain_text("The ladder hangs")
@@ -85,10 +93,10 @@ async def test_a_fact_is_corrected_and_the_old_text_stays(dashboard: Page, daemo
 
 
 async def test_where_a_fact_comes_from_and_a_hostile_one_is_text(dashboard: Page, daemon: Daemon) -> None:
-    told = "Likes <img src=x onerror=alert(1)> tea"
-    await say(daemon, f"demo: say Noted.\\n[MEMORY:user_preference] {told}", "tina")
+    text = "Likes <img src=x onerror=alert(1)> tea"
+    await say(daemon, f"demo: say Noted.\\n[MEMORY:user_preference] {text}", "tina")
     await dashboard.goto("/memory")
-    row = dashboard.get_by_role("row", name=told)
+    row = dashboard.get_by_role("row", name=text)
     await expect(row).to_contain_text("Tina")
     await row.click()
     await expect(dashboard.get_by_role("link", name="this message")).to_be_visible()
@@ -99,8 +107,8 @@ async def test_what_nobody_vouches_for_says_so_until_somebody_does(dashboard: Pa
     await dashboard.set_viewport_size({"width": 1800, "height": 900})  # room for every column beside the detail
     porter = {"slug": "porter", "name": "Porter", "model": "demo/demo", "tools": ["list_files"]}
     await daemon.api("POST", "/api/agents", porter)
-    told = "[MEMORY:learned_pattern] The bridge is closed on Mondays."
-    await say(daemon, f"demo: tool list_files {{}}\ndemo: say Noted.\\n{told}", "tom", to="porter")
+    text = "[MEMORY:learned_pattern] The bridge is closed on Mondays."
+    await say(daemon, f"demo: tool list_files {{}}\ndemo: say Noted.\\n{text}", "tom", to="porter")
     (found,) = (await daemon.api("GET", "/api/memory?q=bridge"))["items"]
     assert found["taint"] == ["tools"]
     await dashboard.goto("/memory?q=bridge")
@@ -167,6 +175,10 @@ async def test_a_fact_gets_a_period_and_shows_the_fact_that_it_replaced(dashboar
     assert kept["status"] == "active"
     assert kept["validFrom"] < kept["expiresAt"] < kept["validUntil"]
     assert [each["id"] for each in kept["replaces"]] == [old["id"]]
+    await form.get_by_label("Used until").fill(await dashboard.evaluate("new Date().toLocaleDateString('sv')"))
+    async with dashboard.expect_response(f"**/api/memory/{new['id']}") as answered:
+        await form.get_by_role("button", name="Correct the fact").click()
+    assert (await answered.value).ok
     await form.get_by_label("True until").fill("2025-01-31")
     await form.get_by_role("button", name="Correct the fact").click()
     await expect(dashboard.get_by_text("No longer true").first).to_be_visible()

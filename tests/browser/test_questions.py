@@ -15,8 +15,8 @@ from tests.browser.daemon import Daemon
 async def asking(daemon: Daemon, slug: str, **arguments: str) -> dict[str, Any]:
     """Return the question of a new agent whose tool call writes a file."""
     await hire(daemon, slug, tools=["write_file"])
-    told = await ask(daemon, f"demo: tool write_file {json.dumps(arguments)}", slug)
-    assert told["status"] == "waiting"
+    record = await ask(daemon, f"demo: tool write_file {json.dumps(arguments)}", slug)
+    assert record["status"] == "waiting"
     (wait,) = (await daemon.api("GET", f"/api/questions?agent={slug}"))["items"]
     return dict(wait)
 
@@ -49,8 +49,8 @@ async def test_a_wish_is_seen_whole_and_allowed_by_a_key(dashboard: Page, daemon
     await dashboard.keyboard.press("a")
     await expect(dashboard.get_by_text("Approved by Owner")).to_be_visible()
     assert (await answer_to(daemon, wait))["decision"] == "approve"
-    told = await until_over(daemon, wait)
-    assert [step["failed"] for step in told["steps"] if step["step"] == "tool"] == [False]
+    record = await until_over(daemon, wait)
+    assert [step["failed"] for step in record["steps"] if step["step"] == "tool"] == [False]
 
 
 async def test_changed_arguments_are_checked_and_then_used(dashboard: Page, daemon: Daemon) -> None:
@@ -68,8 +68,8 @@ async def test_changed_arguments_are_checked_and_then_used(dashboard: Page, daem
     await expect(card).to_contain_text("Answered.")
     answer = await answer_to(daemon, wait)
     assert (answer["decision"], answer["arguments"]["content"]) == ("edit", "right")
-    told = await until_over(daemon, wait)
-    assert ["right" in str(step["arguments"]) for step in told["steps"] if step["step"] == "tool"] == [True]
+    record = await until_over(daemon, wait)
+    assert ["right" in str(step["arguments"]) for step in record["steps"] if step["step"] == "tool"] == [True]
 
 
 async def test_a_refusal_says_why_and_is_listed_among_the_answered(dashboard: Page, daemon: Daemon) -> None:

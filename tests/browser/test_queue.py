@@ -27,9 +27,9 @@ async def test_a_failed_job_appears_by_itself_and_says_why(dashboard: Page, daem
     await expect(row).to_contain_text("The vendor rejected the request as invalid.")
     await row.get_by_text("of live").click()
     await expect(dashboard).to_have_url(f"/queue/{job}?status=failed")
-    told = (await daemon.api("GET", f"/api/jobs/{job}/timeline"))["explanation"]
+    record = (await daemon.api("GET", f"/api/jobs/{job}/timeline"))["explanation"]
     sheet = dashboard.get_by_role("region", name="of live")
-    await expect(sheet.get_by_text(told)).to_be_visible()
+    await expect(sheet.get_by_text(record)).to_be_visible()
     await expect(sheet.get_by_text("The model did not answer")).to_be_visible()
     await dashboard.keyboard.press("Escape")
     await expect(dashboard).to_have_url("/queue?status=failed")
@@ -61,9 +61,9 @@ async def test_other_words_are_answered(dashboard: Page, daemon: Daemon) -> None
     sheet = dashboard.get_by_role("region", name="now it works")
     await expect(sheet.get_by_text("Answered by conductor")).to_be_visible()
     await expect(sheet.get_by_text("Edited", exact=True)).to_be_visible()
-    told = await daemon.api("GET", f"/api/messages/{message}")
-    assert (told["status"], told["reply"]) == ("answered", "now it works")
-    assert dashboard.url.endswith(told["job"]["id"])
+    record = await daemon.api("GET", f"/api/messages/{message}")
+    assert (record["status"], record["reply"]) == ("answered", "now it works")
+    assert dashboard.url.endswith(record["job"]["id"])
 
 
 async def test_many_are_deleted_and_what_is_refused_is_told(dashboard: Page, daemon: Daemon) -> None:
@@ -92,10 +92,10 @@ async def test_what_waits_tells_its_place_in_its_lane(dashboard: Page, daemon: D
     first = await say(daemon, "demo: sleep 60", "lane")
     await say(daemon, "the second", "lane", userId="bea")
     third = await say(daemon, "the third", "lane", userId="cid")
-    told = await daemon.api("GET", f"/api/messages/{third}")
-    await dashboard.goto(f"/queue/{told['job']['id']}")
+    record = await daemon.api("GET", f"/api/messages/{third}")
+    await dashboard.goto(f"/queue/{record['job']['id']}")
     await expect(dashboard.get_by_text("2 jobs are ahead of it.")).to_be_visible()
-    await dashboard.get_by_role("link", name=told["job"]["lane"]).click()
+    await dashboard.get_by_role("link", name=record["job"]["lane"]).click()
     await expect(dashboard.get_by_role("grid", name="Jobs").get_by_role("row")).to_have_count(4)
     job = (await daemon.api("GET", f"/api/messages/{first}"))["job"]["id"]
     await daemon.api("POST", f"/api/jobs/{job}/cancel")

@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import hashlib
 import zlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from arvis.bus import EventBus
 from arvis.domain.embeddings import Meaning
@@ -17,7 +18,8 @@ from arvis.domain.knowledge import Collection, Document, FoundChunk
 from arvis.knowledge.folders import Folder
 from arvis.knowledge.indexer import KnowledgeIndexer
 from arvis.media.structure import StructureReader
-from arvis.ports.http import Fetched
+from arvis.ports.clock import Clock
+from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store
 from arvis.process.leases import Holding
@@ -50,7 +52,7 @@ class Web:
 
 
 @dataclass
-class Shelf:
+class Scene:
     store: Store
     insights: Insights
     clock: SteppedClock
@@ -64,10 +66,7 @@ class Shelf:
         return await self.store.write(knowledge.create, collection, by=OWNER, now=self.clock.now())
 
     async def put(self, slug: str, name: str, data: str | bytes, title: str = "") -> Document:
-        content = data.encode() if isinstance(data, str) else data
-        blob = await self.store.put_blob(zlib.compress(content))
-        file = File(name, hashlib.sha256(content).hexdigest(), blob, len(content), title)
-        return await self.store.write(knowledge.put_file, slug, file, by=OWNER, now=self.clock.now())
+        return await put_file(self.store, slug, name, data, title=title, now=self.clock.now())
 
     async def put_page(self, slug: str, url: str, refresh: int | None = None) -> Document:
         return await self.store.write(
@@ -92,7 +91,7 @@ class Shelf:
 
 
 @contextlib.asynccontextmanager
-async def shelf_of(database: Database, folders: Sequence[Folder] = ()) -> AsyncIterator[Shelf]:
+async def open_scene(database: Database, folders: Sequence[Folder] = ()) -> AsyncIterator[Scene]:
     clock, bus, web = SteppedClock(), EventBus(), Web()
     await asyncio.to_thread(migrated, database, clock.now())
 
@@ -100,16 +99,35 @@ async def shelf_of(database: Database, folders: Sequence[Folder] = ()) -> AsyncI
         return web
 
     async with open_store(database, boot="boot", new_id=id_maker()) as (store, insights):
-        indexer = KnowledgeIndexer(
-            store=store,
-            bus=bus,
-            clock=clock,
-            reader=StructureReader(programs=GuardedPrograms()),
-            fetcher=fetcher,
-            folders=folders,
-            rest=0,
-        )
-        yield Shelf(store, insights, clock, bus, web, indexer, Holding(clock=clock, lease=None, until=float("inf")))
+        indexer = indexer_of(store, bus, clock, fetcher=fetcher, folders=folders)
+        yield Scene(store, insights, clock, bus, web, indexer, Holding(clock=clock, lease=None, until=float("inf")))
+
+
+async def put_file(store: Store, slug: str, name: str, data: str | bytes, *, title: str = "", now: int) -> Document:
+    """Store a document of a knowledge base, as the API does."""
+    content = data.encode() if isinstance(data, str) else data
+    blob = await store.put_blob(zlib.compress(content))
+    file = File(name, hashlib.sha256(content).hexdigest(), blob, len(content), title)
+    return await store.write(knowledge.put_file, slug, file, by=OWNER, now=now)
+
+
+async def no_fetcher() -> Any:
+    raise AssertionError("no page is fetched here")
+
+
+def indexer_of(
+    store: Store,
+    bus: EventBus,
+    clock: Clock,
+    *,
+    fetcher: Callable[[], Awaitable[Fetcher]] = no_fetcher,
+    folders: Sequence[Folder] = (),
+) -> KnowledgeIndexer:
+    """Return an indexer that does not pause between documents."""
+    reader = StructureReader(programs=GuardedPrograms())
+    return KnowledgeIndexer(
+        store=store, bus=bus, clock=clock, reader=reader, fetcher=fetcher, folders=folders, rest=0
+    )  # fmt: skip
 
 
 def database_in(folder: Path, url: str | None) -> Database:

@@ -57,7 +57,7 @@ def memory_url(postgres: PostgresServer) -> Iterator[str]:
         yield url
 
 
-def told(content: str, *, scope: str = ANN, category: Category = PREFERENCE, taint: Taint = CLEAN) -> NewFact:
+def new_fact(content: str, *, scope: str = ANN, category: Category = PREFERENCE, taint: Taint = CLEAN) -> NewFact:
     return NewFact(AGENT.id, scope, category, content, taint=taint, author_id="ann", message_id="m1")
 
 

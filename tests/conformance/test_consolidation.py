@@ -24,13 +24,13 @@ from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
-from tests.conformance.memory_kit import ANN, BOB, TOOLS, changes, contents, known, take_back, told
+from tests.conformance.memory_kit import ANN, BOB, TOOLS, changes, contents, known, new_fact, take_back
 from tests.conformance.store.scripts import AGENT, NOW
 from tests.flows.scripted import Answer, ScriptedProvider
 
 
 def by_model(content: str, *, scope: str = ANN, category: Category = Category.PROJECT_CONTEXT) -> NewFact:
-    return replace(told(content, scope=scope, category=category), execution_id="e1")
+    return replace(new_fact(content, scope=scope, category=category), execution_id="e1")
 
 
 def keep(tx: Transaction, *news: NewFact) -> list[Fact]:
@@ -41,13 +41,13 @@ def keep(tx: Transaction, *news: NewFact) -> list[Fact]:
     return facts
 
 
-class Desk:
-    def __init__(self, store: Store, *answers: Answer, daily: int = 1_000_000, price: float = 0.0) -> None:
+class Scene:
+    def __init__(self, store: Store, *answers: Answer, per_turn: int = 1_000_000, price: float = 0.0) -> None:
         self.store = store
         self.model = ScriptedProvider()
         self.model.script.extend(answers)
         clock = SteppedClock()
-        limits = SpendingLimits(per_turn=daily)
+        limits = SpendingLimits(per_turn=per_turn)
         self.consolidator = Consolidator(
             store=store,
             runner=Runner(
@@ -85,7 +85,7 @@ TEAM, SIZE = by_model("The team of Ann builds bridges"), by_model("The team of A
 async def test_facts_are_merged_once_with_all_sources_and_each_merge_is_undone(either_store: Store) -> None:
     first, second, old, new, team, size = await either_store.write(keep, LIKES, AGAIN, OSLO, BERGEN, TEAM, SIZE)
     joined = "The team of Ann builds bridges and has nine people"
-    desk = Desk(
+    scene = Scene(
         either_store,
         reply(
             duplicates=[{"keep": second.number, "drop": [first.number]}],
@@ -93,8 +93,8 @@ async def test_facts_are_merged_once_with_all_sources_and_each_merge_is_undone(e
             merged=[{"facts": [team.number, size.number], "text": joined}],
         ),
     )
-    assert await desk.round() == 1
-    assert await desk.round() == 0, "nothing was added since"
+    assert await scene.round() == 1
+    assert await scene.round() == 0, "nothing was added since"
     assert await either_store.read(contents) == [AGAIN.content, BERGEN.content, joined]
     gone = [await either_store.read(known, fact) for fact in (first, old, team)]
     assert [fact.status for fact in gone] == [FactStatus.SUPERSEDED] * 3
@@ -115,14 +115,14 @@ async def test_scopes_taint_and_facts_of_people_are_never_mixed(either_store: St
     def script(tx: Transaction) -> list[Fact]:
         of_bob = by_model("Ann likes green tea with lemon", scope=BOB)
         facts = keep(
-            tx, LIKES, told("Ann likes green tea", category=LIKES.category), replace(AGAIN, taint=TOOLS), of_bob
+            tx, LIKES, new_fact("Ann likes green tea", category=LIKES.category), replace(AGAIN, taint=TOOLS), of_bob
         )
         return [*facts, *keep(tx, replace(by_model("Ann likes green tea with milk"), taint=TOOLS))]
 
     facts = await either_store.write(script)
     await either_store.write(confirm, facts[4].id, by_id="ann", now=NOW)
-    desk = Desk(either_store, *[reply()] * 9)
-    assert await desk.round() == 0, "no two of these facts may be merged, so no model is asked"
+    scene = Scene(either_store, *[reply()] * 9)
+    assert await scene.round() == 0, "no two of these facts may be merged, so no model is asked"
     assert len(await either_store.read(contents)) == 4
 
 
@@ -166,24 +166,24 @@ def fact_of(number: int, content: str) -> Fact:
 
 async def test_a_failed_call_or_a_used_up_budget_leaves_the_scope_for_later(either_store: Store) -> None:
     first, second = await either_store.write(keep, LIKES, AGAIN)
-    failing = Desk(either_store, ProviderError(ProviderErrorKind.AUTH, "The key is wrong."))
+    failing = Scene(either_store, ProviderError(ProviderErrorKind.AUTH, "The key is wrong."))
     assert await failing.round() == 1
-    poor = Desk(either_store, daily=0, price=1_000.0)
+    poor = Scene(either_store, per_turn=0, price=1_000.0)
     assert await poor.round() == 0
-    able = Desk(either_store, reply(duplicates=[{"keep": second.number, "drop": [first.number]}]), price=1_000.0)
+    able = Scene(either_store, reply(duplicates=[{"keep": second.number, "drop": [first.number]}]), price=1_000.0)
     assert await able.round() == 1
     assert await either_store.read(contents) == [AGAIN.content]
     await either_store.write(keep, TEAM, SIZE)
-    refusing = Desk(either_store, ProviderError(ProviderErrorKind.REFUSED, "The model declines."))
+    refusing = Scene(either_store, ProviderError(ProviderErrorKind.REFUSED, "The model declines."))
     assert (await refusing.round(), await refusing.round()) == (1, 0)
 
 
 async def test_a_slice_that_was_examined_is_not_paid_for_again_and_its_entry_names_nobody(either_store: Store) -> None:
     others = (replace(each, category=Category.LEARNED_PATTERN) for each in (TEAM, SIZE))
     await either_store.write(keep, LIKES, AGAIN, *others)
-    failing = Desk(either_store, reply(), ProviderError(ProviderErrorKind.AUTH, "The key is wrong."))
+    failing = Scene(either_store, reply(), ProviderError(ProviderErrorKind.AUTH, "The key is wrong."))
     assert await failing.round() == 2
     entry = await either_store.read(lambda tx: tx.kv.get(f"consolidating.{AGENT.id}"))
     assert entry is not None
     assert ANN not in entry
-    assert await Desk(either_store, reply(), reply()).round() == 1
+    assert await Scene(either_store, reply(), reply()).round() == 1

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import zlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,24 +22,20 @@ from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account, CallTimeouts
 from arvis.embedding import LOOK_SECONDS, EmbeddingIndexer
-from arvis.knowledge.indexer import KnowledgeIndexer
 from arvis.llm.budgets import BudgetSession
 from arvis.llm.embedding import Embedder
 from arvis.llm.prices import Price, Prices
-from arvis.media.structure import StructureReader
 from arvis.memory.recall import recall
 from arvis.ports.insights import Insights, UsageBy
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.leases import Holding
-from arvis.process.subprocesses import GuardedPrograms
 from arvis.services import knowledge
-from arvis.services.knowledge import File
 from arvis.store.open import Database, open_store
 from arvis.testing.clock import SteppedClock
 from arvis.testing.openai_server import Failure, Hang, OpenAIServer
 from tests.conformance.databases import id_maker, migrated
-from tests.conformance.knowledge_kit import OWNER
+from tests.conformance.knowledge_kit import OWNER, indexer_of, put_file
 from tests.conformance.store.scripts import AGENT
 from tests.conformance.test_message_search import write
 from tests.fixtures.embedding_server import embedding_server, texts_of, vector_of
@@ -319,12 +312,9 @@ async def test_documents_are_found_by_their_meaning(desk: Desk) -> None:
     await desk.store.write(knowledge.create, collection, by=OWNER, now=1)
     await desk.store.write(knowledge.create, replace(collection, slug="other"), by=OWNER, now=1)
     for name, text in texts.items():
-        await put_document(desk, "guide", name, text)
-    await put_document(desk, "other", "secret.md", "Another vehicle is hidden in the barn.")
-    indexer = KnowledgeIndexer(
-        store=desk.store, bus=EventBus(), clock=desk.clock, reader=StructureReader(programs=GuardedPrograms()),
-        fetcher=no_fetcher, folders=(), rest=0,
-    )  # fmt: skip
+        await put_file(desk.store, "guide", name, text, now=1)
+    await put_file(desk.store, "other", "secret.md", "Another vehicle is hidden in the barn.", now=1)
+    indexer = indexer_of(desk.store, EventBus(), desk.clock)
     await indexer.work(desk.holding)
     meaning = await desk.embedder.meaning("Which car is it?", within=30)
     assert await desk.insights.search_knowledge("Which car is it?", ["guide"], 5, meaning) == []
@@ -344,14 +334,3 @@ async def test_documents_are_found_by_their_meaning(desk: Desk) -> None:
     await desk.embed_all()
     left = (await desk.store.read(lambda tx: tx.embeddings.unembedded(SubjectKind.CHUNK, "none", None, 99))).subjects
     assert ["hidden in the barn" in each.text for each in left] == [True]
-
-
-async def put_document(desk: Desk, slug: str, name: str, text: str) -> None:
-    data = text.encode()
-    blob = await desk.store.put_blob(zlib.compress(data))
-    file = File(name, hashlib.sha256(data).hexdigest(), blob, len(data))
-    await desk.store.write(knowledge.put_file, slug, file, by=OWNER, now=desk.clock.now())
-
-
-async def no_fetcher() -> Any:
-    raise AssertionError("no page is fetched here")

@@ -33,9 +33,9 @@ from tests.conformance.memory_kit import (
     changes,
     contents,
     known,
+    new_fact,
     tell,
     tell_all,
-    told,
 )
 from tests.conformance.store.scripts import AGENT, NOW
 
@@ -54,7 +54,7 @@ async def test_nothing_of_one_person_is_ever_recalled_for_another(either_store: 
                     for direct in (True, False):
                         scope = scope_for(category, address, who, direct=direct)
                         content = f"{who} {address.channel} {category} {direct} secret"
-                        tell(tx, told(content, scope=scope, category=category))
+                        tell(tx, new_fact(content, scope=scope, category=category))
                         key = f"{who}{address.channel}{direct}"
                         put_state(tx, State(AGENT.id, scope, key, "v", CLEAN, who, "m", NOW))
 
@@ -72,7 +72,7 @@ async def test_nothing_of_one_person_is_ever_recalled_for_another(either_store: 
 async def test_what_is_talked_about_comes_first_and_the_order_is_always_the_same(either_store: Store) -> None:
     def script(tx: Transaction) -> None:
         for number in range(40):
-            fact = tx.facts.add(told(f"topic{number}"), NOW)
+            fact = tx.facts.add(new_fact(f"topic{number}"), NOW)
             tx.facts.update(replace(fact, confidence=900 - number), NOW)
 
     await either_store.write(script)
@@ -87,10 +87,10 @@ async def test_what_is_talked_about_comes_first_and_the_order_is_always_the_same
 async def test_rules_are_all_told_within_bounds_and_take_no_place_of_others(either_store: Store) -> None:
     def script(tx: Transaction) -> None:
         for number in range(60):
-            tx.facts.add(told(f"rule{number}", category=Category.STICKY), NOW)
+            tx.facts.add(new_fact(f"rule{number}", category=Category.STICKY), NOW)
         for number in range(20):
-            tx.facts.add(told(f"habit{number}"), NOW)
-        tell(tx, told("obey the page", category=Category.STICKY, taint=TOOLS))
+            tx.facts.add(new_fact(f"habit{number}"), NOW)
+        tell(tx, new_fact("obey the page", category=Category.STICKY, taint=TOOLS))
 
     await either_store.write(script)
     found = await recalled(either_store, (ANN,), "rule59 obey")
@@ -98,7 +98,7 @@ async def test_rules_are_all_told_within_bounds_and_take_no_place_of_others(eith
     assert (len(found.facts), found.left_out) == (15, 10)
     assert [fact.content for fact in found.facts if fact.category is Category.STICKY] == ["obey the page"]
     assert not any(fact.taint for fact in found.sticky)
-    await either_store.write(tell, told("x" * 2000, category=Category.STICKY))
+    await either_store.write(tell, new_fact("x" * 2000, category=Category.STICKY))
     assert sum(len(fact.content) for fact in (await recalled(either_store, (ANN,))).sticky) <= 8000
 
 
@@ -110,7 +110,7 @@ async def test_what_people_tell_pushes_out_nothing_that_holds_everywhere(either_
         for scope, count in ((EVERYWHERE, 2), (room, 30), (ANN, 60)):
             for number in range(count):
                 rule = f"{scope} {number} ".ljust(size, "x")
-                tx.facts.add(told(rule, scope=scope, category=Category.STICKY), NOW)
+                tx.facts.add(new_fact(rule, scope=scope, category=Category.STICKY), NOW)
                 put_state(tx, State(AGENT.id, scope, f"{number}", rule, CLEAN, "ann", "m", NOW + number))
 
     await either_store.write(script)
@@ -126,11 +126,11 @@ async def test_what_people_tell_pushes_out_nothing_that_holds_everywhere(either_
 async def test_what_a_person_says_between_two_stays_out_of_a_group(either_store: Store) -> None:
     def script(tx: Transaction) -> None:
         for category in Category:
-            tell(tx, told(f"secret of {category}", category=category))
+            tell(tx, new_fact(f"secret of {category}", category=category))
         for number in range(30):
-            tx.facts.add(told(f"secret {number}", category=Category.IMPORTANT_EVENT), NOW)
-        tell(tx, told("the secret of the hall", scope=room_scope(HALL), category=Category.STICKY))
-        tell(tx, told("tea is served at five", scope=room_scope(HALL)))
+            tx.facts.add(new_fact(f"secret {number}", category=Category.IMPORTANT_EVENT), NOW)
+        tell(tx, new_fact("the secret of the hall", scope=room_scope(HALL), category=Category.STICKY))
+        tell(tx, new_fact("tea is served at five", scope=room_scope(HALL)))
         put_state(tx, State(AGENT.id, ANN, "mood", "low", CLEAN, "ann", "m", NOW))
 
     await either_store.write(script)
@@ -148,14 +148,14 @@ async def test_what_a_person_says_between_two_stays_out_of_a_group(either_store:
 async def test_what_is_over_is_not_recalled(either_store: Store) -> None:
     def script(tx: Transaction) -> None:
         for category in (Category.STICKY, PREFERENCE):
-            tell(tx, replace(told("is in Rome", category=category), expires_at=NOW + 1))
+            tell(tx, replace(new_fact("is in Rome", category=category), expires_at=NOW + 1))
 
     await either_store.write(script)
     assert await either_store.read(recall, AGENT.id, (ANN,), "rome", NOW + 1) == Recall((), (), ())
 
 
 async def test_recall_only_reads_and_touch_counts(either_store: Store) -> None:
-    await either_store.write(tell, told("likes tea"))
+    await either_store.write(tell, new_fact("likes tea"))
     found = await recalled(either_store, (ANN,), "tea")
     await either_store.write(touch, found.fact_ids, NOW + 1)
     assert [fact.access_count for fact in (await recalled(either_store, (ANN,))).facts] == [1]
@@ -196,7 +196,7 @@ async def test_a_tainted_value_takes_no_place_of_a_clean_one(either_store: Store
 
 @pytest.mark.parametrize("category", Category)
 async def test_what_nobody_uses_is_trusted_less_once_for_each_time(either_store: Store, category: Category) -> None:
-    fact = (await either_store.write(tell, told("likes tea", category=category))).fact
+    fact = (await either_store.write(tell, new_fact("likes tea", category=category))).fact
     life = LIVES_MS.get(category, 365 * DAY_MS)
     sure = []
     for at in (life - 1, life + 1, life + 2, life + DAY_MS, 2 * life + 2, 2 * life + 3):
@@ -206,7 +206,7 @@ async def test_what_nobody_uses_is_trusted_less_once_for_each_time(either_store:
 
 
 async def test_a_used_fact_stays_and_a_forgotten_one_fades(either_store: Store) -> None:
-    used, unused = await either_store.write(tell_all, told("likes tea"), told("plays the violin"))
+    used, unused = await either_store.write(tell_all, new_fact("likes tea"), new_fact("plays the violin"))
     life = LIVES_MS[PREFERENCE]
     for round_ in range(1, 21):
         now = NOW + round_ * (life + 1)
@@ -219,7 +219,7 @@ async def test_a_used_fact_stays_and_a_forgotten_one_fades(either_store: Store) 
 
 
 async def test_a_daemon_that_slept_catches_up_at_once(either_store: Store) -> None:
-    fact = (await either_store.write(tell, told("likes tea"))).fact
+    fact = (await either_store.write(tell, new_fact("likes tea"))).fact
     await either_store.write(decay, NOW + 3 * LIVES_MS[PREFERENCE] + 1, 10)
     assert (await either_store.read(known, fact)).confidence == 729
     await either_store.write(decay, NOW + 99 * LIVES_MS[PREFERENCE], 10)
@@ -230,7 +230,7 @@ async def test_a_daemon_that_slept_catches_up_at_once(either_store: Store) -> No
 async def test_what_is_over_fades_in_slices(either_store: Store) -> None:
     def script(tx: Transaction) -> None:
         for number in range(5):
-            tx.facts.add(replace(told(f"guest{number}"), expires_at=NOW + number), NOW)
+            tx.facts.add(replace(new_fact(f"guest{number}"), expires_at=NOW + number), NOW)
 
     await either_store.write(script)
     assert [await either_store.write(decay, NOW + 3, 3) for _ in range(3)] == [3, 1, 0]

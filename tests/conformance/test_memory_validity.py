@@ -18,15 +18,15 @@ from tests.conformance.memory_kit import (
     changes,
     contents,
     known,
+    new_fact,
     take_back,
     tell,
     tell_all,
-    told,
 )
 from tests.conformance.store.scripts import AGENT, NOW
 
 LATER = NOW + 10 * DAY_MS
-BERLIN, MUNICH = told("The user lives in Berlin"), told("The user lives in Munich")
+BERLIN, MUNICH = new_fact("The user lives in Berlin"), new_fact("The user lives in Munich")
 
 
 def asked(tx: Transaction, text: str, now: int = NOW) -> Recall:
@@ -104,7 +104,7 @@ async def test_a_corrected_fact_was_never_true_and_an_ended_one_may_be_true_agai
 
 async def test_facts_of_the_past_stay_in_their_scope_and_keep_their_taint(either_store: Store) -> None:
     def script(tx: Transaction) -> None:
-        for new in (told("lives in Oslo", taint=TOOLS), told("lives in Rome", scope=BOB)):
+        for new in (new_fact("lives in Oslo", taint=TOOLS), new_fact("lives in Rome", scope=BOB)):
             tell(tx, replace(new, valid_until=NOW - 1, category=Category.LEARNED_PATTERN))
 
     await either_store.write(script)

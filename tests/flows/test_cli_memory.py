@@ -35,7 +35,7 @@ class Shell:
         assert done.exit_code == 0, (done.output, done.exception)
         return done.stdout
 
-    async def told(self, *arguments: str) -> Any:
+    async def read_json(self, *arguments: str) -> Any:
         return json.loads(await self.out(*arguments, "--json"))
 
 
@@ -51,7 +51,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
 async def test_a_fact_from_the_first_word_to_the_last(shell: Shell) -> None:
     assert await shell.out("list") == "No facts match.\n"
     of = ("--agent", "helper", "--category", "user_preference")
-    first = await shell.told("create", "prefers Python 3.11", *of)
+    first = await shell.read_json("create", "prefers Python 3.11", *of)
     assert "already has this fact" in await shell.out("create", "prefers python 3.11", *of)
     assert f"replaces {first['id']}" in await shell.out("create", "prefers Python 3.12", *of)
     table = (await shell.out("list", "--search", "python")).splitlines()
@@ -62,13 +62,13 @@ async def test_a_fact_from_the_first_word_to_the_last(shell: Shell) -> None:
     assert "Remembered again" in await shell.out("undo", "--agent", "helper")
     assert "confirmed" in await shell.out("confirm", first["id"])
     assert "deleted" in await shell.out("delete", first["id"])
-    assert [fact["id"] for fact in (await shell.told("list", "--status", "deleted"))["items"]][-1] == first["id"]
+    assert [fact["id"] for fact in (await shell.read_json("list", "--status", "deleted"))["items"]][-1] == first["id"]
 
 
 async def test_a_fact_has_a_period_and_is_searched(shell: Shell) -> None:
     of = ("--agent", "helper")
-    old = await shell.told("create", "The office is based in Oslo.", *of, "--from", "2024")
-    new = await shell.told(
+    old = await shell.read_json("create", "The office is based in Oslo.", *of, "--from", "2024")
+    new = await shell.read_json(
         "create", "The office is based in Bergen.", *of, "--from", "2026-02", "--until", "2099-03-01"
     )
     shown = await shell.out("show", new["id"])
@@ -94,7 +94,7 @@ async def test_there_is_more_than_a_page(shell: Shell) -> None:
         await shell.out("create", word, "--agent", "helper")
     page = await shell.run("list", "--limit", "2")
     cursor = page.stderr.split("--cursor ")[1].strip()
-    rest = await shell.told("list", "--limit", "2", "--cursor", cursor)
+    rest = await shell.read_json("list", "--limit", "2", "--cursor", cursor)
     assert [fact["content"] for fact in rest["items"]] == ["tea"]
 
 

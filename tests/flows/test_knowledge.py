@@ -3,8 +3,6 @@ document of another agent, nor act without a person, nor write a source that doe
 
 from __future__ import annotations
 
-import hashlib
-import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,26 +24,18 @@ from arvis.domain.knowledge import (
 from arvis.domain.runs import RunRequest, RunResult
 from arvis.domain.taint import Taint
 from arvis.domain.tools import ToolCall
-from arvis.knowledge.indexer import KnowledgeIndexer
-from arvis.media.structure import StructureReader
 from arvis.ports.embeddings import no_meaning
 from arvis.ports.insights import Insights
 from arvis.ports.tool import Caller
 from arvis.process.leases import Holding
-from arvis.process.subprocesses import GuardedPrograms
 from arvis.services import knowledge
-from arvis.services.knowledge import Author, File
 from arvis.store.open import Database
 from arvis.tools.knowledge import KnowledgeTools
+from tests.conformance.knowledge_kit import OWNER, indexer_of, put_file
 from tests.flows.app_harness import HELPER, AppHarness, open_app
 from tests.flows.scripted import asking, said
 
-OWNER = Author("owner", owner=True)
 READER = replace(HELPER, knowledge=("handbook",))
-
-
-async def no_fetcher() -> Any:
-    raise AssertionError("no page is fetched here")
 
 
 @asynccontextmanager
@@ -63,15 +53,8 @@ async def reading_app(
             collection = Collection("", slug, slug.title(), f"About {slug}.", trusted=slug in trusted)
             await store.write(knowledge.create, collection, by=OWNER, now=now)
             for name, text in texts.items():
-                data = text.encode()
-                blob = await store.put_blob(zlib.compress(data))
-                file = File(name, hashlib.sha256(data).hexdigest(), blob, len(data))
-                await store.write(knowledge.put_file, slug, file, by=OWNER, now=now)
-        indexer = KnowledgeIndexer(
-            store=store, bus=app.bus, clock=app.clock, reader=StructureReader(programs=GuardedPrograms()),
-            fetcher=no_fetcher, folders=(), rest=0,
-        )  # fmt: skip
-        await indexer.work(Holding(clock=app.clock, lease=None, until=float("inf")))
+                await put_file(store, slug, name, text, now=now)
+        await index(app)
         tools = KnowledgeTools(insights=app.insights, meaning=no_meaning)
         app.tools.more += await tools.find([SEARCH_KNOWLEDGE, READ_KNOWLEDGE])
         yield app
@@ -162,10 +145,15 @@ async def test_poisoned_documents_move_nothing(database: Database, place: str) -
     async with reading_app(database, {"handbook": {}, "secret": {"s.md": "The safe opens with four zeros."}}) as app:
         for number, (name, order) in enumerate(ORDERS.items()):
             file, text = PLACES[place](order)
-            await add(app, "handbook", f"{number}-{file}", text.replace("leave", f"leave{number}"))
+            text = text.replace("leave", f"leave{number}")
+            await put_file(app.store, "handbook", f"{number}-{file}", text, now=app.clock.now())
+            await index(app)
             app.provider.script.extend([search(f"leave{number} thirty"), obedient])
             await app.ask("How many days?", channel=f"room-{place}-{name}")
+            quoted = [line for line in last_output(app.provider.asked[-1]).splitlines() if line.startswith(">")]
+            assert any(f"leave{number}" in line for line in quoted), "the model has read no document"
         await app.until_idle()
+        assert len(app.connector.texts) >= len(ORDERS)
         for sent in app.connector.texts:
             shown, _, sources = sent.partition("\n\nSources:\n")
             assert "![" not in shown
@@ -177,23 +165,18 @@ async def test_poisoned_documents_move_nothing(database: Database, place: str) -
         assert [agent.slug for agent in await app.insights.agents() if agent.slug == "evil"] == []
 
 
-async def add(app: AppHarness, slug: str, name: str, text: str) -> None:
-    data = text.encode()
-    blob = await app.store.put_blob(zlib.compress(data))
-    file = File(name, hashlib.sha256(data).hexdigest(), blob, len(data))
-    await app.store.write(knowledge.put_file, slug, file, by=OWNER, now=app.clock.now())
-    indexer = KnowledgeIndexer(
-        store=app.store, bus=app.bus, clock=app.clock, reader=StructureReader(programs=GuardedPrograms()),
-        fetcher=no_fetcher, folders=(), rest=0,
-    )  # fmt: skip
+async def index(app: AppHarness) -> None:
+    indexer = indexer_of(app.store, app.bus, app.clock)
     await indexer.work(Holding(clock=app.clock, lease=None, until=float("inf")))
 
 
 def obedient(request: RunRequest) -> RunResult:
     """Repeat the output of the last call, without the marks of quotation, and cite it."""
-    outputs = [output.content for turn in request.turns for output in turn.outputs]
-    text = "\n".join(line.removeprefix("> ") for line in outputs[-1].splitlines())
-    return said(text)
+    return said("\n".join(line.removeprefix("> ") for line in last_output(request).splitlines()))
+
+
+def last_output(request: RunRequest) -> str:
+    return [output.content for turn in request.turns for output in turn.outputs][-1]
 
 
 #: Other spellings of the slug `secret`, and queries that look like operators.

@@ -68,9 +68,9 @@ class CodeTools:
         if CODE_EXECUTION not in names:
             return ""
         example = envelope(_EXAMPLE, ["one", "another==1.0"], _SAYING)
-        told = _RULES.format(example=example, seconds=self._bench.seconds, packages=self._packages())
+        rules = _RULES.format(example=example, seconds=self._bench.seconds, packages=self._packages())
         functions = functions_text((await self._for_scripts(names)).tools)
-        return "\n\n".join([told, _FUNCTIONS.format(functions=functions)] if functions else [told])
+        return "\n\n".join([rules, _FUNCTIONS.format(functions=functions)] if functions else [rules])
 
     def read(self, result: RunResult) -> RunResult:
         code = code_of(result.content)
@@ -82,10 +82,10 @@ class CodeTools:
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
         """Return the messages of the rounds. Each call and output becomes text, because the request to the model offers
         no tools. If `off`, the last message also says that no more scripts run in this turn."""
-        told = [_in_words(turn) for turn in turns]
-        if off and told:
-            told[-1] = replace(told[-1], content=f"{told[-1].content}\n{_NO_MORE}")
-        return tuple(told)
+        written = [_in_words(turn) for turn in turns]
+        if off and written:
+            written[-1] = replace(written[-1], content=f"{written[-1].content}\n{_NO_MORE}")
+        return tuple(written)
 
     async def _for_scripts(self, names: Sequence[str]) -> Offer:
         offer = await self._registry.offer([name for name in names if name != CODE_EXECUTION])
@@ -107,8 +107,8 @@ class CodeTools:
 def _id_of(result: RunResult) -> str:
     """Return an id for the call in this reply. The id is made from the text and the token counts, so that two
     replies with the same text usually get different ids."""
-    told = f"{result.input_tokens} {result.output_tokens} {result.content}"
-    return f"code_{hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    source = f"{result.input_tokens} {result.output_tokens} {result.content}"
+    return f"code_{hashlib.sha256(source.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def _in_words(turn: Turn) -> Turn:

@@ -400,8 +400,8 @@ class Compactor:
         """Return the maximum number of tokens of the messages in one model call. The instructions of the call are
         already subtracted."""
         usable = self._measures.usable(found.agent)
-        told = summary_task(LONGEST) + earlier(_leaving(found))
-        room = max(usable - self._estimate(found)(told), usable // 4)
+        task = summary_task(LONGEST) + earlier(_leaving(found))
+        room = max(usable - self._estimate(found)(task), usable // 4)
         return room // 2 if plan.tight else room
 
     def _request(self, found: Backlog, task: str, asked: str, most: int) -> RunRequest:

@@ -273,8 +273,8 @@ def put_in_place(tx: Transaction, draft: Draft, execution: Execution, now: int) 
     if not tx.compactions.add(compaction, [message.id for message in messages]):
         return
     _remember(tx, draft, conversation, execution, now)
-    told = {"compaction": draft.id, "messages": len(messages), "tokensSaved": compaction.tokens_saved}
-    tx.timeline.note(_concerned(tx, execution, messages), "compacted", told, now)
+    data = {"compaction": draft.id, "messages": len(messages), "tokensSaved": compaction.tokens_saved}
+    tx.timeline.note(_concerned(tx, execution, messages), "compacted", data, now)
     resolve(tx, _cause_of(conversation_id), now)
 
 

@@ -400,11 +400,11 @@ def _look_round(tx: Transaction, execution: Execution, result: SpeakerResult) ->
     move = next_move(progress, result, company)
     kept = (execution.state, *(child.state for child in children))
     taint = taint_in(*kept)
-    told = {Label.AGENTS} if isinstance(move, HandedOver) else CLEAN
+    from_agents = {Label.AGENTS} if isinstance(move, HandedOver) else CLEAN
     files = [file for child in children for file in WorkState.from_json(child.state).files]
     speaker = tx.agents.get(progress.speaker)
     asked = [message.id for message in load_turn_messages(tx, execution).current]
-    return _Spoken(progress, speaker, move, taint | told, files, _read(children, asked))
+    return _Spoken(progress, speaker, move, taint | from_agents, files, _read(children, asked))
 
 
 def _read(children: Sequence[Execution], asked: Sequence[str]) -> list[str]:

@@ -37,7 +37,7 @@ LANGUAGES = {
 }
 
 
-def told(content: str, scope: str = ANN, category: Category = Category.LEARNED_PATTERN) -> NewFact:
+def new_fact(content: str, scope: str = ANN, category: Category = Category.LEARNED_PATTERN) -> NewFact:
     return NewFact(AGENT.id, scope, category, content)
 
 
@@ -77,7 +77,7 @@ class MemoryCases(TransactionCases):
 
     async def test_numbers_follow_the_order_of_commits(self, store: Store) -> None:
         await store.write(add_agent)
-        facts = await asyncio.gather(*(store.write(keep, told(f"fact {number}")) for number in range(12)))
+        facts = await asyncio.gather(*(store.write(keep, new_fact(f"fact {number}")) for number in range(12)))
         assert sorted(fact.number for fact in facts) == list(range(1, 13))
 
     @pytest.mark.parametrize("content", LANGUAGES)
@@ -85,7 +85,7 @@ class MemoryCases(TransactionCases):
         def script(tx: Transaction) -> None:
             add_agent(tx)
             for each in LANGUAGES:
-                keep(tx, told(each))
+                keep(tx, new_fact(each))
 
         await store.write(script)
         for asked in LANGUAGES[content]:
@@ -95,7 +95,7 @@ class MemoryCases(TransactionCases):
         def script(tx: Transaction) -> None:
             add_agent(tx)
             for content in ("red tea", "green tea", "green leaves tea", "black coffee"):
-                keep(tx, told(content))
+                keep(tx, new_fact(content))
 
         await store.write(script)
         assert (await store.read(search, "green tea"))[0] == "green tea"
@@ -109,8 +109,8 @@ class MemoryCases(TransactionCases):
             add_agent(tx)
             tx.agents.add(replace(AGENT, id="agent-2", slug="other"), NOW)
             for scope in (ANN, BOB, EVERYWHERE):
-                keep(tx, told(f"tea of {scope}", scope))
-            keep(tx, replace(told("tea of another agent"), agent_id="agent-2"))
+                keep(tx, new_fact(f"tea of {scope}", scope))
+            keep(tx, replace(new_fact("tea of another agent"), agent_id="agent-2"))
 
         await store.write(script)
         assert await store.read(search, "tea", ANN) == [f"tea of {ANN}"]
@@ -121,7 +121,7 @@ class MemoryCases(TransactionCases):
 
     async def test_only_active_facts_are_found(self, store: Store) -> None:
         await store.write(add_agent)
-        fact = await store.write(keep, told("green tea"))
+        fact = await store.write(keep, new_fact("green tea"))
         for status in (FactStatus.DELETED, FactStatus.SUPERSEDED, FactStatus.ACTIVE, FactStatus.FADED):
             await store.write(set_status, fact, status)
             there = [fact.content] if status is FactStatus.ACTIVE else []
@@ -132,7 +132,7 @@ class MemoryCases(TransactionCases):
     async def test_the_most_trusted_come_first_and_of_those_the_last_used(self, store: Store) -> None:
         def script(tx: Transaction) -> list[str]:
             add_agent(tx)
-            facts = [keep(tx, told(f"fact {number}", (ANN, EVERYWHERE)[number % 2])) for number in range(4)]
+            facts = [keep(tx, new_fact(f"fact {number}", (ANN, EVERYWHERE)[number % 2])) for number in range(4)]
             tx.facts.update(replace(facts[0], confidence=500), NOW)
             tx.facts.touch([facts[3].id, facts[3].id], NOW + 1)
             kept = tx.facts.of(AGENT.id, (ANN, EVERYWHERE), limit=3)
@@ -146,11 +146,13 @@ class MemoryCases(TransactionCases):
         def script(tx: Transaction) -> list[list[str]]:
             add_agent(tx)
             for number in range(4):
-                fact = keep(tx, replace(told(f"fact {number}"), taint=frozenset({Label.PEOPLE} if number % 2 else ())))
+                fact = keep(
+                    tx, replace(new_fact(f"fact {number}"), taint=frozenset({Label.PEOPLE} if number % 2 else ()))
+                )
                 tx.facts.update(replace(fact, confidence=500 + number, accessed_at=NOW), NOW)
-            keep(tx, told("a rule", category=Category.STICKY))
-            keep(tx, told("fact 0", BOB))
-            set_status(tx, keep(tx, told("fact 0")), FactStatus.DELETED)
+            keep(tx, new_fact("a rule", category=Category.STICKY))
+            keep(tx, new_fact("fact 0", BOB))
+            set_status(tx, keep(tx, new_fact("fact 0")), FactStatus.DELETED)
             weakest = [tx.facts.weakest(AGENT.id, ANN, tainted=tainted, limit=3) for tainted in (False, True)]
             same = [tx.facts.same(AGENT.id, ANN, content) for content in ("fact 0", "fact")]
             return [[fact.content for fact in facts] for facts in (*weakest, *same)]
@@ -160,8 +162,8 @@ class MemoryCases(TransactionCases):
     async def test_one_category_alone(self, store: Store) -> None:
         def script(tx: Transaction) -> list[str]:
             add_agent(tx)
-            keep(tx, told("a rule", category=Category.STICKY))
-            keep(tx, told("a pattern"))
+            keep(tx, new_fact("a rule", category=Category.STICKY))
+            keep(tx, new_fact("a pattern"))
             return [fact.content for fact in tx.facts.of(AGENT.id, (ANN,), category=Category.STICKY, limit=9)]
 
         assert await store.write(script) == ["a rule"]
@@ -169,11 +171,11 @@ class MemoryCases(TransactionCases):
     async def test_idle_and_expired_facts(self, store: Store) -> None:
         def script(tx: Transaction) -> list[list[str]]:
             add_agent(tx)
-            _old, used, changed = (keep(tx, told(name), NOW - 10) for name in ("old", "used", "changed"))
+            _old, used, changed = (keep(tx, new_fact(name), NOW - 10) for name in ("old", "used", "changed"))
             tx.facts.touch([used.id], NOW)
             tx.facts.update(changed, NOW)
-            keep(tx, replace(told("over"), expires_at=NOW))
-            keep(tx, replace(told("not yet"), expires_at=NOW + 1))
+            keep(tx, replace(new_fact("over"), expires_at=NOW))
+            keep(tx, replace(new_fact("not yet"), expires_at=NOW + 1))
             idle = tx.facts.idle(Category.LEARNED_PATTERN, NOW, 10)
             others = tx.facts.idle(Category.USER_PREFERENCE, NOW, 10)
             return [[fact.content for fact in facts] for facts in (idle, others, tx.facts.expired(NOW, 10))]
@@ -183,7 +185,7 @@ class MemoryCases(TransactionCases):
     async def test_the_newest_change_that_can_be_taken_back(self, store: Store) -> None:
         def script(tx: Transaction) -> list[str]:
             add_agent(tx)
-            fact = keep(tx, replace(told("green tea"), taint=frozenset({Label.TOOLS})))
+            fact = keep(tx, replace(new_fact("green tea"), taint=frozenset({Label.TOOLS})))
             seen = []
             for change in ("added", "refreshed", "confirmed", "faded"):
                 tx.facts.note(fact, change, by_id="ann", now=NOW)

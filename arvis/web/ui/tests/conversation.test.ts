@@ -183,3 +183,11 @@ test("another version replaces the stored entries and keeps unsent ones and its 
   const after = talk.rewound(said(streaming, "c"), [past("m-b")]);
   expect(shown(after)).toEqual(["old m-b", "New", "c"]);
 });
+
+test("another version keeps refused messages, and no draft of an answer that is stored", () => {
+  const streaming = talk.streamed(sent(talk.empty(), "a"), "m-b", 0, "Draft", 2);
+  const refused = talk.refused(said(streaming, "c"), "c", "It is too long.", "Shorten it.");
+  const after = talk.rewound(refused, [past("m-b"), pastAnswer("m-x", "m-b")]);
+  expect(shown(after)).toEqual(["old m-b", "old m-x", "c"]);
+  expect(statuses(after)).toEqual(["answered", "agent", "failed"]);
+});

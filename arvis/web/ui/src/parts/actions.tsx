@@ -2,6 +2,7 @@
 
 import { Button, type ButtonProps } from "./button";
 import { useAsk } from "./dialog";
+import { texts as common } from "./texts";
 
 type Sending<Request extends unknown[]> = { isPending: boolean; mutate: (...request: Request) => void };
 
@@ -26,4 +27,9 @@ export function AskButton({ label, words, title = label, yes = label, danger = t
     if (await ask({ title, words, yes, danger })) onClick();
   };
   return <Button {...button} label={label} onClick={() => void press()} />;
+}
+
+/** The button of a form that deletes what the form shows, after a question with the consequences. */
+export function RemoveButton(props: Omit<Props, "label" | "kind">) {
+  return <AskButton {...props} kind="danger" label={common.remove} />;
 }

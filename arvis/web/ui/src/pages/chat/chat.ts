@@ -27,7 +27,7 @@ export class Chat {
   #stale = false;
   #past: Past | null = null;
   /** The number of reloads: history that was requested before the newest one may belong to another version. */
-  #version = 0;
+  #reloads = 0;
   #listeners = new Set<() => void>();
   #frame = 0;
   readonly #connection: Connection;
@@ -118,16 +118,16 @@ export class Chat {
 
   /** Show the stored history in place of the present entries, because another version of the conversation is active. */
   async reload(): Promise<void> {
-    const [version, past] = [this.#version + 1, new Past(this.place)];
-    this.#version = version;
+    const [reload, past] = [this.#reloads + 1, new Past(this.place)];
+    this.#reloads = reload;
     try {
       const { entries, more } = await past.next();
-      if (version !== this.#version) return;
+      if (reload !== this.#reloads) return;
       this.#past = past;
       this.#show({ loaded: true, talk: conversation.rewound(this.view.talk, entries), older: more ? "more" : "none" });
     } catch (error) {
       const older = this.view.older === "loading" ? "more" : this.view.older;
-      if (version === this.#version) this.#show({ loaded: true, older });
+      if (reload === this.#reloads) this.#show({ loaded: true, older });
       this.#complain(error);
     }
   }
@@ -135,13 +135,13 @@ export class Chat {
   async loadOlder(): Promise<void> {
     if (this.#past === null || this.view.older !== "more") return;
     this.#show({ older: "loading" });
-    const version = this.#version;
+    const reload = this.#reloads;
     try {
       const { entries, more } = await this.#past.next(OLDER);
-      if (version !== this.#version) return;
+      if (reload !== this.#reloads) return;
       this.#show({ talk: conversation.remembered(this.view.talk, entries), older: more ? "more" : "none" });
     } catch (error) {
-      if (version === this.#version) this.#show({ older: "more" });
+      if (reload === this.#reloads) this.#show({ older: "more" });
       this.#complain(error);
     }
   }
@@ -173,7 +173,7 @@ export class Chat {
   /** Merge the newest stored history. Return true if it could be loaded. */
   async #remember(): Promise<boolean> {
     this.#stale = false;
-    const version = this.#version;
+    const reload = this.#reloads;
     const past = new Past(this.place);
     let found: Awaited<ReturnType<Past["next"]>> | null = null;
     try {
@@ -181,7 +181,7 @@ export class Chat {
     } catch (error) {
       this.#complain(error);
     }
-    if (version !== this.#version) return true;
+    if (reload !== this.#reloads) return true;
     // While one of our messages is unacknowledged, its stored copy cannot be recognized: load again after the acknowledgement.
     this.#stale = this.#connection.ready && this.#outbox.size > 0;
     if (this.#stale || found === null) {

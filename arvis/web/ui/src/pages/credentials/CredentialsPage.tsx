@@ -1,7 +1,7 @@
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
-import { AskButton, sends } from "../../parts/actions";
+import { RemoveButton, sends } from "../../parts/actions";
 import { TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { FormSheet, NEW, type Opening, ResourcePage } from "../../parts/resource";
@@ -66,9 +66,7 @@ function Edit({ known, onSaved, onRemoved }: Props) {
       by={owns ? [save] : undefined}
       buttons={
         known && (
-          <AskButton
-            kind="danger"
-            label={common.remove}
+          <RemoveButton
             words={texts.removeWhy(name)}
             {...sends(remove, { path: { name } }, { onSuccess: onRemoved })}
           />

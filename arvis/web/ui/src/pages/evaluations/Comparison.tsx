@@ -31,19 +31,19 @@ function Chosen({ evaluations }: { evaluations: Evaluation[] }) {
   const second = after || (evaluations[0]?.id ?? "");
   const first = before || (evaluations.find((one) => one.id !== second)?.id ?? second);
   const options = evaluations.map((one): [string, string] => [one.id, inWords(one)]);
-  const newest = evaluations.find((one) => one.id === second);
+  const chosen = evaluations.find((one) => one.id === second);
   return (
     <>
       <ChoiceField label={texts.before} value={first} options={options} onChange={setBefore} />
       <ChoiceField label={texts.after} value={second} options={options} onChange={setAfter} />
-      {newest && <Facts of={newest} />}
+      {chosen && <Progress of={chosen} />}
       {second !== "" && <Sides before={first} after={second} />}
     </>
   );
 }
 
 /** The problem and the recall of an evaluation, and the button that cancels it. */
-function Facts({ of: one }: { of: Evaluation }) {
+function Progress({ of: one }: { of: Evaluation }) {
   const operates = useMay("operator");
   const cancel = useSend("POST /api/executions/{execution}/cancel");
   const [five = 0, ten = 0] = one.totals.recall ?? [];

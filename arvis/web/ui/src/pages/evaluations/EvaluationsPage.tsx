@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
-import { AskButton, sends } from "../../parts/actions";
+import { AskButton, RemoveButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
@@ -12,7 +12,6 @@ import { NEW, type Opening, ResourcePage, ResourceSheet } from "../../parts/reso
 import { Facts, linkTo, Status, UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
 import { asPages, type Column } from "../../parts/table";
-import { texts as common } from "../../parts/texts";
 import { count } from "../../words/format";
 import { Comparison } from "./Comparison";
 import { EditCase } from "./EditCase";
@@ -87,12 +86,7 @@ function Actions({ suite, onRemoved }: { suite: Suite; onRemoved: () => void }) 
         />
       )}
       {operates && (
-        <AskButton
-          kind="danger"
-          label={common.remove}
-          words={texts.removeWhy(suite.name)}
-          {...sends(remove, { path }, { onSuccess: onRemoved })}
-        />
+        <RemoveButton words={texts.removeWhy(suite.name)} {...sends(remove, { path }, { onSuccess: onRemoved })} />
       )}
     </>
   );

@@ -45,13 +45,13 @@ export function Identities({ person, owns }: { person: Detail; owns: boolean }) 
 }
 
 /** The most accounts that a search shows. */
-const FOUND = 8;
+const MOST_FOUND = 8;
 
 /** A search for an account that belongs to the same person, and a button that links it after a confirmation. */
 function LinkAccount({ person }: { person: Detail }) {
   const [text, setText] = useState("");
   const [sought, setSought] = useState("");
-  const found = useApi("GET /api/people", sought === "" ? null : { query: { q: sought, limit: FOUND } });
+  const found = useApi("GET /api/people", sought === "" ? null : { query: { q: sought, limit: MOST_FOUND } });
   const link = useSend("POST /api/people/{person}/link", { done: texts.linked });
   const others = found.data?.items.filter((one) => one.person !== person.person) ?? [];
   const send = (identity: string) =>

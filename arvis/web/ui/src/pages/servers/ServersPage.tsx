@@ -1,7 +1,7 @@
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
-import { AskButton, sends } from "../../parts/actions";
+import { AskButton, RemoveButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { Check, Field, type Options } from "../../parts/field";
 import { ChoiceField, Secret, TextField, useDraft } from "../../parts/fields";
@@ -130,9 +130,7 @@ function Edit({ known, onSaved, onRemoved }: Props) {
       by={[add, change]}
       buttons={
         known && (
-          <AskButton
-            kind="danger"
-            label={common.remove}
+          <RemoveButton
             words={texts.removeWhy(known.name)}
             {...sends(remove, { path: { server: known.name } }, { onSuccess: onRemoved })}
           />

@@ -1,7 +1,7 @@
 import { useApi, useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
-import { AskButton, sends } from "../../parts/actions";
+import { RemoveButton, sends } from "../../parts/actions";
 import { Check } from "../../parts/field";
 import { TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
@@ -67,12 +67,7 @@ function Edit({ known, onSaved, onRemoved }: Props) {
       by={owns ? [save] : undefined}
       buttons={
         known && (
-          <AskButton
-            kind="danger"
-            label={common.remove}
-            words={texts.removeWhy(key)}
-            {...sends(remove, { path: { key } }, { onSuccess: onRemoved })}
-          />
+          <RemoveButton words={texts.removeWhy(key)} {...sends(remove, { path: { key } }, { onSuccess: onRemoved })} />
         )
       }
     >
