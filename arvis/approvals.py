@@ -69,27 +69,28 @@ def server_question(asked: ServerQuestion, *, tool: str, agent: str) -> str | No
     that the agent has called."""
     head = f"The tool server {visible(asked.server)} asks you, because {_short(agent)} called its tool {visible(tool)}."
     words = [f"> {visible(each)}" for each in asked.message.splitlines() if each.strip()]
-    return _shown([head, *(["Its words:", *words] if words else []), *_lines_of(asked)])
+    return _shown([head, *(["The server writes:", *words] if words else []), *_lines_of(asked)])
 
 
 def _lines_of(asked: ServerQuestion) -> Iterator[str]:
     match asked.kind:
         case QuestionKind.PAGE:
             host = urlsplit(asked.url).hostname or ""
-            yield f"It wants you to open this page of {visible(host)}:"
+            yield f"The server asks you to open this page of {visible(host)}:"
             yield visible(asked.url)
             if "xn--" in host or not host.isascii():
-                yield "Be careful: the name of this host can look like another one."
-            yield "Open the page only if you know it. Finish there, then accept. Arvis gets no data from the page."
+                yield "Be careful: the name of this host may only look like a name that you know."
+            yield "Open the page only if you know it. Accept when you have finished there."
+            yield "Arvis gets no data from the page."
         case QuestionKind.MODEL:
-            yield "It wants an answer of a model at your expense, and gets that answer:"
+            yield "It wants to send this request to a model at your expense, and gets the answer:"
             yield from (f"> {visible(each)}" for each in asked.request.splitlines())
         case QuestionKind.FORM if asked.draft is not None:
             yield "Your values:"
             yield from (line(each.label, asked.draft.get(each.name)) for each in asked.fields)
-            yield "Accept, and the server gets exactly these values. To change a value, write it again."
+            yield "If you accept, the server gets exactly these values. To change a value, write it again."
         case QuestionKind.FORM if asked.fields:
-            yield "It asks for:"
+            yield "The server asks for:"
             yield from (_field_line(each) for each in asked.fields)
             if asked.single is None:
                 example = (
@@ -107,7 +108,7 @@ def _field_line(each: FormField) -> str:
         if each.title and each.title != each.name
         else visible(each.name)
     )
-    start = [] if each.default is None else [f"Initially {_written(each.default)}."]
+    start = [] if each.default is None else [f"Default: {_written(each.default)}."]
     about = [f"{visible(each.description)}."] if each.description else []
     return " ".join([f"  {name}: {visible(each.about())}.", *about, *start])
 

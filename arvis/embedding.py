@@ -57,7 +57,7 @@ class _Pass:
 
 class EmbeddingIndexer:
     """The task that embeds new texts, and after a change of the model all texts. One process does it for all processes.
-    `texts_per_minute` returns the configured limit, and `configured` returns when the configuration names a model."""
+    `texts_per_minute` returns the configured limit, and `configured` waits until the configuration names a model."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class EmbeddingIndexer:
         await self._embed_new_chunks(model, holding)
 
     async def _embed_new_chunks(self, model: str, holding: Holding) -> None:
-        """Embed the newest chunks, and begin to look at the others if some of the newest ones had no vector."""
+        """Embed the newest chunks. If some of them had no vector, begin a pass through the older chunks."""
         found = await self._store.read(unembedded, SubjectKind.CHUNK, model, None, _CHUNKS)
         left = [subject for subject in found.subjects if subject.id not in self._refused]
         if left and found.position is not None:
@@ -168,7 +168,7 @@ class EmbeddingIndexer:
         await self._embed(model, left, holding)
 
     async def embed_older(self, model: str, passes: Sequence[_Pass], holding: Holding) -> bool:
-        """Embed the next slice of messages and of facts. Return False when the pass has reached the oldest texts."""
+        """Embed the next slice of texts of each pass. Return False when all passes have reached their oldest texts."""
         for each in passes:
             if not each.ended:
                 found = await self._store.read(unembedded, each.kind, model, each.position, _SLICE)

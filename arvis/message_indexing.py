@@ -27,8 +27,8 @@ log = structlog.get_logger(__name__)
 
 #: The indexer looks for new messages at intervals of this many seconds, so that one batch adds several messages.
 LOOK_SECONDS = 10.0
-#: If only this process uses the database, the indexer does not look while no event announces a message, for at most
-#: this many seconds.
+#: If only this process uses the database, the indexer waits for an event about a message before it checks again, for at
+#: most this many seconds.
 IDLE_SECONDS = 3_600.0
 #: The events of messages, replies and posts.
 _NEWS = (MessageReceived, GraphCompleted, DeliveryAdded)
@@ -151,7 +151,8 @@ def purge(tx: Transaction, holding: Holding, *, begin: bool) -> bool:
 
 
 def drop_words(tx: Transaction, holding: Holding, after: str) -> str | None:
-    """Remove the words after this one that are in no message any more from the vocabulary. Return the last checked one."""
+    """Remove words that no message contains any more from the vocabulary, beginning after this word. Return the last
+    checked word."""
     holding.check(tx)
     return tx.message_index.drop_words(after)
 

@@ -203,7 +203,7 @@ def _cancel_execution(
 def _delete(tx: Transaction, job_id: str) -> None:
     job = _job(tx, job_id)
     if not tx.jobs.delete(job_id):
-        raise Conflict(f"The job {job_id} is {job.status}.", fix="Cancel it first.")
+        raise Conflict(f"The job {job_id} cannot be deleted.", why=f"It is {job.status}.", fix="Cancel it first.")
 
 
 def _rights(tx: Transaction, waits: Sequence[Wait], by: Principal, approvers: Approvers) -> list[WaitRights]:

@@ -83,7 +83,7 @@ async def measure(daemon: Daemon, quiet: str, count: int) -> bool:
     headers = {"Authorization": f"Bearer {daemon.api_key}"}
     async with aiohttp.ClientSession(headers=headers) as session:
         person = Endpoint(session, daemon.url, quiet, asyncio.Event())
-        await waits_for(person, 3.0)  # warms the daemon up
+        await waits_for(person, 3.0)  # so that caches are filled before the measurement
         idle = await waits_for(person, IDLE_SECONDS)
         async with session.post(f"{daemon.url}/api/knowledge", json={"slug": "many"}) as answer:
             assert answer.status == _CREATED, await answer.text()

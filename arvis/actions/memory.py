@@ -37,7 +37,7 @@ def taint_of_note(proposal: Proposal, situation: ActionContext) -> Taint:
 
 def _remember(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> Remembered | Refused:
     if proposal.subject not in set(Category):
-        raise Unprocessable(f"`{proposal.subject}` is not a category")
+        raise Unprocessable(f"`{proposal.subject}` is not a category", fix=f"Use {', '.join(Category)}.")
     category, fields = Category(proposal.subject), proposal.fields
     zone = (situation.principal.timezone if situation.principal is not None else None) or situation.zone
     fact = NewFact(

@@ -15,8 +15,8 @@ def build_consolidator(*, base: Base, providers: Providers) -> Consolidator:
     config = base.config
 
     def limits() -> SpendingLimits:
-        """Return the budgets; that of one turn is the agent's daily budget for merges, because all its calls of a day count as
-        one turn."""
+        """Return the budgets. The budget of a turn is the agent's daily budget for merges, because all its calls of a
+        day count as one turn."""
         daily = base.settings.current().memory.consolidation_daily_usd or 0
         return replace(spending_limits(base), per_turn=round(daily * MICROS))
 

@@ -1,4 +1,4 @@
-"""Builds the task that indexes knowledge bases, at the first document."""
+"""Builds the task that indexes knowledge bases, when the first one is created."""
 
 from __future__ import annotations
 

@@ -251,7 +251,8 @@ async def _consolidate(base: Base, consolidator: OnDemand[Duty], holding: Holdin
 
 
 async def _may_have_vectors(store: Store) -> bool:
-    """Return False if no vectors are stored. While the database is not available, return True: the indexer looks again."""
+    """Return False if no vectors are stored. While the database is not available, return True, so that the indexer
+    checks again."""
     try:
         return await store.read(_are_vectors_stored)
     except StoreError as error:

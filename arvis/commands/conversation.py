@@ -81,7 +81,7 @@ def stop(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     return CommandAnswer(" ".join(words), stopped)
 
 
-_NOTHING_ASKED = "You have asked nothing here that I could answer again."
+_NOTHING_ASKED = "You have sent no message here that I could answer again."
 
 
 def again(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
@@ -97,9 +97,9 @@ def again(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     except (Conflict, Forbidden, NotFound) as error:
         return CommandAnswer(sentences(error.what, error.why, error.fix))
     names = list(dict.fromkeys(effect.name for effect in rewound.effects.effects if not effect.failed))
-    done = f" This is not undone: {', '.join(names[:_MOST])}." if names else ""
+    done = f" These tool calls and actions are not undone: {', '.join(names[:_MOST])}." if names else ""
     rewind = ConversationRewound(rewound.conversation.address, rewound.conversation.id)
-    return CommandAnswer(f"I answer your last message again.{done}", events=(rewind,))
+    return CommandAnswer(f"I am answering your last message again.{done}", events=(rewind,))
 
 
 #: The routing rules that give a place to one agent, so that no other agent can be addressed there.

@@ -50,7 +50,7 @@ _USE = """/memory: list the facts and values about you and this channel
 /memory correct NUMBER TEXT: replace a fact by the correct text
 /memory expire NUMBER DAYS, /memory expire NUMBER never: set how long a fact is used
 /memory valid NUMBER from DATE until DATE, /memory valid NUMBER always: set when a fact is true
-/memory history NUMBER: show the facts that a fact has replaced
+/memory history NUMBER: show the facts that a fact has replaced, and the fact that replaced it
 /memory delete NUMBER, /memory delete KEY: delete a fact or a value
 /memory undo: undo the newest change
 /memory confirm NUMBER: confirm that a fact is true (owners and operators)
@@ -110,7 +110,7 @@ def _search(tx: Transaction, invocation: Invocation, words: str, _: int) -> str:
     else:
         hits = tx.facts.search_meaning(agent_id, scopes, asked, invocation.meaning, _MOST_FACTS)
         found = [hit.fact for hit in hits]
-    return "\n".join(_fact_line(tx, invocation, fact) for fact in found) or "No fact contains these words."
+    return "\n".join(_fact_line(tx, invocation, fact) for fact in found) or "No fact was found. Try other words."
 
 
 def _show(tx: Transaction, invocation: Invocation, named: str, _: int) -> str:
@@ -161,7 +161,7 @@ def _expire(tx: Transaction, invocation: Invocation, argument: str, now: int) ->
         return _unknown(named)
     never, last_day = days.strip().casefold() == "never", end_of(days, invocation.zone) if "-" in days else None
     if not never and last_day is None and (number is None or not 0 < number <= _MOST_DAYS):
-        return f"Write the days as a number from 1 to {_MOST_DAYS}, a last day such as 2027-03-15, or `never`."
+        return f"Write a number of days from 1 to {_MOST_DAYS}, a last day such as 2027-03-15, or `never`."
     if (refusal := _refusal(invocation, fact)) is not None:
         return refusal
     expires_at = None if never else last_day or now + (number or 0) * _DAY_MS
@@ -214,7 +214,7 @@ def _corrected(kept: Remembered | Refused) -> str:
         case Refused(problem, fix):
             return f"{problem} {fix}"
         case kept if kept.kind is Kept.REFRESHED:
-            return f"#{kept.fact.number} is used until it is deleted, or fades."
+            return f"#{kept.fact.number} is used until it is deleted or expires because agents do not use it."
         case kept:
             return f"Corrected: #{kept.fact.number} {brief(kept.fact.content)}. /memory undo restores the old fact."
 
@@ -228,7 +228,8 @@ def _refusal(invocation: Invocation, fact: Fact) -> str | None:
 
 
 def _switch(tx: Transaction, invocation: Invocation, *, remembers: bool) -> str:
-    """Turn memory off or on in this channel. In a group, everybody would be affected."""
+    """Turn memory off or on in this channel. In a group, only owners and operators may do this, because it affects
+    everybody."""
     if not (invocation.conversation.direct or _looks_after(invocation)):
         return "Only an operator or an owner can turn memory off or on in this channel."
     tx.conversations.set_remembers(invocation.conversation, remembers=remembers)
@@ -256,7 +257,7 @@ def _forget_me(tx: Transaction, invocation: Invocation, argument: str, _: int) -
     while gone := tx.erasures.erase_facts("", subject, _ERASED, authored=False):
         facts += gone
     values = tx.erasures.erase_values("", subject, authored=False)
-    return f"Deleted for good: {facts} facts and {values} values."
+    return f"Permanently deleted: {facts} facts and {values} values."
 
 
 def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> str:

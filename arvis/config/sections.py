@@ -122,11 +122,12 @@ class Model(Section):
 
 
 class Embeddings(Section):
-    """The model that embeds messages and facts, so that searches also find texts with a similar meaning."""
+    """The model that embeds messages, facts and documents, so that searches also find texts with a similar meaning."""
 
     account: Name | None = setting(
         None,
-        "the account of a vendor (openai, openrouter, custom, ollama or google) that gets the texts of messages and facts; null: none",
+        "the account of a vendor (openai, openrouter, custom, ollama or google) that gets the texts of messages, "
+        "facts and documents; null: none",
     )
     model: Name | None = setting(
         None, "a model for embeddings, such as text-embedding-3-small or nomic-embed-text; null: texts are not embedded"
@@ -151,7 +152,7 @@ class Memory(Section):
 
     consolidation_daily_usd: Amount | None = setting(
         None,
-        "model calls of each agent on a day that merge duplicate and contradictory facts in the background; null: none are merged",
+        "the daily budget of each agent for merging duplicate and contradictory facts; null: facts are not merged",
     )
 
 
@@ -284,7 +285,7 @@ class KnowledgeFolder(Section):
     path: Annotated[Name, AfterValidator(_folder)] = Field(description="the absolute path of the folder")
     knowledge_base: Slug = Field(description="the slug of the knowledge base; it is created if it does not exist")
     every: Annotated[Milliseconds, AfterValidator(at_least("1m"))] = setting(
-        3_600_000, "the interval of the checks for changed files; the shortest interval of all folders applies to each"
+        3_600_000, "the interval of the checks for changed files; the shortest interval applies to all folders"
     )
 
 
@@ -310,7 +311,7 @@ class Retention(Section):
     usage_days: Whole = setting(730, "days for which the receipts of model calls are kept", ge=1, le=36_500)
     audit_days: Whole = setting(730, "days for which the audit log is kept", ge=1, le=36_500)
     facts_days: Whole = setting(
-        365, "days for which replaced and faded facts, and the changes of facts, are kept", ge=1, le=36_500
+        365, "days for which replaced, ended and faded facts, and the changes of facts, are kept", ge=1, le=36_500
     )
     logs_days: Whole = setting(14, "days for which log files are kept", ge=1, le=36_500)
 

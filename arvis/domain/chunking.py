@@ -15,15 +15,16 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.knowledge import PATH, NewChunk
 from arvis.domain.regex import regex
 
-#: The number of characters of a chunk that is not at the end of a section.
+#: The usual maximum number of characters of a chunk. A chunk at the end of a section may be shorter.
 SIZE = 1_200
 #: A heading or a page begins a new chunk only if the present chunk has at least this many characters.
 LEAST = 300
 #: The separator of pages in the text of a document.
 PAGE_BREAK = "\f"
-#: The longest heading of a path, the number of the innermost headings that it contains, and the longest repeated row.
+#: The maximum length of a heading in a path, the number of innermost headings in a path, and the maximum length of a
+#: repeated table row.
 _LONGEST_HEADING, _DEEPEST, _LONGEST_ROW = 120, 4, 300
-#: A piece of a long word is at least this long.
+#: A long text is cut at a space only if the piece before it has at least this many characters.
 _LEAST_PIECE = 200
 
 _HEADING = regex(r"(#{1,6})\s+(\S.*?)(?:\s+#+)?")

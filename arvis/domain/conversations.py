@@ -79,7 +79,7 @@ class ConversationVersion:
     conversation_id: str
     #: The id of the first version that continues from this point. All versions of the point share it.
     point_id: str
-    #: The first turn of the first version. Later turns of the conversation are after the point.
+    #: The first turn of the first version. This turn and all turns with higher numbers come after the point.
     first_turn: int
     #: The first message of this version.
     message_id: str

@@ -93,13 +93,13 @@ class AccessKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Failed logins of one kind from one address, an export, an accepted description of a server's tool, a use of a model
-    by a server, a change of an imported skill or of a credential, a change of the identities of a person, or merged
-    facts."""
+    """Failed logins of one kind from one address, an export, an accepted description of a server's tool, a use of a
+    model by a server, a change of an imported skill, a credential or a knowledge base, a change of the identities of a
+    person, or merged facts."""
 
     kind: AccessKind
     #: For logins, the address from which they came. For an export, the id of the person, or `all`. Otherwise the name
-    #: of the tool, skill or credential, the identity, or the id of the fact that stays.
+    #: of the tool, skill, credential or knowledge base, the identity, or the id of the fact that stays.
     subject: str
     #: The known details, such as the number of logins (`times`) or the exported kinds (`kinds`). They contain no secret.
     fields: Mapping[str, Any]

@@ -1,9 +1,9 @@
 """Embeddings: the vectors that a model computes for texts. Texts with a similar meaning have similar vectors, even if
 they have no word in common.
 
-A vector is stored in two forms (docs/adr/0081): one byte for each number, by which two vectors are compared, and the signs of
-the numbers, one bit for each, by which the vectors to compare are found. Vectors that differ in few signs are similar,
-and signs are compared so fast that no other index is needed.
+A vector is stored in two forms (docs/adr/0081): one byte for each number, to compare two vectors, and the sign of each
+number as one bit, to find the vectors to compare. Vectors that differ in few signs are similar, and signs are compared
+so fast that no other index is needed.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ FORMAT = "arvis-case/1"
 MOST_CASES = 2_000
 #: The maximum size of a case as JSON, in bytes.
 LARGEST_CASE = 4_000_000
-#: The numbers of results among which the evidence for a question is searched.
+#: Recall is measured among this many first results of a search.
 FIRST = (5, 10)
 
 
@@ -408,7 +408,7 @@ class Suite:
     #: True if a changed prompt of the agent is stored only after the suite has passed with it.
     gate: bool
     created_at: int
-    #: The number of its cases.
+    #: The number of cases of the suite.
     cases: int = 0
 
 
@@ -468,7 +468,7 @@ class Totals:
     input_tokens: int = 0
     output_tokens: int = 0
     duration_ms: int = 0
-    #: The mean recall among the first results of `FIRST`; None: no case is a retrieval.
+    #: The mean recall for each number in `FIRST`; None: no case is a retrieval.
     recall: tuple[float, ...] | None = None
 
 
@@ -487,7 +487,7 @@ class Evaluation:
     count: int
     #: The cost in micros above which no further case begins; None: no limit.
     most_micros: int | None
-    #: The model of the expectations that a model judges; None: the agent's model.
+    #: The model that judges expectations; None: the stored model of the agent.
     judge: str | None
     by_id: str | None
     created_at: int
@@ -527,7 +527,7 @@ class CaseResult:
     checks: tuple[Check, ...] = ()
     #: The reason why there is no reply.
     problem: str = ""
-    #: The tool calls as text, and those of them that the case has no output for.
+    #: The tool calls as text; then the calls without a recorded output, and the pictures that are no longer stored.
     calls: tuple[str, ...] = ()
     unrecorded: tuple[str, ...] = ()
     #: The actions that the reply asks for. An evaluation carries out none of them.
@@ -537,7 +537,7 @@ class CaseResult:
     input_tokens: int = 0
     output_tokens: int = 0
     duration_ms: int = 0
-    #: The recall of a retrieval among the first results of `FIRST`; empty for a turn.
+    #: The recall of a retrieval for each number in `FIRST`; empty for a turn.
     recall: tuple[float, ...] = ()
 
     @property

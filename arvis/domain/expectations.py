@@ -62,9 +62,9 @@ class Expectation:
 
     kind: ExpectationKind
     value: Any
-    #: The least arguments of the expected tool call; None: any arguments.
+    #: The arguments that the expected tool call must at least have; None: any arguments.
     arguments: Mapping[str, Any] | None = None
-    #: The model that judges; None: the one of the evaluation.
+    #: The model that judges; None: the judge of the evaluation.
     model: str | None = None
 
     @classmethod
@@ -107,7 +107,7 @@ def _check_value(kind: ExpectationKind, value: Any, more: Mapping[str, Any]) -> 
         except UnusableSchema as wrong:
             raise _unusable(f"`schema` {wrong}.") from None
     elif isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise _unusable(f"`{kind}` must be a number from 0.")
+        raise _unusable(f"`{kind}` must be 0 or a positive number.")
     if not isinstance(more.get("arguments", {}), Mapping):
         raise _unusable("`arguments` must be an object.")
     if not isinstance(more.get("model", ""), str):
@@ -172,7 +172,7 @@ def _problem(expectation: Expectation, answer: Answer) -> str | None:
             return "The agent called the tool." if called else None
         case ExpectationKind.ACTION:
             found = ", ".join(answer.actions) or "none"
-            return None if value in answer.actions else f"The reply does not ask for it. Its actions: {found}."
+            return None if value in answer.actions else f"The reply does not ask for this action. Its actions: {found}."
         case _:
             return _problem_of_limit(expectation, answer)
 
@@ -182,19 +182,19 @@ def _problem_of_limit(expectation: Expectation, answer: Answer) -> str | None:
     match expectation.kind:
         case ExpectationKind.MAX_COST:
             over = answer.cost_micros > most * MICROS
-            return f"It cost {usd(answer.cost_micros)}." if over else None
+            return f"The answer cost {usd(answer.cost_micros)}." if over else None
         case ExpectationKind.MAX_CHARACTERS:
             value = len(answer.reply)
             return f"The reply has {len(answer.reply)} characters." if value > most else None
         case ExpectationKind.MAX_SECONDS:
             value = answer.duration_ms / 1000
-            return f"It took {value:.1f} seconds." if value > most else None
+            return f"The answer took {value:.1f} seconds." if value > most else None
         case ExpectationKind.RECALL:
             if answer.recall is None:
                 return "The case is not a retrieval."
             return f"The recall is {answer.recall:.2f}." if answer.recall < most else None
         case _:
-            return "Only a model can judge this."
+            return "Only a model can judge this expectation."
 
 
 def _problem_of_tool(expectation: Expectation, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> str | None:
@@ -202,10 +202,11 @@ def _problem_of_tool(expectation: Expectation, calls: Sequence[tuple[str, Mappin
     made = [arguments for name, arguments in calls if wire_name(name) == wire_name(expectation.value)]
     if not made:
         named = ", ".join(dict.fromkeys(name for name, _ in calls)) or "none"
-        return f"The agent did not call it. Its calls: {named}."
+        return f"The agent did not call the tool. Its calls: {named}."
     if any(_plain(arguments, wanted) == wanted for arguments in made):
         return None
-    return f"The agent called it with {json.dumps(dict(made[-1]), ensure_ascii=False)[:_SHOWN]}."
+    shown = json.dumps(dict(made[-1]), ensure_ascii=False)[:_SHOWN]
+    return f"The agent called the tool with other arguments: {shown}."
 
 
 def _plain(arguments: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

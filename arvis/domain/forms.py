@@ -51,7 +51,7 @@ _SECRET = regex(
     r"|\botp\b|one[\s_-]?time[\s_-]?(?:code|password)|verification[\s_-]?code|security[\s_-]?code",
     re.IGNORECASE,
 )
-#: A demand in the message, which names no field.
+#: A demand for a value in the message of the server. The message may name a secret that no field names.
 _DEMANDS = regex(r"\b(?:enter|provide|type|give|send|paste|share|what is|tell)\b[^.?!]{0,60}", re.IGNORECASE)
 
 
@@ -268,7 +268,7 @@ class ServerQuestion:
         """Return the question for a form. Raise `UnusableQuestion` if it cannot be shown, or asks for a secret."""
         made = cls(server, QuestionKind.FORM, _message(message), fields=_fields_of(schema))
         if made.asks_for_secret:
-            raise UnusableQuestion("it seems to ask for a secret, which a form must not do")
+            raise UnusableQuestion("the question seems to ask for a secret, which a form must not do")
         return made
 
     @classmethod
@@ -280,12 +280,12 @@ class ServerQuestion:
         except ValueError:
             usable = False
         if not usable or len(url) > _LONGEST_URL or not url.isprintable() or " " in url:
-            raise UnusableQuestion("its address is not a usable http or https address")
+            raise UnusableQuestion("the page has no usable http or https address")
         return cls(server, QuestionKind.PAGE, _message(message), url=url)
 
     @classmethod
     def model(cls, server: str, request: ModelRequest) -> ServerQuestion:
-        """Return the question whether the server may use a model."""
+        """Return the question that asks the person to permit the use of a model."""
         return cls(server, QuestionKind.MODEL, "", request=request.text)
 
     @classmethod
@@ -437,15 +437,15 @@ def _fields_of(schema: Mapping[str, Any]) -> tuple[FormField, ...]:
     properties = schema.get("properties", {})
     required = schema.get("required", [])
     if not isinstance(properties, dict) or not isinstance(required, list):
-        raise UnusableQuestion("its form is not a list of fields")
+        raise UnusableQuestion("the form is not a list of fields")
     if len(properties) > _MOST_FIELDS:
-        raise UnusableQuestion(f"its form has more than {_MOST_FIELDS} fields")
+        raise UnusableQuestion(f"the form has more than {_MOST_FIELDS} fields")
     return tuple(_field(name, each, name in required) for name, each in properties.items())
 
 
 def _field(name: str, schema: Any, required: bool) -> FormField:
     if not isinstance(schema, dict) or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise UnusableQuestion("a field of its form cannot be shown")
+        raise UnusableQuestion("a field of the form cannot be shown")
     kind, options = _kind_of(name, schema)
     limits = _LIMITS[kind]
     made = FormField(
@@ -462,7 +462,7 @@ def _field(name: str, schema: Any, required: bool) -> FormField:
     try:
         default = None if schema.get("default") is None else made.checked(storable_json(schema["default"]))
     except WrongValue:
-        return made  # a default that does not fit is no default
+        return made  # an invalid default is ignored
     return replace(made, default=default)
 
 
@@ -481,7 +481,7 @@ def _kind_of(name: str, schema: Mapping[str, Any]) -> tuple[FieldKind, tuple[tup
             return FieldKind.BOOLEAN, ()
         case "array" if isinstance(items, dict) and ("enum" in items or "anyOf" in items):
             return FieldKind.CHOICES, _options(items, "anyOf")
-    raise UnusableQuestion(f"the field {name} of its form has a type that forms do not have")
+    raise UnusableQuestion(f"the field {name} of the form has a type that Arvis does not support")
 
 
 def _options(schema: Mapping[str, Any], titled: str) -> tuple[tuple[str, str], ...]:
@@ -497,7 +497,7 @@ def _options(schema: Mapping[str, Any], titled: str) -> tuple[tuple[str, str], .
         (storable(value), _short(title) or _short(value)) for value, title in pairs if isinstance(value, str)
     )
     if not options or len(options) != len(pairs) or len(options) > _MOST_OPTIONS:
-        raise UnusableQuestion(f"a list of its form must have from 1 to {_MOST_OPTIONS} texts as options")
+        raise UnusableQuestion(f"a list of the form must have 1 to {_MOST_OPTIONS} texts as options")
     return options
 
 

@@ -1,7 +1,7 @@
 """Knowledge bases: collections of documents that agents search.
 
-A collection belongs to no person: an agent searches those that its settings name. A document is divided into chunks, which
-are what a search finds and a reply cites.
+A collection belongs to no person: an agent searches those that its settings name. A document is divided into chunks. A
+search finds chunks, and a reply cites them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN, Label, Taint
 
-#: The tools of agents with collections. These agents have them without naming them.
+#: The tools of agents with collections. These agents have them even if `tools` does not name them.
 SEARCH_KNOWLEDGE, READ_KNOWLEDGE = "search_knowledge", "read_knowledge"
 
 MOST_COLLECTIONS = 200
@@ -49,7 +49,7 @@ class DocumentKind(StrEnum):
 
 
 class DocumentStatus(StrEnum):
-    #: The document waits for its first index, or for the index of its new content.
+    #: The document waits to be indexed, for the first time or after a change.
     PENDING = "pending"
     INDEXED = "indexed"
     #: The last attempt failed. An earlier version stays in the index.
@@ -86,21 +86,21 @@ class Document:
     sha256: str = ""
     #: The SHA-256 of the stored blob with the compressed bytes of a `FILE`; "" for others.
     blob: str = ""
-    #: The size and the time of a file in a folder, by which a change of it is noticed.
+    #: The size and the modification time of a file in a folder, which show that the file has changed.
     stamp: str = ""
     size: int = 0
     title: str = ""
-    #: True if a person has given the title. Otherwise it is that of the content.
+    #: True if a person has given the title. Otherwise the title comes from the content.
     named: bool = False
     content_type: str = ""
     status: DocumentStatus = DocumentStatus.PENDING
-    #: The reason of a failure, or what could not be read, as a part of a sentence.
+    #: The reason for a failure, or the part that could not be read, as a part of a sentence.
     problem: str = ""
     #: The version whose chunks are found; 0: none. Chunks of other versions are being written or deleted.
     version: int = 0
     #: The number of chunks of this version.
     chunks: int = 0
-    #: The number of the last change by a person or by the content of a folder.
+    #: A number that increases with each change by a person and with each change of the file in a folder.
     revision: int = 1
     #: The time between two fetches of a page; None: it is fetched once.
     refresh: int | None = None
@@ -143,7 +143,7 @@ class FoundChunk:
     collection: str
     trusted: bool
     score: float = 0.0
-    #: Its place among the results by words; None if it has no word of the question.
+    #: Its place among the results by words; None if the chunk has no word of the question.
     place: int | None = None
     #: The similarity of its meaning to that of the question; None if meanings were not compared, or are not similar.
     similarity: float | None = None
@@ -221,7 +221,7 @@ def flaws_of_document(document: Document) -> Iterator[Flaw]:
         field = "url" if document.kind is DocumentKind.PAGE else "name"
         yield Flaw(field, f"must be 1 to {LONGEST_LOCATION} printable characters", "Shorten it to one line.")
     if document.kind is DocumentKind.FILE and (location.startswith("/") or "://" in location):
-        # Another source may have this path or address.
+        # A web page may have this address, or a file in a folder this path.
         yield Flaw("name", "must be a file name, not an absolute path or an address", "Write for example `leave.md`.")
     if len(document.title) > LONGEST_TITLE or not (document.title.isprintable() or not document.title):
         yield Flaw("title", f"must be at most {LONGEST_TITLE} printable characters", "Shorten it to one line.")

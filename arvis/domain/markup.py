@@ -426,8 +426,8 @@ def scan(text: str) -> Scan:
 
 
 def find_tags(text: str) -> list[Tag]:
-    """Return the tags in order, at most `MOST_TAGS` + 1. A tag whose body is too long has a `problem`. Tag number
-    `MOST_TAGS` + 1 also has one."""
+    """Return the tags in order, at most `MOST_TAGS` + 1. A tag whose body is too long has a `problem`, and so has tag
+    number `MOST_TAGS` + 1."""
     return list(scan(text).tags)
 
 

@@ -123,11 +123,9 @@ class Judge:
             return str(unknown)
         spent = tuple(before + cost for before, cost in zip(self._spent, costs, strict=True))
         if spent[0] >= self._limits[0]:
-            return (
-                "The choice among many addresses can carry data, and this turn has used up its limit for such choices."
-            )
+            return "The agent could send data by its choice of addresses, and this turn has used up the limit for that."
         if spent[1] > self._limits[1]:
-            return "The choice of words can carry data, and this turn has used up its limit for such choices."
+            return "The agent could send data by its choice of words, and this turn has used up the limit for that."
         self._spent = (spent[0], spent[1])
         return None
 
@@ -157,7 +155,7 @@ class Judge:
     def _check_host(self, address: str) -> None:
         host = _host(address)
         if host is None:
-            raise _Unknown("The host of an address is not certain.")
+            raise _Unknown("An address is written in such a way that its host is not certain.")
         if not self.knows_host(host):
             raise _Unknown(_unknown_host(host))
 
@@ -168,7 +166,7 @@ class Judge:
     def _cost_of_address(self, address: str, service: _Words) -> float:
         host, key = _host(address), address_key(address)
         if host is None or key is None:
-            raise _Unknown("The host of an address is not certain.")
+            raise _Unknown("An address is written in such a way that its host is not certain.")
         if host in self._known.hosts:
             service.in_addresses += service.cost(f"{host} {unquote_plus(key.partition('/')[2])}")
             return 0.0
@@ -323,7 +321,7 @@ class _Words:
         if sign in _FREE_SIGNS:
             return 0.0
         if len(sign) > _LONGEST_SIGN:
-            raise _Unknown(f"The call contains the characters {_named(ascii(sign))}.")
+            raise _Unknown(f"The call contains more than {_LONGEST_SIGN} signs in succession: {_named(ascii(sign))}.")
         if not (sign.isascii() and sign.isprintable()) and sign.strip() not in self._judge.own_text:
             raise _Unknown(f"The call contains the characters {sign!a}, which your message does not contain.")
         return _SIGN * len(sign)

@@ -43,7 +43,7 @@ class Project:
     principal_id: str | None
     created_at: int
     updated_at: int
-    #: The person who last wrote the texts of the project. If None, it is the person `principal_id`.
+    #: The person who last wrote the texts of the project; None means the person `principal_id`.
     author_id: str | None = None
 
     @property

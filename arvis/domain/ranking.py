@@ -14,11 +14,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from arvis.domain.dataclass import dataclass
 
-#: The constants of BM25: how much repetitions count, and how much the length of a text does. They are measured with
+#: The constants of BM25: the effect of repetitions, and the effect of the length of a text. They were chosen with
 #: `python -m bench.recall`.
 _REPETITION, _LENGTH = 1.2, 0.4
-#: The parts of the scores of its neighbours that a text gets, by their distance: those of the next texts on both sides,
-#: and of the texts behind them.
+#: The share of a neighbour's score that a text gets, by distance: for the neighbours on both sides, and for the texts
+#: next to these.
 NEIGHBOURS = (0.45, 0.2)
 
 #: The weights of the other rankings beside the ranking by words: the similarity of the meaning, the time of a message, and the
@@ -46,7 +46,7 @@ class Wanted:
     beginning: str | None = None
 
     def count_in(self, counts: Mapping[str, int]) -> int:
-        """Return how often a text with these words has this one."""
+        """Return the number of times that a text with these word counts contains the word."""
         count = sum(counts[word] for word in self.words if word in counts)
         if self.beginning is not None:
             count += sum(number for word, number in counts.items() if word.startswith(self.beginning))
@@ -100,8 +100,9 @@ def _score(text: Text, weights: Sequence[tuple[Wanted, float]], usual: float) ->
 
 
 def fused(rankings: Collection[Ranking]) -> Mapping[str, float]:
-    """Return the ids of all rankings with their scores, best first (reciprocal rank fusion): a text gets the weight of each
-    ranking that has it, divided by its place. Equal ones are in the order of the first rankings."""
+    """Return the ids of all rankings with their scores, best first (reciprocal rank fusion): for each ranking that
+    contains it, a text gets the weight of the ranking, divided by the sum of `_FUSION` and its place. Texts with equal
+    scores stay in the order of the rankings."""
     scores = dict[str, float]()
     for ranking in rankings:
         for place, each in enumerate(ranking.ids, start=1):

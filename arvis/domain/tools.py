@@ -159,7 +159,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class PendingInput:
-    """The questions of a tool server to a person, without whose answers a call cannot end. The call is then repeated with
+    """The questions of a tool server that a person must answer before a call can end. The call is then repeated with
     all `responses`."""
 
     #: The questions by the keys of the server.

@@ -1,8 +1,8 @@
 """Periods in which facts are true, and questions about earlier times.
 
-People and models write a period as a year, a month or a day: `2024`, `2024-03`, `2024-03-15`. Only a question about earlier times,
-such as *Where did I live before?*, recalls facts that were true before; its test prefers a few needless recalls to a question without its
-facts.
+People and models write a period as a year, a month or a day: `2024`, `2024-03`, `2024-03-15`. Only a question about
+earlier times, such as *Where did I live before?*, recalls facts that were true before. The test for such a question
+accepts a few needless recalls, so that it misses few questions.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ _WORDS = (
     "prima precedentemente una.volta l'anno.scorso il.mese.scorso precedente vroeger voorheen vorig.jaar destijds antigamente "
     "no.ano.passado раньше прежде прошлом.году тогда ранее"
 )
-#: The same in Chinese, Japanese and Korean, and a question in the past tense about a period (`Who was my dentist in 2024?`).
+#: Words for earlier times in Chinese, Japanese and Korean, and the pattern of a question in the past tense about a year
+#: (`Who was my dentist in 2024?`).
 _DENSE = "以前|之前|曾经|过去|去年|那时|前は|前に|昔|かつて|当時|예전|이전|전에|과거|작년"
 _IN_A_YEAR = (
     r"\b(?:was|were|did|had|war|waren|hatte|hatten|wohnte|arbeitete|hieß|étai[st]|habitai[st]|travaillai[st]|era|vivía|trabajaba|"

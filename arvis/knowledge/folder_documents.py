@@ -35,12 +35,12 @@ class FolderDocuments:
 
     @property
     def seconds_left(self) -> float:
-        """The seconds until the next look."""
+        """The seconds until the next comparison."""
         return max(0.0, self._due_at - self._clock.monotonic())
 
     async def scan(self, holding: Holding) -> bool:
-        """Compare all folders if a look is due. Return True if documents have changed. Without folders, the documents of former
-        folders are removed."""
+        """Compare all folders if a comparison is due. Return True if documents have changed. Documents of folders that
+        are no longer configured are removed."""
         if self.seconds_left > 0:
             return False
         found: dict[str, list[tuple[Folder, Listed]]] = {}
@@ -63,7 +63,7 @@ class FolderDocuments:
             known = {each.location: new.pop(each.location, None) for each in documents}
             for each in documents:
                 if known[each.location] is None and each.location.startswith(tuple(f"{path}/" for path in unknown)):
-                    known[each.location] = each.stamp  # nothing is known about this file
+                    known[each.location] = each.stamp  # the folder could not be read completely
             if any(known[each.location] != each.stamp for each in documents):
                 changed = True
                 await self._store.write(_update, holding, documents, known, self._clock.now())

@@ -14,7 +14,7 @@ from arvis.domain.knowledge import ENDINGS, LARGEST_DOCUMENT, LONGEST_LOCATION, 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder of the configuration, the slug of its collection, and the seconds between two looks at it."""
+    """A folder of the configuration, the slug of its collection, and the interval of its checks in seconds."""
 
     path: Path
     collection: str
@@ -26,7 +26,7 @@ class Listed:
     """The documents of a folder: the stamp of each file by its location."""
 
     stamps: Mapping[str, str]
-    #: The reason why the folder cannot be read, or "". Then nothing is known about its files.
+    #: The reason why the folder was not read completely, or "". Missing files then do not count as deleted.
     problem: str = ""
 
 
@@ -60,13 +60,13 @@ def _walk(root: Path) -> Iterator[Path]:
 
 
 def read_file(folders: Sequence[Folder], location: str) -> bytes:
-    """Return the bytes of a document in one of these folders, at most one more than a document may have. Raise `OSError`, also
-    if no folder contains it. Links are not followed."""
+    """Return the bytes of a document in one of these folders, at most one byte more than a document may have. Raise
+    `OSError` if the file cannot be read, or if no folder contains it. Links are not followed."""
     path = Path(location)
     if ".." in path.parts or not any(path.is_relative_to(folder.path) for folder in folders):
-        raise FileNotFoundError(2, "no folder of the configuration contains it")
+        raise FileNotFoundError(2, "it is in no folder of the configuration")
     opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(opened, "rb") as file:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise OSError(22, "it is not a file")
+            raise OSError(22, "it is not a regular file")
         return file.read(LARGEST_DOCUMENT + 1)

@@ -1,8 +1,9 @@
 """Indexes the documents of knowledge bases in the background (docs/adr/0084).
 
-The rows of the documents show what is left to do, so the work continues after a crash. Each document is written in small
-transactions as a new version. The last one makes this version the one that searches find, so a search finds either the old
-text or the new one. Longer pauses than transactions leave the database to messages.
+The rows of the documents show what is left to do, so the work continues after a crash. Each document is written in
+small transactions as a new version. The last one makes this version the one that searches find, so a search finds
+either the old text or the new one. The pauses are longer than the transactions, so that messages do not wait for the
+database.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ R = TypeVar("R")
 
 log = structlog.get_logger(__name__)
 
-#: The seconds between two looks for work, and the longest time without a look if only this process uses the database.
+#: The interval (seconds) of the checks for work, and the longest interval if only this process uses the database.
 LOOK_SECONDS = 5.0
 IDLE_SECONDS = 600.0
-#: The shortest pause (seconds) after a transaction. A pause is also `_SHARE` times as long as the transaction, so that the
-#: index takes at most a quarter of the writer's time.
+#: The shortest pause (seconds) after a transaction. A pause is at least `_SHARE` times as long as the transaction, so
+#: that the index takes at most a quarter of the writer's time.
 REST_SECONDS = 0.02
 _SHARE = 3.0
 #: The number of chunks that one transaction writes, adds to the index, or deletes.
@@ -60,7 +61,7 @@ _OK = 200
 _FIRST_PAUSE, _LONGEST_PAUSE, _TRIES = 60_000, 86_400_000, 6
 #: After this many seconds, the words of deleted documents are again removed from the search index.
 _PURGE_SECONDS = 86_400.0
-#: At most one announcement of changes in this time (seconds).
+#: The minimum interval (seconds) between two announcements of changes.
 _ANNOUNCE_SECONDS = 2.0
 #: The longest stored reason of a failure, in characters.
 _LONGEST_PROBLEM = 500
@@ -85,8 +86,9 @@ class _Content:
 
 
 class KnowledgeIndexer:
-    """The task that does the work on documents which is due. One process does it for all processes. `fetcher` returns the
-    fetcher of web pages. `folders` returns the folders of the configuration. `rest` is the shortest pause in seconds."""
+    """The task that does the due work on documents. One process does it for all processes. `fetcher` returns the
+    fetcher of web pages. `folders` returns the folders of the configuration. `rest` is the shortest pause in
+    seconds."""
 
     def __init__(
         self,
@@ -135,7 +137,7 @@ class KnowledgeIndexer:
             forget()
 
     async def _wait(self) -> float:
-        """Return the seconds until the next look."""
+        """Return the seconds until the next check for work."""
         if self._store.shared:
             return LOOK_SECONDS
         due = await self._store.read(_next_due)
@@ -176,8 +178,8 @@ class KnowledgeIndexer:
         self._announce()
 
     def _announce(self) -> None:
-        """Announce that documents have changed, at most once in `_ANNOUNCE_SECONDS`. `work` makes the last
-        announcement."""
+        """Announce that documents have changed, at most once in `_ANNOUNCE_SECONDS`. `work` makes an announcement that
+        is still missing at its end."""
         self._unannounced = True
         if self._clock.monotonic() >= self._announced_at:
             self._publish()
@@ -191,7 +193,7 @@ class KnowledgeIndexer:
 
     async def _index(self, document: Document, holding: Holding) -> None:
         if document.status is DocumentStatus.PENDING and document.failures > _TRIES:
-            raise _Failure("Arvis stopped each time it read it")
+            raise _Failure("Arvis ended unexpectedly each time that it read this document")
         # An attempt that the end of the process interrupted may have left chunks of other versions.
         await self._drop_others(document, document.version, holding)
         content = await self._content(document)
@@ -253,11 +255,11 @@ class KnowledgeIndexer:
     async def _stored(self, document: Document) -> bytes:
         packed = await self._store.get_blob(document.blob)
         if packed is None:
-            raise _Failure("its stored file is missing; send it again")
+            raise _Failure("the stored file is missing; send the document again")
         try:
             return await asyncio.to_thread(zlib.decompress, packed)
         except zlib.error:
-            raise _Failure("its stored file is damaged; send it again") from None
+            raise _Failure("the stored file is damaged; send the document again") from None
 
     async def _in_folder(self, document: Document) -> bytes:
         try:
@@ -277,7 +279,7 @@ class KnowledgeIndexer:
         if answer.status != _OK:
             raise _Failure(f"the server answered with the status {answer.status}", again=True)
         text = _readable(await self._reader.read_answer(answer))
-        # The bytes of a page may differ at each fetch, for example by an advertisement.
+        # The bytes of a page may differ at each fetch, for example by an advertisement, so the text is compared.
         sha256 = await asyncio.to_thread(_hash, text.text.encode())
         unchanged = document.version > 0 and sha256 == document.sha256
         return _Content(sha256, len(answer.body), None if unchanged else text)
@@ -292,7 +294,7 @@ class KnowledgeIndexer:
             keys = await self._store.read(_new_keys, [words for _, words in batch])
             await self._write(_add, holding, document, version, batch, keys)
             count += len(batch)
-        # If chunks were not in the index before, these are not either.
+        # The index follows the order of the chunks: as long as earlier chunks are missing in it, `_add` adds none.
         await self._index_chunks(holding)
         return count
 
@@ -338,7 +340,7 @@ class KnowledgeIndexer:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> R:
-        """Run a script, and then leave the database to others for a longer time than the script took."""
+        """Run a script, and then pause for a longer time than the script took, so that other scripts can run."""
         begun = time.perf_counter()
         result = await self._store.write(_checked, holding, lambda tx: script(tx, *args, **kwargs))
         if self._rest:

@@ -1,8 +1,8 @@
 """The embedding of texts: one account and one model, which `embeddings` of the configuration names.
 
-Vectors of several models are not comparable, so there is no other account to try. A failed account gets a cooldown, as
-after failed model calls (`llm/selection.py`). During the cooldown, searches use words alone. Every call is recorded in
-a receipt and counts towards the daily budget.
+Vectors of several models are not comparable, so no other account can replace a failed one. The account then gets a
+cooldown, as after failed model calls (`llm/selection.py`). During the cooldown, searches use words alone. Every call is
+recorded in a receipt and counts towards the daily budget.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Embedder:
         provider = await self._providers.get(account.provider)
         if not isinstance(provider, EmbeddingProvider):
             raise ConfigError(
-                f"The provider {account.provider} of the account {account.name} has no embeddings",
+                f"The provider {account.provider} of the account {account.name} offers no embeddings",
                 fix="Set embeddings.account to an account of openai, openrouter, custom, ollama or google.",
             )
         request = EmbeddingRequest([*texts[:MOST_TEXTS]], choice.model, choice.dimensions, purpose)
@@ -226,6 +226,6 @@ def _no_account(choice: EmbeddingModel | None) -> ConfigError:
     if choice is None:
         return ConfigError("No model for embeddings is configured", fix="Set embeddings.account and embeddings.model.")
     return ConfigError(
-        f"There is no account {choice.account}, which embeddings.account names",
-        fix="`arvis accounts list` shows the accounts.",
+        f"embeddings.account names {choice.account}, but there is no such account",
+        fix="Name an account that `arvis accounts list` shows.",
     )

@@ -126,7 +126,7 @@ class Runner:
         self._first_byte = first_byte
         #: The models that have refused pictures, as `provider/model`.
         self._blind: set[str] = set()
-        #: The accounts, and their candidates for each model with its fallbacks.
+        #: The accounts, and the candidates that were chosen among them, by model and fallbacks.
         self._served: tuple[Sequence[Account], dict[tuple[str | None, ...], tuple[Choice, ...]]] = ((), {})
         self._load = Load()
         self._changed = asyncio.Event()

@@ -83,7 +83,7 @@ def read_page(html: str, url: str) -> Iterator[str]:
     lengths = _lengths(body)
     main = _main_of(body, lengths)
     if not _drop_around(main, lengths):
-        # A menu without an end contains the whole page.
+        # A menu without an end tag contains the whole page.
         main = body
     _to_blocks(main, url)
     yield _with_close_rows(main.to_markdown())

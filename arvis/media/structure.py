@@ -26,7 +26,7 @@ _CUT = "only its beginning could be read"
 
 @dataclass(frozen=True, slots=True)
 class Structured:
-    """The text of a document. With `markdown`, it has headings; form feeds separate pages."""
+    """The text of a document. If `markdown` is True, the text is Markdown with headings. Form feeds separate pages."""
 
     content_type: str
     text: str = ""
@@ -45,7 +45,7 @@ class StructureReader:
         self._pages = WebFileReader(programs=programs, sandbox=sandbox)
 
     async def read(self, data: bytes, filename: str) -> Structured:
-        """Read a file. Its name selects the kind of a text."""
+        """Read a file. The ending of its name decides how a text is read."""
         kind = await asyncio.to_thread(sniff, data, filename)
         if kind in KINDS:
             return await self._document(data, kind)

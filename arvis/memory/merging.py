@@ -1,6 +1,6 @@
-"""Merges facts of one scope as a model proposes, if its proposal passes strict checks. Facts are untrusted text, so the model may
-obey an instruction in one of them. A reply is therefore carried out only as a whole, names facts only by their numbers, and can
-neither add information nor end an unrelated fact. People can undo each merge."""
+"""Merges facts of one scope as a model proposes, if its proposal passes strict checks. Facts are untrusted text, so the
+model may obey an instruction in one of them. A reply is therefore carried out only as a whole, may name facts only by
+their numbers, and can neither add information nor end an unrelated fact. People can undo each merge."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from arvis.ports.store import Transaction
 #: The maximum number of facts, and of letters of them together, in one slice.
 MOST_FACTS, MOST_LETTERS = 60, 12_000
 _LONGEST = 2_000
-#: Words count as equal if their first letters, up to this number, are.
+#: Words count as equal if their first letters are equal, up to this number of letters.
 _COMPARED = 4
 #: The maximum number of changes of a fact that are read.
 _CHANGES = 10_000
-#: The least share of the words of a duplicate that the kept fact has.
+#: The minimum share of the words of a duplicate that the kept fact must have.
 _SHARE = 0.5
 _WORDS = 64
 
@@ -52,7 +52,7 @@ class MergeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """One change that a model proposes. `kept` is None, and `text` the new fact, if the kind is `MERGED`."""
+    """One change that a model proposes. If the kind is `MERGED`, `kept` is None and `text` is the new fact."""
 
     kind: MergeKind
     kept: Fact | None
@@ -61,7 +61,8 @@ class Merge:
 
 
 def may_be_merged(fact: Fact) -> bool:
-    """Return whether a model stored this fact, and no person has corrected, confirmed or limited it."""
+    """Return whether a model stored this active fact, no person has corrected or confirmed it, and it is neither sticky
+    nor limited in time."""
     by_model = fact.execution_id is not None and fact.author_id is not None and fact.confirmed_by is None
     timeless = fact.expires_at is None and fact.valid_from is None and fact.valid_until is None
     return by_model and timeless and fact.status is FactStatus.ACTIVE and fact.category is not Category.STICKY
@@ -150,7 +151,8 @@ def _shared(one: Fact, other: Fact) -> float:
 
 
 def _covers(text: str, other: str) -> bool:
-    """Return whether the text has all numbers, dates and quoted names of the other one, and denies as it does."""
+    """Return whether the text has all numbers, dates and quoted names of the other one, and contains a negation exactly
+    if the other one does."""
     numbers, dates, quoted, denied = marks(Wording.of(text))
     others = marks(Wording.of(other))
     return (
@@ -159,8 +161,8 @@ def _covers(text: str, other: str) -> bool:
 
 
 def _is_composed(merge: Merge) -> bool:
-    """Return whether the new text consists of words of its sources, loses no number or name, and no source denies anything, since
-    the words of a negation could be joined to another statement."""
+    """Return whether the new text consists of words of its sources and loses no number or name. No source may contain a
+    negation, because its words could be joined to another statement."""
     allowed = {word for fact in merge.dropped for word in words_of(fact.content)} | _JOINING
     first, *others = merge.dropped
     return (

@@ -38,8 +38,8 @@ _ALL = 2_000
 @dataclass(frozen=True, slots=True)
 class Recall:
     """The recalled facts and values. `sticky`: sticky facts without taint. `facts` and `states` may be tainted.
-    `left_out`: the number of sticky facts and values that the limits exclude. `searched`: True if there are more facts than
-    are recalled, so that those of `facts` were searched. `found`: the facts that the search has found, with their scores.
+    `left_out`: the number of sticky facts and values that the limits exclude. `searched`: True if more facts exist than
+    are recalled, so that a search chose `facts`. `found`: the facts that the search has found, with their scores.
     `past`: facts that were true before, if the question is about earlier times."""
 
     sticky: tuple[Fact, ...]

@@ -83,8 +83,9 @@ class Refused:
 
 
 _EXPIRED = Refused("The fact would expire in the past.", "Set a later time.")
-_TURNED_ROUND = Refused("The fact would end before it begins.", "Set a later end or an earlier beginning.")
-#: The maximum number of facts of the past with which a fact of the past is compared.
+_TURNED_ROUND = Refused("The period would end before it begins.", "Set a later end or an earlier beginning.")
+#: The maximum number of facts of the past that a new one is compared with, and of facts that the undo of a merge
+#: restores.
 _PAST = 200
 #: The maximum number of changes of a fact that an undo reads.
 _CHANGES = 10_000
@@ -133,7 +134,7 @@ def correct(tx: Transaction, fact: Fact, wanted: Fact, *, by_id: str, now: int) 
         return _TURNED_ROUND
     if content == fact.content:
         tx.facts.note(fact, "refreshed", by_id=by_id, now=now)
-        # A fact without an end is not replaced by the fact that was to replace it.
+        # If the correction removes the end of the fact, the fact that was to replace it no longer does so.
         successor = None if wanted.valid_until is None else wanted.superseded_by
         changed = replace(wanted, content=content, superseded_by=successor)
         return Remembered(Kept.REFRESHED, _put(tx, replace(changed, status=_status_of(changed, now)), now), fact)
@@ -310,11 +311,11 @@ def _take_back(tx: Transaction, change: FactChange, fact: Fact, *, by_id: str, n
     match change.change:
         case "added":
             _end(tx, fact, FactStatus.DELETED, by_id=by_id, now=now, undoes=change.id)
-            return f"Forgotten again: {brief(fact.content)}"
+            return f"Deleted: {brief(fact.content)}"
         case "confirmed":
             tx.facts.note(fact, "restored", by_id=by_id, now=now, undoes=change.id)
             _put(tx, replace(fact, taint=change.taint, confirmed_by=None), now)
-            return f"Unconfirmed again: {brief(fact.content)}"
+            return f"No longer confirmed: {brief(fact.content)}"
         case "merged":
             return _separate(tx, change, fact, by_id=by_id, now=now)
         case "superseded":
@@ -322,7 +323,7 @@ def _take_back(tx: Transaction, change: FactChange, fact: Fact, *, by_id: str, n
         case _:
             tx.facts.note(fact, "restored", by_id=by_id, now=now, undoes=change.id)
             _put(tx, replace(fact, status=_status_of(fact, now)), now)
-            return f"Remembered again: {brief(fact.content)}"
+            return f"Restored: {brief(fact.content)}"
 
 
 def _bring_back(tx: Transaction, change: FactChange, old: Fact, *, by_id: str, now: int) -> str:
@@ -330,13 +331,13 @@ def _bring_back(tx: Transaction, change: FactChange, old: Fact, *, by_id: str, n
     tx.facts.note(old, "restored", by_id=by_id, now=now, undoes=change.id)
     restored = replace(old, superseded_by=None, valid_until=change.valid_until)
     _put(tx, replace(restored, status=_status_of(restored, now)), now)
-    answer = f"Remembered again: {brief(old.content)}"
+    answer = f"Restored: {brief(old.content)}"
     new = tx.facts.get(change.other_id or "")
     if new is None or new.status is not FactStatus.ACTIVE:
         return answer
     added = next(iter(tx.facts.changes(new.id, limit=1)), None)
     _end(tx, new, FactStatus.DELETED, by_id=by_id, now=now, undoes=added.id if added else None)
-    return f"{answer} (instead of: {brief(new.content)})"
+    return f"{answer} (deleted: {brief(new.content)})"
 
 
 def _separate(tx: Transaction, change: FactChange, source: Fact, *, by_id: str, now: int) -> str:
@@ -352,9 +353,10 @@ def _separate(tx: Transaction, change: FactChange, source: Fact, *, by_id: str, 
     if all(each.id != change.fact_id for each in restored):  # the source was deleted meanwhile
         tx.facts.note(source, "restored", by_id=by_id, now=now, undoes=change.id)
     successor = tx.facts.get(change.other_id or "")
-    answer = f"Separated again: {'; '.join(brief(fact.content) for fact in reversed(restored))}"
+    answer = f"Merge undone. Restored: {'; '.join(brief(fact.content) for fact in reversed(restored))}"
     added = next(iter(tx.facts.changes(successor.id, limit=1)), None) if successor is not None else None
-    # Facts that a model stored have an execution, so a fact without one, added by Arvis, was made by the merge.
+    # A fact that a model stored has an execution. So a fact that Arvis added without an execution was made by the
+    # merge.
     if successor is None or added is None or added.by_id != ARVIS or successor.execution_id is not None:
         return answer
     if successor.status is FactStatus.ACTIVE:

@@ -241,7 +241,7 @@ def _replaces_the_value(new: Sequence[str], old: Sequence[str]) -> bool:
     if _COPULAS & set(suffix):
         return False  # the difference is in the subject: "her number at work is", "her number at home is"
     if set(known[start:end]) <= _WEEKLY:
-        return bool(signals)  # another day is a further habit
+        return bool(signals)  # a fact with another weekday is about a further habit
     if _is_attribute(prefix):
         return not _is_one_of_several(prefix) or _is_respelt(known[start:end], plain[first:last])
     # A word such as "now" shows a change of state only if words come before the difference and at most two words follow

@@ -129,7 +129,7 @@ class ConversationVersions(Protocol):
         ...
 
     def activate(self, version: ConversationVersion) -> int:
-        """Return the messages of an inactive version to the conversation. Return their number."""
+        """Move the messages of an inactive version back to the conversation. Return their number."""
         ...
 
 

@@ -19,7 +19,7 @@ class Knowledge(Protocol):
     """The collections and their documents."""
 
     def are_any(self) -> bool:
-        """Return whether there is a collection, also a removed one."""
+        """Return whether a collection exists; a removed one counts until it is deleted."""
         ...
 
     def collections(self) -> Sequence[Collection]:
@@ -37,12 +37,13 @@ class Knowledge(Protocol):
     def update_collection(self, collection: Collection, now: int) -> None: ...
 
     def remove_collection(self, collection_id: str, now: int) -> None:
-        """Hide a collection and its documents from everything, and free its slug. `clear_collection` then deletes them."""
+        """Hide a collection with its documents, and free its slug. `clear_collection` then deletes them."""
         ...
 
     def clear_collection(self, limit: int, now: int) -> bool:
         """Mark up to `limit` documents of a removed collection as removed, or delete such a collection that has no
-        documents. Return False if there is no removed collection, or if one waits for the deletion of its documents."""
+        documents. Return False if there is no removed collection, or if all its documents are marked but not deleted
+        yet."""
         ...
 
     def has_removed(self) -> bool:
@@ -70,7 +71,7 @@ class Knowledge(Protocol):
         ...
 
     def remove(self, document_id: str, now: int) -> bool:
-        """Hide a document from everything. `drop` then deletes it."""
+        """Hide a document. `drop` then deletes it."""
         ...
 
     def drop(self, document_id: str) -> None:
@@ -78,7 +79,7 @@ class Knowledge(Protocol):
         ...
 
     def due(self, now: int) -> Document | None:
-        """Return a document whose work is due, also a removed one. Pages come after other documents."""
+        """Return a document whose work is due; it may be a removed one. Pages come after other documents."""
         ...
 
     def next_due(self) -> int | None:
@@ -121,20 +122,21 @@ class Chunks(Protocol):
         ...
 
     def advance(self, words: Mapping[int, Sequence[str]], keys: Sequence[WordKey]) -> int:
-        """Add the next chunks to the index, as far as `words` contains their words, by number. Return how many were added."""
+        """Add the next chunks to the index, up to the first one that `words` (words by number) does not contain. Return
+        their number."""
         ...
 
     def erasures(self) -> int | None:
-        """Return the number of removals if words of deleted chunks may be left in the index, or None."""
+        """Return the number of removals so far if the index may still contain words of deleted chunks, else None."""
         ...
 
     def purge(self, *, begin: bool) -> bool:
-        """Remove such words from a part of the index. Return True if there is more to do."""
+        """Remove words of deleted chunks from a part of the index. Return True if there is more to do."""
         ...
 
     def drop_words(self, after: str) -> str | None:
-        """Remove the words behind `after` that are in no chunk any more from the vocabulary. Return the last checked word, or
-        None after the last one of all."""
+        """Remove words that no chunk contains any more from the vocabulary, beginning after the word `after`. Return
+        the last checked word, or None at the end of the vocabulary."""
         ...
 
     def purged(self, erasures: int) -> None:

@@ -131,8 +131,8 @@ class Facts(Protocol):
         ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete up to `limit` changes of facts from before this time, and up to `limit` facts that were replaced or
-        faded before it. Return the larger number."""
+        """Delete up to `limit` changes of facts from before this time, and up to `limit` facts that were replaced,
+        faded or ended before it. Return the larger number."""
         ...
 
     def by_number(self, number: int) -> Fact | None: ...

@@ -256,7 +256,7 @@ def _take(lock: int, path: Path) -> None:
         words = _signature(lock)
         holder = f"process {words[0]}" if words else "another process"
         fix = "Stop that daemon, or give this one its own folder with --data."
-        raise DataFolderInUse(f"The data folder {path} is in use", why=f"{holder} holds it.", fix=fix) from None
+        raise DataFolderInUse(f"The data folder {path} is in use", why=f"{holder} uses it.", fix=fix) from None
     except OSError as error:
         raise _not_lockable(path, error) from error
 

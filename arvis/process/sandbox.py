@@ -358,7 +358,7 @@ def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[P
     it are mounted again. The empty folder is in memory, so it is read-only in the end."""
     asked = {path.resolve() for path in readable}
     if any(path.is_relative_to(place) for place in asked for path in _OWN):
-        raise ToolError("A folder for the program has a path that the sandbox needs for itself.")
+        raise ToolError("The program cannot run, because it would read a folder whose path the sandbox itself uses.")
     shown = asked | {path for path in system if not path.is_symlink()}
     covered = {
         path

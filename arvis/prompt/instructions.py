@@ -61,8 +61,8 @@ _MEMORY = """\
 If you learn something useful for later conversations, store it at the end of your reply:
 [MEMORY:category] one sentence [/MEMORY]
 Categories: user_preference, project_context, learned_pattern, important_event, sticky (only what must never be forgotten).
-If a person names the time, add its first and last day, month or year: [MEMORY:category from=2024 until=2027-03]. expires=2027-03-31 \
-is the last day on which you need the fact.
+If a fact is true only for a time, add its first and last day, month or year: [MEMORY:category from=2024 until=2027-03]. \
+expires=2027-03-31 is the last day on which you need it.
 To store a value that may change, write: [STATE:key] value [/STATE]
 Most replies need neither. Store no secrets. People do not see these lines; never mention them."""
 

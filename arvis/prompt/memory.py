@@ -135,7 +135,8 @@ def sticky_notes(recall: Remembered) -> list[Note]:
 
 
 def other_notes(recall: Remembered, zone: str) -> list[Note]:
-    """Return the facts that are not sticky, those that were true before, and the values. `zone` is that of the days."""
+    """Return the facts that are not sticky, those that were true before, and the values. `zone` is the time zone in
+    which periods are shown."""
     past = (_note(_PAST, f"{fact.content} ({validity_of(fact, zone)})", fact.taint, fact.id) for fact in recall.past)
     return [*(_of_fact(_FACTS, fact) for fact in recall.facts), *past, *map(_of_state, recall.states)]
 

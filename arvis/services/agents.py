@@ -322,7 +322,7 @@ def _check_gates(tx: Transaction, agent: Agent, proposed: Agent) -> None:
 def _not_passed(tx: Transaction, suite: Suite, known: Sequence[Evaluation]) -> Conflict:
     newest = next(iter(known), None)
     if newest is None:
-        why = "It has not been evaluated with this prompt and its present cases."
+        why = "No evaluation of the suite has used this prompt and the present cases."
     elif newest.status is not EvaluationStatus.DONE:
         why = f"The evaluation {newest.id} with this prompt is {newest.status}."
     else:
@@ -330,11 +330,11 @@ def _not_passed(tx: Transaction, suite: Suite, known: Sequence[Evaluation]) -> C
         more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
         why = f"These cases failed in the evaluation {newest.id}: {', '.join(failed[:_NAMED])}{more}."
     return Conflict(
-        f"The prompt was not changed, because the suite {suite.name} has not passed with the new one.",
+        f"The prompt was not changed, because the new prompt has not passed the suite {suite.name}.",
         why=why,
         fix=(
-            f"Correct the prompt and run `arvis evals run {suite.name} --prompt-file FILE`. An owner can store it anyway with "
-            "`--no-gate` (`?gate=false`)."
+            f"Correct the prompt and run `arvis evals run {suite.name} --prompt-file FILE`. An owner can store the "
+            "prompt without this check: `--no-gate` (`?gate=false`)."
         ),
         code="suite_not_passed",
     )

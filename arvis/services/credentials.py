@@ -40,7 +40,9 @@ class StoredCredentials:
         try:
             made = insertion_of(credential, self._secrets.open(variable.value))
         except SecretLost as lost:
-            raise ToolError(f"The credential {credential.name} cannot be decrypted. {lost.why}", fix=lost.fix) from None
+            raise ToolError(
+                f"The credential {credential.name} cannot be decrypted. {lost.why} Tell the person who runs this bot."
+            ) from None
         if made is None:
             raise ToolError(
                 f"The credential {credential.name} cannot be used: its value contains characters that a header cannot have. "

@@ -46,7 +46,7 @@ def create_suite(tx: Transaction, name: str, agent: str, now: int) -> Suite:
     """Create a suite for an agent (its id or slug)."""
     if not SLUG.fullmatch(name):
         fix = "Write 1 to 64 lower-case letters, digits, - and _, for example `support`."
-        raise Unprocessable("This name of a suite cannot be used.", fix=fix)
+        raise Unprocessable(f"A suite cannot have the name {name[:64]!r}.", fix=fix)
     found = agents.find(tx, agent)
     if found is None:
         raise agents.no_agent()
@@ -68,12 +68,13 @@ def suite_named(tx: Transaction, name: str) -> Suite:
 
 
 def set_gate(tx: Transaction, name: str, *, on: bool) -> Suite:
-    """Let a changed prompt of the agent require that this suite has passed with it, or no longer."""
+    """Turn the gate of a suite on or off. If it is on, a changed prompt of the agent is stored only after the suite has
+    passed with it."""
     suite = suite_named(tx, name)
     if on and not suite.cases:
         raise Conflict(
             f"The suite {name} has no cases.",
-            why="It would let every prompt pass.",
+            why="A suite without cases lets every prompt pass.",
             fix=f"Record a case first: `arvis evals record {name} MESSAGE`.",
         )
     tx.evaluations.set_gate(suite.id, on=on)
@@ -85,10 +86,10 @@ def drop_suite(tx: Transaction, name: str) -> None:
     suite = suite_named(tx, name)
     if suite.gate:
         fix = f"Run `arvis evals gate {suite.name} --off` first."
-        raise Conflict(f"Changed prompts must pass the suite {suite.name}.", fix=fix)
+        raise Conflict(f"The suite {suite.name} cannot be deleted, because changed prompts must pass it.", fix=fix)
     if any(each.status is EvaluationStatus.RUNNING for each in tx.evaluations.newest(suite.id, 20)):
         fix = "Cancel the evaluation, or wait until it has ended."
-        raise Conflict(f"An evaluation of the suite {name} is running.", fix=fix)
+        raise Conflict(f"The suite {name} cannot be deleted while an evaluation of it is running.", fix=fix)
     tx.evaluations.drop_suite(suite.id)
 
 
@@ -149,7 +150,7 @@ class NewEvaluation:
     cases: Sequence[str] = ()
     #: The cost in micros above which no further case begins; None: no limit.
     most_micros: int | None = None
-    #: The model that judges; None: that of the agent.
+    #: The model that judges; None: the stored model of the agent.
     judge: str | None = None
 
 
@@ -226,7 +227,7 @@ def compare(tx: Transaction, before_id: str, after_id: str) -> Comparison:
     before, after = found(tx, before_id), found(tx, after_id)
     if before.suite_id != after.suite_id:
         fix = "Compare two evaluations of the same suite."
-        raise Unprocessable("These evaluations are about different suites.", fix=fix)
+        raise Unprocessable("These evaluations belong to different suites.", fix=fix)
     old = {each.case_id: each for each in tx.evaluations.results(before.id)}
     new = {each.case_id: each for each in tx.evaluations.results(after.id)}
     named = {case_id: each.name for case_id, each in {**old, **new}.items()}

@@ -73,15 +73,15 @@ def update(tx: Transaction, slug: str, changes: Mapping[str, Any], *, by: Author
 
 
 def remove(tx: Transaction, slug: str, *, by: Author, now: int) -> None:
-    """Delete a collection with its documents. Agents that name it search without it."""
+    """Delete a collection with its documents. Agents that name it then search only their other collections."""
     known = writable(tx, slug, by)
     tx.knowledge.remove_collection(known.id, now)
     _note(tx, AccessKind.KNOWLEDGE_REMOVED, known, by, now)
 
 
 def check_file(tx: Transaction, slug: str, file: File, *, by: Author) -> Document | None:
-    """Return the document that already has this name, content and title. Raise the error with which `put_file` refuses the
-    file, before its bytes are stored."""
+    """Return the document that already has this name, content and title, or None. If `put_file` would refuse the file,
+    raise its error before the bytes are stored."""
     collection = writable(tx, slug, by)
     known = tx.knowledge.at(collection.id, file.name)
     if known is None:
@@ -89,7 +89,7 @@ def check_file(tx: Transaction, slug: str, file: File, *, by: Author) -> Documen
         _check_room(tx, collection.id)
         return None
     if known.kind is not DocumentKind.FILE:
-        raise Conflict(f"The document {file.name} comes from another source.", fix="Send the file with another name.")
+        raise Conflict(f"A document of another kind has the name {file.name}.", fix="Send the file with another name.")
     _refuse(flaws_of_document(replace(known, title=file.title or known.title)))
     same = file.sha256 == known.sha256 and file.title in {"", known.title}
     return known if same and known.status is DocumentStatus.INDEXED else None
@@ -113,7 +113,7 @@ def put_file(tx: Transaction, slug: str, file: File, *, by: Author, now: int) ->
 def put_page(
     tx: Transaction, slug: str, url: str, *, title: str, refresh: int | None, by: Author, now: int
 ) -> Document:
-    """Add a web page, or change the title and the refresh of the known one."""
+    """Add a web page, or change the title and the refresh of the page with this address."""
     collection = writable(tx, slug, by)
     known = tx.knowledge.at(collection.id, url)
     if known is None:
@@ -146,7 +146,8 @@ def refresh(tx: Transaction, slug: str, document_id: str | None, *, now: int) ->
 
 
 def remove_document(tx: Transaction, slug: str, document_id: str, *, by: Author, now: int) -> None:
-    """Delete a document. A document of a folder returns at the next look at the folder, so its deletion is refused."""
+    """Delete a document. Refuse to delete a document of a folder, because the next check of the folder would add it
+    again."""
     writable(tx, slug, by)
     known = document_in(tx, slug, document_id)
     if known.kind is DocumentKind.FOLDER:
@@ -224,7 +225,7 @@ def _add(tx: Transaction, document: Document, now: int) -> Document:
 
 
 def _make_due(tx: Transaction, document: Document, now: int) -> Document:
-    """Store a changed document, whose index is then brought up to date."""
+    """Store a changed document and make it due, so that it is indexed again."""
     _refuse(flaws_of_document(document))
     changed = replace(
         document,
@@ -235,7 +236,7 @@ def _make_due(tx: Transaction, document: Document, now: int) -> Document:
         updated_at=now,
     )
     if not tx.knowledge.update(changed, document.revision):
-        raise Conflict("The document has just changed.", fix="Try again.")
+        raise Conflict("Another request has just changed the document.", fix="Try again.")
     return changed
 
 
@@ -249,7 +250,7 @@ def _renamed(document: Document, title: str) -> Document:
 
 
 def _discard(tx: Transaction, document: Document, now: int) -> None:
-    """Let the stored file of a document be deleted that gets another one."""
+    """Let the indexer delete the stored file of a document that gets another file."""
     old = Document(
         tx.new_id(), document.collection_id, DocumentKind.FILE, document.location, blob=document.blob, created_at=now
     )

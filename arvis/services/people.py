@@ -76,7 +76,7 @@ def _check(person: Principal, role: PrincipalRole | None, paired: bool | None, o
         )
     if role is not None and role not in GIVEN_ROLES:
         raise Unprocessable(
-            "Owners can only be set in config.yaml.", fix="Name the person under `owners` in config.yaml."
+            "The role owner cannot be given here.", fix="Name the person under `owners` in config.yaml."
         )
     if role is PrincipalRole.OPERATOR and person.platform == WEB:
         raise Unprocessable(

@@ -115,7 +115,7 @@ def join(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
 
 def take_place(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
     """Let the run `begun` replace the execution `of`, so that `begun` answers the turn. If `of` is a task from an
-    agent, `begun` takes over that task. Otherwise `begun` is counted as in `join`."""
+    agent, `begun` takes over that task. Otherwise, count `begun` in the way of `join`."""
     given = tx.delegations.get(of.id)
     if given is None:
         join(tx, begun, of, now)

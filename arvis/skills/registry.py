@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 BUILT_IN = Path(__file__).parent / "builtin"
 
 _CHANGED = (
-    "it is not used, because its content has changed since an owner trusted it; look at it, and trust it again "
+    "it is not used, because its content has changed since an owner trusted it; read it, and trust it again "
     "(`arvis skills trust`)"
 )
 

@@ -38,7 +38,9 @@ def create(services: ToolServices) -> Tool:
         try:
             return services.secrets.open(variable.value) if variable.secret else variable.value
         except SecretLost as lost:
-            raise ToolError(f"The variable {key} cannot be decrypted. {lost.why}", fix=lost.fix) from lost
+            raise ToolError(
+                f"The variable {key} cannot be decrypted. {lost.why} Tell the person who runs this bot."
+            ) from lost
 
     return FunctionTool(get_variable, DECLARATION)
 

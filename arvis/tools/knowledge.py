@@ -1,5 +1,5 @@
-"""Tools `search_knowledge` and `read_knowledge`: they find and show parts of the documents in the knowledge bases of an agent.
-Agents with knowledge bases have both without naming them.
+"""Tools `search_knowledge` and `read_knowledge`: they find and show parts of the documents in the knowledge bases of an
+agent. Agents with knowledge bases have both, even if their `tools` do not name them.
 
 The texts are data of unknown authors, unless an owner has trusted the knowledge base. Each part has a mark, by which a reply
 cites it."""
@@ -44,7 +44,8 @@ class KnowledgeTools:
         return [tool for name, tool in self._made.items() if name in names]
 
     async def all(self) -> Sequence[Tool]:
-        """Return no tool, because the tools are not given to agents one by one."""
+        """Return no tool, because agents get these tools together with their knowledge bases and not from the list of
+        tools."""
         return ()
 
 
@@ -64,7 +65,7 @@ def _search(insights: KnowledgeInsights, meaning: MeaningOf) -> Tool:
         slugs = _allowed(caller, knowledge_base)
         found = await insights.search_knowledge(query, slugs, limit, await meaning(query))
         if not found:
-            return "Nothing was found. Try other words, or answer that the documents do not say it."
+            return "Nothing was found. Try other words, or say that the documents do not answer the question."
         return _shown(found, caller, scores=True)
 
     return FunctionTool(search_knowledge, DECLARATION)
@@ -112,7 +113,7 @@ def _shown(found: Sequence[FoundChunk], caller: Caller, *, scores: bool) -> str:
 
 
 def _score(found: FoundChunk) -> str:
-    """Return how a part was found, for the model and for the timeline of the message."""
+    """Return the score and the kinds of matches of a part, for the model and for the timeline of the message."""
     ways = [
         f"words {found.place}" if found.place is not None else "",
         f"meaning {found.similarity:.2f}" if found.similarity is not None else "",

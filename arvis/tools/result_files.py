@@ -77,9 +77,9 @@ async def text_with_files(
             continue
         count += 1
         if count > _MOST_FILES:
-            texts.append(f"[A file ({_size(part)}) that is not used: a result may have at most {_MOST_FILES} files.]")
+            texts.append(f"[A file ({_size(part)}) was left out: a result may have at most {_MOST_FILES} files.]")
         elif services is None:
-            texts.append(f"[A file ({_size(part)}) that is not used.]")
+            texts.append(f"[A file ({_size(part)}) was left out.]")
         else:
             texts.append(await _kept(part, tool, await services(), caller, send=send or part.for_person))
     return cut("\n".join(texts)) if texts else "The tool returned no content."

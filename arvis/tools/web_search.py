@@ -88,7 +88,7 @@ class SearchChain:
                 continue
             return _text(name, query, findings, reasons), [Source(each.url, each.title) for each in findings.results]
         why = "; ".join(reasons) or "no provider is set up"
-        raise ToolError(f"The search failed: {why}.", fix="Set up a search provider: docs/how-to/web-search.md.")
+        raise ToolError(f"The search failed: {why}. An owner can set up another provider (docs/how-to/web-search.md).")
 
     async def _asked(self, name: str, provider: SearchProvider, query: SearchQuery) -> Findings:
         """Ask a provider. If it allows the next search within `_PATIENCE` seconds, wait and ask once more."""

@@ -162,7 +162,7 @@ def _must_be_ours(path: str, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise _refused(path, _REASONS[errno.ENXIO])
     if found.st_nlink > 1:
-        raise _refused(path, "it has a second name elsewhere (a hard link)")
+        raise _refused(path, "another path leads to the same file (a hard link)")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The script that branches a conversation: a new conversation begins with a copy of the messages until one of them."""
+"""The script that branches a conversation: a new conversation begins with copies of the messages up to a chosen one."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def branch_conversation(tx: Transaction, message_id: str, place: Address, by: Pr
     if message.turn is None:
         raise Conflict(
             "The conversation cannot be branched at this message.",
-            why="Its turn has not ended, or it belongs to an inactive version.",
-            fix="Wait until the turn has ended, or switch to its version.",
+            why="The turn of the message has not ended, or the message belongs to an inactive version.",
+            fix="Wait until the turn has ended, or switch to that version.",
         )
     copied = _messages_until(tx, conversation, message.turn, by)
     tx.jobs.lock([place.lane])  # so that no other branch begins there
     if tx.conversations.in_place(place):
-        raise Conflict(f"The channel {place.channel} has a conversation.", fix="Name another channel.")
+        raise Conflict(f"The channel {place.channel} already has a conversation.", fix="Name another channel.")
     branch = tx.conversations.open(conversation.agent_id, place, now, direct=True)
     tx.conversations.set_remembers(branch, remembers=conversation.remembers)
     _copy(tx, copied, branch, now)
@@ -49,7 +49,7 @@ def _messages_until(tx: Transaction, conversation: Conversation, turn: int, by: 
         raise Conflict(f"More than {MOST_COPIED:,} messages precede this message.", fix="Branch at an earlier message.")
     if by.role not in _LOOKS_AFTER and any(each.role is Role.USER and each.principal_id != by.id for each in until):
         raise Forbidden(
-            "Other people have written in this part of the conversation.", fix="Ask an operator or an owner to do this."
+            "Other people have written in this part of the conversation.", fix="Ask an operator or an owner to do so."
         )
     if any(each.status is CompactionStatus.FINAL for each in versions.summaries_from(conversation.id, 1)):
         raise Conflict(

@@ -289,9 +289,9 @@ def _answer(tx: Transaction, wait: Wait, given: WaitAnswer, *, by: Principal, ap
         "approve": "Allowed.",
         "reject": "Not allowed.",
         "edit": "Allowed with your change.",
-        "answer": "Passed on.",
+        "answer": "Your answer was sent.",
     }
-    return confirmations.get(given.decision, "Passed on; nothing was done.")
+    return confirmations.get(given.decision, "Your feedback was sent; nothing was done.")
 
 
 def _confirmation(wait: Wait, given: WaitAnswer) -> str:

@@ -59,7 +59,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """The place in a conversation to which it is rewound: before this turn."""
+    """The point to which a conversation is rewound: before the turn `turn`."""
 
     conversation: Conversation
     turn: int
@@ -87,8 +87,9 @@ def answer_again(
     request: Request | None = None,
 ) -> RewoundConversation:
     """Answer the turn of a message again in a new version of the conversation. `content` replaces the text of the
-    message, which must then be a person's. `limits` are those of the credential of `by`. `request` is None if the inbox
-    has checked the sender. Raise `NotFound`, `Conflict`, `Forbidden` or `TooMany`, and then change nothing."""
+    message, which a person must then have written. `limits` are those of the credential of `by`. `request` is None if
+    the inbox has checked the sender. Raise `NotFound`, `Conflict`, `Forbidden` or `TooMany`, and then change
+    nothing."""
     _hold(tx, tx.messages.get(message_id))
     point = _point(tx, message_id, by)
     _check_idle(tx, point.conversation)
@@ -145,14 +146,14 @@ def switch_version(
         raise Conflict(
             "This version belongs to a part of the conversation that is not active.",
             why="Another version of an earlier message is active, or the first message of the active version was erased.",
-            fix="Switch to the version of the earlier message first.",
+            fix="First switch to the version that contains this part.",
         )
     effects = _effects(tx, later)
     _free_of_summaries(tx, conversation, chosen.first_turn, now)
     _reopen(tx, conversation, later)
     versions.deactivate(active)
     versions.activate(chosen)
-    # The turns from the point on are now those of the chosen version.
+    # The turns from the point on are now those of the chosen version, which the person must be allowed to change, too.
     _messages_from(tx, conversation, chosen.first_turn, by)
     tx.handover_threads.drop_all(conversation.id)
     _report(tx, conversation, effects, now)
@@ -169,7 +170,7 @@ def _hold(tx: Transaction, message: StoredMessage | None) -> None:
 
 
 def _point(tx: Transaction, message_id: str, by: Principal) -> _Point:
-    """Return the turn of a message. Another person's message is as unknown to a member as a missing one."""
+    """Return the turn of a message. For a member, another person's message counts as missing."""
     message = tx.messages.get(message_id)
     asked = tx.messages.of_turn(message.execution_id) if message is not None and message.execution_id else []
     ours = message is not None and any(by.id and by.id == each.principal_id for each in (message, *asked))
@@ -186,14 +187,15 @@ def _point(tx: Transaction, message_id: str, by: Principal) -> _Point:
     if message.turn is None or not asked:
         open_turn = message.status in {MessageStatus.ACCEPTED, MessageStatus.WAITING}
         copied = message.execution_id is None and message.turn is not None
-        other = "It is a copy in a branch." if copied else "No agent has answered a person with or after it."
+        other = "It is a copy in a branch." if copied else "It is not part of a turn that answered a person."
         raise Conflict(
             "This message cannot be answered again.",
             why="Its turn has not ended." if open_turn else other,
-            fix="Wait until the turn has ended, or stop it." if open_turn else "Choose a message that was answered.",
+            fix="Wait until the turn has ended, or stop it." if open_turn else "Choose an answered message.",
         )
     if asked[0].principal_id is None or asked[0].route in _ROUTES_OF_AGENTS:
-        raise Conflict("An agent wrote this message.", fix="Answer the message again that started the agent's task.")
+        fix = "Choose the message of a person that started the agent's task."
+        raise Conflict("An agent wrote this message, so it cannot be answered again.", fix=fix)
     return _Point(conversation, message.turn, asked)
 
 
@@ -205,8 +207,8 @@ def _check_idle(tx: Transaction, conversation: Conversation) -> None:
     ):
         raise Conflict(
             "The agent is still working in this conversation.",
-            why="A message waits for its answer, or a summary is being written.",
-            fix="Wait until it is done, or stop it.",
+            why="A message or a question waits for an answer, or a summary is being written.",
+            fix="Wait until this work has ended, or cancel it.",
             code="busy",
         )
     if all(each.id != conversation.id for each in tx.conversations.in_place(conversation.address)):
@@ -220,7 +222,7 @@ def _messages_from(tx: Transaction, conversation: Conversation, turn: int, by: P
     if len(later) > _MOST_MESSAGES:
         raise Conflict(
             f"More than {_MOST_MESSAGES:,} messages follow this message.",
-            why="A rewind changes all of them at once.",
+            why=f"A rewind can make at most {_MOST_MESSAGES:,} messages inactive.",
             fix="Choose a later message, or continue in a branch.",
         )
     others = any(each.role is Role.USER and each.principal_id != by.id for each in later)
@@ -321,7 +323,7 @@ def _free_of_summaries(tx: Transaction, conversation: Conversation, turn: int, n
         if each.status is CompactionStatus.FINAL or tx.compactions.restore(each.id, now) is None:
             raise Conflict(
                 "The conversation can no longer be rewound to this message.",
-                why="A summary replaces it, and the texts of the summarised messages were deleted (`retention.compacted_days`).",
+                why="A summary replaces the message, and the original texts were deleted (`retention.compacted_days`).",
                 fix="Choose a later message, or start a new conversation.",
             )
 
@@ -357,7 +359,7 @@ def _copy(tx: Transaction, message: StoredMessage, content: str | None, by: Prin
 
 
 def _reopen(tx: Transaction, conversation: Conversation, removed: Sequence[StoredMessage]) -> None:
-    """Let the next prompt name the effects again that the removed turns have read about."""
+    """Let the next prompt report again the effects and problems that only the inactive turns have read."""
     tx.incidents.reopen(conversation.id, sorted({each.execution_id for each in removed if each.execution_id}))
 
 

@@ -25,7 +25,7 @@ from bench.recall.talks import own_talks
 #: The messages of each of the other people.
 _EACH = 1_000
 _WORDS = 60_000
-#: The time of the first one (ms): they are older than the messages of the questions.
+#: The time (ms) of the first of these messages, which are older than the messages of the questions.
 _BEGIN = 1_400_000_000_000
 _LENGTHS = (4, 30)
 _BATCH = 20_000

@@ -20,7 +20,7 @@ from arvis.process.leases import Holding
 from bench.recall.talks import Asked, Said, Talk
 from tests.conformance.store.scripts import AGENT, NOW, PLACE, said
 
-#: The numbers of results among which the evidence is searched.
+#: Recall is measured among this many first results of a search.
 FIRST = (5, 10)
 _BATCH = 500
 _MODEL = "custom/bench"
@@ -30,8 +30,8 @@ VectorOf = Callable[[str], Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The results for a question: the part of its evidence among the first results, by their number, the time, and the
-    processor time of this process (ms)."""
+    """The results for a question: the recall among the first results for each number in `FIRST`, the elapsed time (ms),
+    and the processor time of this process (ms)."""
 
     kind: str
     recall: tuple[float, ...]

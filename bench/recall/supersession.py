@@ -1,9 +1,9 @@
 """Measures how often a new fact wrongly replaces a known one, and how often an outdated fact stays:
 `python -m bench.recall.supersession`.
 
-The pairs (`supersession.yaml`) are divided in two halves. The rules of `arvis/memory/updating.py` may be tuned with the first one
-only; the second one measures them. With `--list`, the wrongly judged pairs of the first half are printed, never those of the
-second one.
+The pairs (`supersession.yaml`) are divided in two halves. Tune the rules of `arvis/memory/updating.py` with the first
+half only; the second half measures them. `--list` prints the wrongly judged pairs of the first half, never those of the
+second half.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arvis.memory.similarity import Wording
 from arvis.memory.updating import likeness
 
 TUNING, TEST = "tuning", "test"
-#: The kinds of pairs of which the new fact takes the place of the known one. Of all other pairs both facts stay.
+#: The kinds of pairs whose new fact replaces the known one. In all other pairs, both facts stay.
 OUTDATING = frozenset({"update", "contradiction"})
 
 

@@ -51,7 +51,7 @@ class _Texts:
         return Vector.of(numbers)
 
     def _noise(self) -> Sequence[int]:
-        # The difference of two even distributions is close enough to a normal one.
+        # The difference of two uniform distributions is close enough to a normal distribution.
         one, other = self._chance.randbytes(self._size), self._chance.randbytes(self._size)
         return [a - b for a, b in zip(one, other, strict=True)]
 

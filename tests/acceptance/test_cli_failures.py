@@ -103,7 +103,7 @@ def test_a_folder_in_which_no_daemon_ever_ran(tmp_path: Path) -> None:
 
 def test_a_daemon_that_runs_is_killed_or_has_stopped(tmp_path: Path) -> None:
     with running_daemon(tmp_path) as daemon:
-        in_use = f"The data folder {daemon.data} is in use\n  why: process {daemon.pid} holds it.\n  fix: "
+        in_use = f"The data folder {daemon.data} is in use\n  why: process {daemon.pid} uses it.\n  fix: "
         assert complaint(daemon.arvis("upgrade"), 3).startswith(in_use)
         assert complaint(daemon.arvis("run"), 3).startswith(in_use)
         daemon.kill()

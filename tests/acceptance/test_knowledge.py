@@ -47,14 +47,14 @@ def test_from_a_folder_of_files_to_a_cited_answer(daemon: Daemon, tmp_path: Path
     made = daemon.arvis("knowledge", "create", "handbook", "--description", "Rules for employees")
     assert "is created" in made.stdout, made.stderr
     added = daemon.arvis("knowledge", "add", "handbook", str(tmp_path / "policies"))
-    assert added.stdout == "3 documents are in handbook; 3 of them wait for the index.\n", added.stderr
+    assert added.stdout == "3 documents were sent to handbook; 3 of them wait for the index.\n", added.stderr
     found = documents(daemon, "handbook")
     assert {name: each["status"] for name, each in found.items()} == {
         "leave.md": "indexed", "travel.pdf": "indexed", "broken.pdf": "failed",
     }  # fmt: skip
     assert found["broken.pdf"]["problem"] == "the document is damaged"
     again = daemon.arvis("knowledge", "add", "handbook", str(tmp_path / "policies" / "leave.md"))
-    assert "0 of them wait" in again.stdout
+    assert "Not indexed yet: 0." in again.stdout
     searched = daemon.arvis("knowledge", "search", "handbook", "who", "books", "trains").stdout
     assert "travel.pdf" in searched
     assert "Trains are booked" in searched

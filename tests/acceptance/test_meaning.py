@@ -48,7 +48,7 @@ async def test_facts_are_found_by_their_meaning_and_the_timeline_shows_it(tmp_pa
             prepared = next(step for step in timeline["steps"] if step["step"] == "node" and "prompt" in step)
             assert prepared["prompt"]["recalled"][0]["fact"] == kept
             explained = await asyncio.to_thread(daemon.arvis, "explain", asked)
-            assert f"facts found for the question: #21 {kept} (score" in explained.stdout
+            assert f"facts found for the message: #21 {kept} (score" in explained.stdout
             assert "automobile is red" in await searched(daemon, "Which car?")
         finally:
             await asyncio.to_thread(daemon.close)

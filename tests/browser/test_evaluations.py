@@ -32,7 +32,7 @@ async def test_a_changed_prompt_is_compared_side_by_side_and_refused_by_the_gate
     await record.get_by_label("Name").fill("time")
     await record.get_by_label("The reply must contain").fill("90 days")
     await record.get_by_role("button", name="Record as a case").click()
-    await expect(dashboard.get_by_text("The case is recorded.")).to_be_visible()
+    await expect(dashboard.get_by_text("The case was recorded.")).to_be_visible()
 
     await dashboard.goto("/evaluations/returns")
     case = dashboard.get_by_role("listitem").filter(has_text="contains: 90 days")
@@ -67,8 +67,8 @@ async def test_a_changed_prompt_is_compared_side_by_side_and_refused_by_the_gate
     await dashboard.get_by_role("button", name="Save").click()
     await expect(dashboard.get_by_role("alert")).to_contain_text("These cases failed")
     assert (await daemon.api("GET", "/api/agents/returns"))["prompt"] == GOOD
-    await dashboard.get_by_role("button", name="Save without an evaluation").click()
-    await dashboard.get_by_role("dialog").get_by_role("button", name="Save without an evaluation").click()
+    await dashboard.get_by_role("button", name="Save anyway").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Save anyway").click()
     await expect(dashboard.get_by_text("No changes yet.")).to_be_visible()
     assert (await daemon.api("GET", "/api/agents/returns"))["prompt"] == BAD
 

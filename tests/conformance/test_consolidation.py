@@ -104,7 +104,7 @@ async def test_facts_are_merged_once_with_all_sources_and_each_merge_is_undone(e
     entries = await either_store.read(lambda tx: tx.audit.of_execution(""))
     merges = [each.proposal for each in entries if isinstance(each.proposal, Access)]
     assert [each.kind for each in merges] == [AccessKind.FACTS_MERGED] * 3
-    assert "Separated again" in (await either_store.write(take_back) or "")
+    assert "Merge undone" in (await either_store.write(take_back) or "")
     assert await either_store.read(contents) == [AGAIN.content, BERGEN.content, TEAM.content, SIZE.content]
     await either_store.write(take_back)
     await either_store.write(take_back)

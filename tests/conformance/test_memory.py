@@ -211,7 +211,7 @@ async def test_who_confirms_takes_the_taint_off_and_undo_puts_it_back(either_sto
     confirmed = await either_store.write(confirm, fact.id, by_id="owner", now=NOW)
     assert confirmed is not None
     assert confirmed.taint == CLEAN
-    assert await either_store.write(take_back) == "Unconfirmed again: likes tea"
+    assert await either_store.write(take_back) == "No longer confirmed: likes tea"
     assert (await either_store.read(known, fact)).taint == TOOLS | PEOPLE
     assert await either_store.write(confirm, "none", by_id="owner", now=NOW) is None
 
@@ -228,19 +228,19 @@ async def test_undo_takes_back_one_change_after_the_other(either_store: Store) -
         forget(tx, first.id, by_id="ann", now=NOW)
         return [(take_back(tx), contents(tx)) for _ in range(5)]
 
-    words = "Remembered again: prefers Python 3.11"
+    words = "Restored: prefers Python 3.11"
     assert await either_store.write(script) == [
         (words, ["prefers Python 3.13"]),
-        ("Remembered again: prefers Python 3.12 (instead of: prefers Python 3.13)", ["prefers Python 3.12"]),
-        (f"{words} (instead of: prefers Python 3.12)", ["prefers Python 3.11"]),
-        ("Forgotten again: prefers Python 3.11", []),
+        ("Restored: prefers Python 3.12 (deleted: prefers Python 3.13)", ["prefers Python 3.12"]),
+        (f"{words} (deleted: prefers Python 3.12)", ["prefers Python 3.11"]),
+        ("Deleted: prefers Python 3.11", []),
         (None, []),
     ]
 
 
 async def test_undo_stays_in_its_scopes(either_store: Store) -> None:
     await either_store.write(tell_all, new_fact("of Ann"), new_fact("of Bob", scope=BOB))
-    assert await either_store.write(take_back, ANN) == "Forgotten again: of Ann"
+    assert await either_store.write(take_back, ANN) == "Deleted: of Ann"
     assert await either_store.write(take_back, ANN) is None
     assert await either_store.read(contents, ANN, BOB) == ["of Bob"]
 
@@ -264,7 +264,7 @@ async def test_what_was_deleted_is_erased_after_its_time(either_store: Store) ->
         return done
 
     assert await either_store.write(script) == [0, 1, 1, 0]
-    assert await either_store.write(take_back) == "Forgotten again: likes tea"
+    assert await either_store.write(take_back) == "Deleted: likes tea"
 
 
 async def test_housekeeping_fades_and_erases(either_store: Store) -> None:

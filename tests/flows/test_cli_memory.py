@@ -59,7 +59,7 @@ async def test_a_fact_from_the_first_word_to_the_last(shell: Shell) -> None:
     assert "prefers Python 3.12" in table[1]
     shown = await shell.out("show", first["id"])
     assert "superseded" in shown
-    assert "Remembered again" in await shell.out("undo", "--agent", "helper")
+    assert "Restored" in await shell.out("undo", "--agent", "helper")
     assert "confirmed" in await shell.out("confirm", first["id"])
     assert "deleted" in await shell.out("delete", first["id"])
     assert [fact["id"] for fact in (await shell.read_json("list", "--status", "deleted"))["items"]][-1] == first["id"]

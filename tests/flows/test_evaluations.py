@@ -177,7 +177,7 @@ async def test_a_changed_prompt_that_makes_answers_worse_is_found_and_stopped_by
     assert "refund" in refused.value.why
     with pytest.raises(Conflict) as unknown:
         await change("Be polite.")
-    assert "not been evaluated" in unknown.value.why
+    assert "No evaluation of the suite" in unknown.value.why
     polite, _ = await evaluate(shop, changes={"prompt": "Be polite.", "model": "openai/other"})
     assert polite.status is EvaluationStatus.STOPPED
     with pytest.raises(Conflict):
@@ -243,7 +243,7 @@ async def test_limits_and_failures_end_a_case_or_the_evaluation(shop: AppHarness
     shop.provider.script += ["x", "x", "x"]
     stopped, results = await evaluate(shop, most_micros=20_000)
     assert (stopped.status, len(results)) == (EvaluationStatus.STOPPED, 2)
-    assert "limit of costs" in stopped.problem
+    assert "cost limit" in stopped.problem
     only, results = await evaluate(shop, cases=["b"])
     assert [result.name for result in results] == ["b"]
     assert only.cases_hash == "", "a part of the suite opens no gate"

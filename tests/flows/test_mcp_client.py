@@ -145,7 +145,7 @@ async def test_the_tools_of_a_program_are_offered_and_called() -> None:
 
         assert await fix.call("fix.add", a=20, b=22) == "42"
         assert "the moon is full" in await fix.refusal("fix.fail")
-        assert await fix.call("fix.picture") == "[A file (1,200 bytes) that is not used.]"
+        assert await fix.call("fix.picture") == "[A file (1,200 bytes) was left out.]"
         assert '"degrees": 21' in await fix.call("fix.weather", town="Graz")
         assert (await fix.call("fix.resources")).splitlines() == [
             "two",
@@ -170,10 +170,8 @@ async def test_resources_and_prompts_are_read_with_tools() -> None:
             "template data://{name}/text · text · text/plain · A text by its name.",
         ]
         assert "The text of Ann." in await fix.call("fix.mcp_resource", uri="data://Ann/text")
-        assert (
-            await fix.call("fix.mcp_resource", uri="data://sales") == f"[A file ({len(PNG)} bytes) that is not used.]"
-        )
-        assert "refused the call" in await fix.refusal("fix.mcp_resource", uri="data://nothing")
+        assert await fix.call("fix.mcp_resource", uri="data://sales") == f"[A file ({len(PNG)} bytes) was left out.]"
+        assert "The call to the server fix failed: " in await fix.refusal("fix.mcp_resource", uri="data://nothing")
         assert (await fix.call("fix.mcp_prompt")).splitlines() == ["greet · Greets a person.", "  who · required"]
         greeting = await fix.call("fix.mcp_prompt", name="greet", arguments={"who": "Ann"})
         assert greeting == "[user]\nGreet Ann kindly."

@@ -222,10 +222,10 @@ async def test_a_summary_with_rewound_turns_is_restored_before(either_app: AppHa
 
 
 async def test_the_command_answers_the_last_message_again(app: AppHarness) -> None:
-    assert (await app.ask("/again")).reply == "You have asked nothing here that I could answer again."
+    assert (await app.ask("/again")).reply == "You have sent no message here that I could answer again."
     await app.ask("one")
     app.provider.script.append("Other.")
-    assert (await app.ask("/again")).reply == "I answer your last message again."
+    assert (await app.ask("/again")).reply == "I am answering your last message again."
     await app.until_idle()
     assert await history(app) == ["one", "Other."]
     await app.ask("/again eins")
@@ -258,7 +258,7 @@ async def test_a_branch_continues_with_copies(either_app: AppHarness) -> None:
     assert first_lines == ["one", "Re: one", "two", "Re: two", "three", "Re: three"]
     page = await app.insights.talk_messages(branch.id, own=None, limit=10, cursor=None)
     assert [each.answered_by for each in page.items[::-1]].count(None) == 3, "each question names its reply"
-    with pytest.raises(Conflict, match="has a conversation"):
+    with pytest.raises(Conflict, match="already has a conversation"):
         await app.operations.branch_conversation(second.message.id, place, ann)
     bob = await person(app, "bob")
     with pytest.raises(NotFound):

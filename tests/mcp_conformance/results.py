@@ -97,9 +97,10 @@ REASONS: Mapping[str, Mapping[str, str]] = {
 
 _HEAD = """# Conformance of the Model Context Protocol
 
-The public package `@modelcontextprotocol/conformance` plays the scenarios that an implementation of the revision {revision} must pass. Arvis
-passes {server} of {servers} as a server and {client} of {clients} as a client. As a client it plays a person who logs in at most three times. `python -m tests.mcp_conformance` in a checkout plays
-them again, and fails if a result differs from this page; `npm ci` in `tests/mcp_conformance` installs the package first.
+The public package `@modelcontextprotocol/conformance` plays the scenarios that an implementation of the revision
+{revision} must pass. Arvis passes {server} of {servers} as a server and {client} of {clients} as a client. The client of the tests plays a person
+who logs in at most three times. `python -m tests.mcp_conformance` in a checkout runs the scenarios again, and fails if
+a result differs from this page. To install the package, run `npm ci` in `tests/mcp_conformance`.
 """
 
 

@@ -57,7 +57,7 @@ def test_known_addresses_are_fetched(url: str) -> None:
         ("https://shop.example/hours?d=secret", "“d”"),
         ("https://shop.example/%62erlin", "contains data"),
         ("https://shop.example/bErlin", "“bErlin”"),
-        ("https://shop.example/berlin/berlin/berlin", "choice among many addresses"),
+        ("https://shop.example/berlin/berlin/berlin", "its choice of addresses"),
         ("https://shop.example/berlin//", "contains data"),
         ("https://shop.example:8443/hours", "The port of"),
         ("https://tides.example/kiel?x=1", "“x”"),

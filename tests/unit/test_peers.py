@@ -179,7 +179,7 @@ def test_people_of_groups_and_unapproved_people_get_no_access(tmp_path: Path) ->
     write(home / "credentials" / "telegram-allowFrom.json", {"allowFrom": ["400100999"]})
     draft = read("openclaw", home)
     assert found(draft, "agents")[0].allow_users == [ANN]
-    assert "groups only" in why(draft, "telegram/default: groups")
+    assert "allowed in groups" in why(draft, "telegram/default: groups")
 
 
 def test_an_agent_answers_only_the_people_of_its_own_accounts(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def create(*, api: Api, **details: Any) -> Output:
 
 
 _no_gate = click.option(
-    "--no-gate", is_flag=True, help="Store a changed prompt even if a suite has not passed with it."
+    "--no-gate", is_flag=True, help="Store a changed prompt even if it has not passed a required suite."
 )
 
 

@@ -66,7 +66,7 @@ def create(*, api: Api, name: str, **details: Any) -> Output:
         api.get("credentials", name)
     except NotFound:
         return _stored(api.put("credentials", name, body=body))
-    raise Conflict(f"The credential {name} exists.", fix=f"Change it with `arvis credentials update {name}`.")
+    raise Conflict(f"The credential {name} already exists.", fix=f"Change it with `arvis credentials update {name}`.")
 
 
 @credentials.command()

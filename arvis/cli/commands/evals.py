@@ -17,7 +17,7 @@ from arvis.cli.output import Output, Row, Table, at, fields, one_line, tell
 from arvis.domain.agents import LONGEST_PROMPT
 from arvis.domain.errors import ArvisError, DaemonUnreachable, NotFound, UsageError
 
-#: The pause between two looks at a running evaluation, in seconds.
+#: The interval of the checks of a running evaluation, in seconds.
 _PAUSE = 0.5
 #: The maximum number of characters that are read of a file.
 _LARGEST = 4_000_001
@@ -146,7 +146,7 @@ def show(*, api: Api, name: str, case: str | None) -> Output:
 
 @evals.command()
 @click.argument("name")
-@click.option("--agent", required=True, help="The agent that all cases of the suite are about.")
+@click.option("--agent", required=True, help="The agent that all cases of the suite evaluate.")
 def create(*, api: Api, **body: Any) -> Output:
     """Create a suite of cases for an agent."""
     made = api.post("suites", body=body)
@@ -237,9 +237,9 @@ def delete(*, api: Api, suite: str, case: str | None) -> Output:
 
 @evals.command()
 @click.argument("suite")
-@click.option("--on/--off", "gate", required=True, help="Require the suite, or no longer.")
+@click.option("--on/--off", "gate", required=True, help="Require the suite, or stop requiring it.")
 def gate(*, api: Api, suite: str, **body: Any) -> Output:
-    """Let Arvis store a changed prompt of the agent only after the suite has passed with it."""
+    """Require that a changed prompt of the agent passes the suite before Arvis stores the prompt."""
     changed = api.patch("suites", suite, body=body)
     if changed["gate"]:
         return Output(changed, f"A changed prompt of {changed['agent']} must pass {suite} first.")
@@ -254,7 +254,7 @@ _changes = all_options(
     click.option("--model", help="Evaluate the agent with this model, as provider/model."),
     effort_option("that of the agent"),
     click.option("--tools", type=names, metavar="NAMES", help="Evaluate the agent with these tools."),
-    click.option("--max-cost", type=float, metavar="USD", help="Begin no case after the evaluation has cost this."),
+    click.option("--max-cost", type=float, metavar="USD", help="Start no further case after this cost."),
     click.option("--judge", metavar="MODEL", help="The model that judges (default: that of the agent)."),
     click.option("--case", "cases", multiple=True, metavar="NAME", help="Evaluate only this case; may be repeated."),
 )
@@ -266,7 +266,7 @@ _changes = all_options(
 @click.option("--min-recall", type=click.FloatRange(0, 1), help="Fail if the mean recall@10 is lower.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the results.")
 def run(*, api: Api, suite: str, min_recall: float | None, no_wait: bool, **options: Any) -> Output:
-    """Evaluate the agent of a suite, as it is or with changes. The command fails if a case fails."""
+    """Evaluate the agent of a suite, unchanged or with changes. The command fails if a case fails."""
     begun = api.post("evaluations", body=_started(suite, **options))
     if no_wait:
         return Output(
@@ -281,9 +281,9 @@ def run(*, api: Api, suite: str, min_recall: float | None, no_wait: bool, **opti
 @click.option("--baseline", metavar="EVALUATION", help="Compare with this evaluation instead of a new one.")
 @_changes
 def compare(*, api: Api, before: str, after: str | None, baseline: str | None, **options: Any) -> Output:
-    """Compare two evaluations, or evaluate the agent of a SUITE as it is and with changes, and compare the results.
+    """Compare two evaluations, or evaluate the agent of a SUITE unchanged and with changes, and compare the results.
 
-    The command fails if a case that has passed before fails now, or if an evaluation has not ended normally."""
+    The command fails if a case that passed before fails now, or if an evaluation did not finish all cases."""
     if after is None:
         changed = {name: options[name] for name in ("prompt_file", "model", "effort", "tools")}
         if not given(changed):
@@ -348,7 +348,7 @@ def _json_of(file: Path) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise UsageError(f"{file} cannot be read", why=str(error), fix="Name a file with JSON.") from None
+        raise UsageError(f"{file} is not valid JSON", why=str(error), fix="Correct it, or name another file.") from None
 
 
 # -- texts -------------------------------------------------------------------------------------------------------------
@@ -363,13 +363,13 @@ def _shown(evaluation: Row, min_recall: float | None = None) -> Output:
     lines.append(f"evaluation {evaluation['id']}")
     notes = [evaluation["problem"]] if evaluation["problem"] else []
     notes += [
-        f"{each['case']}: not recorded: {one_line(call)}"
+        f"{each['case']}: the case has no output for the call {one_line(call)}"
         for each in evaluation["results"]
         for call in each["unrecorded"]
     ]
     failed = evaluation["status"] != "running" and not _all_passed(evaluation)
     if min_recall is not None and (totals["recall"] or (0.0, 0.0))[-1] < min_recall:
-        notes.append(f"recall@10 is lower than {min_recall:.2f}.")
+        notes.append(f"recall@10 is lower than the required {min_recall:.2f}.")
         failed = True
     return Output(evaluation, _RESULTS.text(evaluation["results"]), "\n".join(lines), notes=notes, failed=failed)
 

@@ -121,7 +121,7 @@ def _prompt(step: Json) -> Iterator[str]:
         if step["prompt"].get("left_out"):
             yield f"{step['prompt']['left_out']} older messages did not fit"
         if recalled := step["prompt"].get("recalled"):
-            yield f"facts found for the question: {', '.join(map(_recalled, recalled))}"
+            yield f"facts found for the message: {', '.join(map(_recalled, recalled))}"
             yield "`arvis memory correct ID` corrects a fact"
 
 

@@ -120,7 +120,8 @@ def import_(
     wishes = Wishes(dry_run, yes, replace, everything, enable_schedules, owner)
     if home is not None:
         if source not in _PROGRAMS:
-            raise click.UsageError(f"{source} is not one of {', '.join(_PROGRAMS)}. Name only the FILE of an export.")
+            known = ", ".join(_PROGRAMS)
+            raise click.UsageError(f"{source} is not a PROGRAM ({known}). To import an export, name only its FILE.")
         # Its module imports the store, which other commands of this module do not need.
         output: Output = importlib.import_module("arvis.cli.commands.peers").import_peer(api, source, home, wishes)
         return output

@@ -83,11 +83,11 @@ def show(*, api: Api, slug: str, **query: Any) -> Output:
 
 _details = all_options(
     click.option("--name", help="The name that people see."),
-    click.option("--description", help="What the documents are about. Agents read it to decide whether to search."),
+    click.option("--description", help="The topic of the documents. Agents read it to decide whether to search."),
     click.option(
         "--trusted/--untrusted",
         default=None,
-        help="Trust the documents as much as an agent's own prompt. Use it only if no other person can write them.",
+        help="Trust the documents like an agent's own prompt. Use this only if no one except owners can change them.",
     ),
 )
 
@@ -131,8 +131,8 @@ def delete(*, api: Api, slug: str) -> Output:
 def add(*, api: Api, slug: str, sources: tuple[str, ...], title: str | None, refresh: int | None) -> Output:
     """Add files, the files of folders, or web pages. A document with the same name is replaced.
 
-    Unchanged files are not indexed again, so the same command brings a folder up to date. For a folder that the daemon
-    follows by itself, see `knowledge.folders` in config.yaml."""
+    Unchanged files are not indexed again, so the same command brings a folder up to date. To let the daemon do
+    this by itself, add the folder to `knowledge.folders` in config.yaml."""
     added: list[Row] = []
     failed: list[str] = []
     names: set[str] = set()
@@ -155,7 +155,7 @@ def add(*, api: Api, slug: str, sources: tuple[str, ...], title: str | None, ref
             body = given({"name": name, "file": data, "title": title})
             added.append(api.post("knowledge", slug, "documents", body=body, timeout=_TIMEOUT))
     waiting = sum(each["status"] == DocumentStatus.PENDING for each in added)
-    words = f"{len(added)} documents are in {slug}; {waiting} of them wait for the index."
+    words = f"{len(added)} documents were sent to {slug}; {waiting} of them wait for the index."
     return Output({"items": added}, words, notes=failed, failed=bool(failed))
 
 
@@ -186,7 +186,7 @@ def refresh(*, api: Api, slug: str, document: str | None) -> Output:
     """Fetch or read a document again; without DOCUMENT, all web pages and all failed documents."""
     path = ("knowledge", slug, *(("documents", document) if document is not None else ()), "refresh")
     done = api.post(*path)
-    return Output(done, f"{done['documents']} documents wait for the index.")
+    return Output(done, f"Documents that Arvis reads again: {done['documents']}.")
 
 
 def _result(found: Row) -> str:

@@ -36,7 +36,7 @@ _own_scope = click.option("--scope", default=EVERYWHERE, help=_HELP)
 _days = click.option(
     "--days",
     type=click.IntRange(1, 36_500),
-    help="Use the fact for this many days (default: as long as its category lasts).",
+    help="Use the fact for this many days (default: until it fades without use).",
 )
 
 
@@ -119,7 +119,7 @@ def create(*, api: Api, agent: str, days: int | None, begins: str | None, ends: 
 @click.argument("fact_id")
 @click.argument("content", required=False)
 @_days
-@click.option("--never-expires", is_flag=True, help="Use the fact until it is deleted or fades.")
+@click.option("--never-expires", is_flag=True, help="Use the fact until it is deleted or fades without use.")
 @_from
 @_until
 @click.option("--always-true", is_flag=True, help="Remove the times from which and until which the fact is true.")
@@ -157,7 +157,7 @@ def delete(*, api: Api, fact_id: str) -> Output:
 @memory.command()
 @click.argument("fact_id")
 def confirm(*, api: Api, fact_id: str) -> Output:
-    """Confirm a fact. This is for facts from other sources than the person's own messages."""
+    """Confirm that a fact from an unverified source, such as a tool or another person, is true."""
     return Output(api.post("memory", fact_id, "confirm"), "The fact is confirmed.")
 
 
@@ -165,7 +165,7 @@ def confirm(*, api: Api, fact_id: str) -> Output:
 @click.option("--agent", required=True, help="The agent whose memory is changed.")
 @_own_scope
 def undo(*, api: Api, **body: Any) -> Output:
-    """Undo the newest change of a scope (default: agent)."""
+    """Undo the newest change of the facts of an agent with this scope (default: agent)."""
     answer = api.post("memory", "undo", body=body)
     return Output(answer, answer["undone"])
 

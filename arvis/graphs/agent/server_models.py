@@ -72,7 +72,7 @@ class ServerModels:
                 context, asked, spender=spender, model=agent.model, fallbacks=agent.fallbacks
             )
         except RunFailed as failed:
-            return {"action": "decline", "why": f"no model answered its request: {failed.what}"}
+            return {"action": "decline", "why": f"no model answered the server's request: {failed.what}"}
         except BudgetReached:
             return {"action": "decline", "why": "the budget for models is used up"}
         result = RunResult.from_json(answer)

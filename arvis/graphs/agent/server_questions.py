@@ -42,8 +42,8 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The decisions of a visit about the questions of servers. `waiting_ms` is the time for an answer, and `verdicts` are
-    the decisions of people about calls, which the state keeps."""
+    """The decisions of a visit about the questions of servers. `waiting_ms` is the time for an answer, and `verdicts`
+    are the decisions of people about calls, which the state must keep."""
 
     context: NodeContext
     agent: Agent

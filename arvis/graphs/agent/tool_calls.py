@@ -182,7 +182,7 @@ def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Plann
 
 @dataclass(frozen=True, slots=True)
 class AnsweredPart:
-    """The responses to the questions with which the part `part` of a call of `tool` has ended (from 0)."""
+    """The responses to the questions with which part `part` (from 0) of a call of `tool` has ended."""
 
     part: int
     answers: PendingInput

@@ -63,7 +63,7 @@ _OF_THE_CASE = frozenset(
 )
 #: Errors that no later case can avoid until a person acts.
 _OF_THE_ACCOUNTS = frozenset({ProviderErrorKind.AUTH, ProviderErrorKind.QUOTA})
-_LIMIT = "The limit of costs is reached."
+_LIMIT = "The evaluation has reached its cost limit, so no further case began."
 _MOST_STEPS = 100_000
 
 
@@ -71,7 +71,8 @@ _MOST_STEPS = 100_000
 class EvaluationState(PlacedState):
     """The state of the graph `evaluation`. Its id is the id of its evaluation."""
 
-    #: The names of the cases to evaluate, sorted; empty: all of the suite. And the name of the last case that has begun.
+    #: The sorted names of the cases to evaluate (empty: all cases of the suite), and the name of the case that began
+    #: last.
     only: Sequence[str] = ()
     after: str = ""
     #: The fields of the agent when the evaluation began, with its changes.
@@ -274,14 +275,14 @@ class _Nodes:
         return (*earlier, replace(newest, images=(*newest.images, *pictures)))
 
     async def _lost(self, turn: TurnContext) -> list[str]:
-        """Return the names of the pictures in the messages that are no longer stored."""
+        """Return the names of pictures in the messages whose files are no longer stored."""
         files = [file for message in turn.current for file in message.attachments if file.kind is FileKind.IMAGE]
         return [file.filename for file in files if await self._store.get_blob(file.sha256) is None]
 
     async def _search(self, asked: Retrieval, agent_id: str) -> Sequence[tuple[str, str]]:
         """Return the ids and texts of the first results."""
         if asked.person is not None:
-            # A link passes the messages and facts of an identity to its person.
+            # After a link, the messages and facts of an identity belong to its person.
             asked = replace(asked, person=await self._store.read(_person_of, asked.person))
         meaning = await self._parts.meaning(asked.question)
         if asked.searches is Searched.FACTS:
@@ -339,7 +340,7 @@ def _recall(evidence: Sequence[str], results: Sequence[tuple[str, str]]) -> floa
 
 
 def _shown(reply: Reply) -> str:
-    """Return the text that people would see."""
+    """Return the text of the reply that people would see in a turn."""
     return reply.visible if reply.wrapper is None else reply.wrapper.visible
 
 
@@ -358,7 +359,7 @@ def _result(stored_case: StoredCase, progress: Progress, cost: int) -> CaseResul
     )
     verdicts = iter(progress.verdicts)
     checks = tuple(
-        next(verdicts, Check(str(each), passed=False, reason="It was not judged."))
+        next(verdicts, Check(str(each), passed=False, reason="No model judged this expectation."))
         if each.kind is ExpectationKind.JUDGE
         else check(each, answer)
         for each in case.expectations

@@ -35,7 +35,7 @@ _LONGEST = 60_000
 
 def turn_context(tx: Transaction, agent: Agent, case_id: str, asked: TurnInput, spender: Spender) -> TurnContext:
     """Return the rows of a turn of `agent` with these inputs. The agents that the prompt offers and the state of the
-    accounts are those of now."""
+    accounts are the present ones."""
     conversation = Conversation(
         id=f"case-{case_id}",
         agent_id=agent.id,

@@ -35,7 +35,7 @@ class Progress:
     reply: str = ""
     #: The reason why there is no reply.
     problem: str = ""
-    #: The calls without a recorded output.
+    #: The calls without a recorded output, and the pictures that are no longer stored.
     unrecorded: Sequence[str] = ()
     #: The results of the judged expectations so far.
     verdicts: Sequence[Check] = ()
@@ -112,7 +112,7 @@ def frozen_output(call: ToolCall, recorded: Sequence[FrozenCall]) -> tuple[ToolO
 
 
 def _equal(arguments: Mapping[str, Any] | None, recorded: Mapping[str, Any]) -> bool:
-    """Compare arguments. Long texts in those of an older turn may be recorded in their shortened form."""
+    """Compare arguments. In a case of an older turn, long texts may have been recorded in shortened form."""
     given = {} if arguments is None else arguments
     forms = (given, shortened(given, LONGEST_ARGUMENT))
     return json.dumps(recorded, sort_keys=True) in [json.dumps(each, sort_keys=True) for each in forms]

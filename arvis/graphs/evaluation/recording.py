@@ -48,13 +48,13 @@ def record_case(
     if newest.agent_id != agent_id:
         raise Conflict(
             "Another agent answered this message.",
-            why="All cases of a suite are about one agent.",
-            fix="Record the message into a suite of that agent.",
+            why="All cases of a suite evaluate the same agent.",
+            fix="Record the message in a suite of that agent.",
         )
     conversation = tx.conversations.get(newest.conversation_id or "")
     execution = tx.executions.get(newest.execution_id or "")
     if conversation is None or newest.turn is None:
-        fix = "Wait until it is answered, or choose another message."
+        fix = "Wait until the agent has answered, or choose another message."
         raise Conflict("The turn of this message has not ended.", fix=fix)
     if execution is not None and execution.graph != GRAPH:
         raise Unprocessable(
@@ -104,7 +104,7 @@ def _earlier(tx: Transaction, conversation_id: str, turn: int) -> tuple[Sequence
         raise Conflict(
             "The messages before this turn can no longer be recorded.",
             why="A summary has replaced them, or too many messages follow the turn.",
-            fix="Record a newer turn, or restore the summary first.",
+            fix="Record a newer turn, or first restore the messages of the summary.",
         )
     return history[-HISTORY_ROWS:], summaries
 
@@ -157,7 +157,7 @@ def _asked(tx: Transaction, message_id: str) -> list[StoredMessage]:
     if not asked:
         raise NotFound(
             "There is no message with this id that an agent has answered.",
-            fix="`arvis explain` shows the newest one, and `arvis jobs list --kind message` lists others.",
+            fix="`arvis explain` shows the newest message, and `arvis jobs list --kind message` lists earlier ones.",
         )
     return asked
 

@@ -117,7 +117,7 @@ def _accesses(draft: Draft, at: str, config: Row, variables: Row) -> Iterator[Ac
             entries += _entries(variables.get(f"{prefix}_ALLOWED_USERS"))
             entries += [EVERYONE] if as_text(variables.get(f"{prefix}_ALLOW_ALL_USERS")).lower() in _YES else []
         if settings.get("group_allow_from") or f"{platform}_group" in groups:
-            why = "the list of people for groups only is not carried over; bind the agent with `arvis agents bind`"
+            why = "people allowed in groups are not carried over; bind the agent with `arvis agents bind`"
             draft.home.leave("people", f"{platform}: groups", why)
         yield access_of(draft, platform, entries)
 

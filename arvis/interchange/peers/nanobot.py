@@ -94,7 +94,7 @@ def _accesses(draft: Draft, channels: Row) -> Iterator[Access]:
         if platform == "slack":
             entries += [EVERYONE] if direct.get("policy", "open") == "open" else as_list(direct.get("allow_from"))
         if settings.get("group_allow_from"):
-            why = "the list of people or rooms for groups only is not carried over; bind the agent with `arvis agents bind`"
+            why = "people or rooms allowed in groups are not carried over; bind the agent with `arvis agents bind`"
             draft.home.leave("people", f"{platform}: groups", why)
         yield access_of(draft, platform, entries)
 

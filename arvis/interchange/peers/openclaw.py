@@ -154,7 +154,7 @@ def _accesses(draft: Draft, config: Row) -> Iterator[tuple[tuple[str, str], Acce
             if merged.get("dmPolicy", direct.get("policy", "pairing")) == "pairing":
                 entries += paired.get((platform, account), [])
             if merged.get("groupAllowFrom"):
-                why = "the list of people for groups only is not carried over, because Arvis has one list for an agent"
+                why = "people allowed in groups are not carried over, because Arvis has one list for an agent"
                 draft.home.leave("people", f"{platform}/{account}: groups", why)
             yield (platform, account), access_of(draft, platform, entries)
 

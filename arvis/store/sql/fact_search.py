@@ -16,7 +16,7 @@ from arvis.store.sql.vocabulary import common_beginning
 
 #: The number of found facts that are ranked, if no more are needed.
 RANKED = 40
-#: The number of facts by which the rarity of a word is estimated: about those of a turn's scopes.
+#: The number of facts with which the rarity of a word is estimated: about the number in the scopes of a turn.
 _TOTAL = 1_000
 #: In a search, the operator between words of which at least one must be found, and the mark behind a beginning of words.
 _OR, _BEGINS = " OR ", "*"

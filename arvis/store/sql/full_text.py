@@ -13,7 +13,7 @@ from arvis.domain.search import NAME, Search, Term
 #: The first character of a key: a word for a person or a conversation. No word of a text begins with it.
 _KEY = "="
 #: SQLite's index contains each word as the hexadecimal form of its bytes, with letters for the digits. So its tokenizer
-#: treats each word as one word, and the beginning of a word stays the beginning of its form.
+#: never splits a word, and a search for the beginning of a word still works.
 _AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 #: PostgreSQL holds no higher positions of words.
 _LAST_POSITION = 16_383

@@ -14,7 +14,7 @@ _BACKWARDS = "<"
 #: Shorter words are not corrected, because most of them are similar to other words. Words with at least `_LONG` letters
 #: may contain two errors.
 _CORRECTED, _LONG = 5, 8
-#: Fewer letters begin words with other meanings.
+#: A shorter beginning also begins words with other meanings.
 _DISTINCT = 4
 _AFTER_ALL = "\U0010ffff"
 
@@ -37,10 +37,10 @@ def keys_of(word: str) -> Sequence[str]:
 
 
 def common_beginning(word: str, languages: Collection[str]) -> str | None:
-    """Return the letters with which most words begin that have the same stem as this word: the fewest that the word and one
-    of its stems have in common. Return None if these are too few, or if the word has no stem."""
+    """Return the beginning that most words with the same stem as this word share: the shortest common beginning of the
+    word and one of its stems. Return None if it has too few letters, or if the word has no stem."""
     common = (_common(word, stem) for stem in stems_of(word, languages))
-    # Some languages remove the beginning of a word.
+    # The stemmers of some languages remove the beginning of a word.
     return min((letters for letters in common if len(letters) >= _DISTINCT), key=len, default=None)
 
 
@@ -56,8 +56,8 @@ def beginning_with(word: str) -> Range:
 
 
 def near_ranges(word: str) -> Sequence[Range]:
-    """Return the keys of all words that begin or end as this word does; none if the word is too short. A word with one
-    typing error is correct before or after its middle."""
+    """Return the keys of all words that begin or end as this word does; none if the word is too short. They include the
+    correct word, because one typing error leaves the half before or after the middle unchanged."""
     if len(word) < _CORRECTED:
         return ()
     half = (len(word) - 1) // 2

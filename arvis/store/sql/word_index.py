@@ -54,7 +54,7 @@ class WordIndex:
 
     def purge(self, *, begin: bool) -> bool:
         if self._session.locks_rows:
-            return False  # a vacuum removes the words
+            return False  # PostgreSQL's vacuum removes the words
         before = self._changes()
         self._session.execute(self._queries.merge, pages=-_PURGED_PAGES if begin else _PURGED_PAGES)
         return self._changes() - before >= _NOTHING

@@ -72,7 +72,7 @@ class _Candidate:
 
     def rows_if_possible(self, query: str, /, **parameters: Any) -> Sequence[Row]:
         try:
-            # Not in the session, which remembers the columns of its queries.
+            # The query must not run in the session, because the session remembers the columns of its queries.
             return [dict(row) for row in self._connection.execute(self._queries[query], parameters)]
         except sqlite3.OperationalError:
             return ()

@@ -267,9 +267,7 @@ class Writer(threading.Thread):
                     raise
             if not said and time.monotonic() - since >= LOCK_PATIENCE:
                 said = True
-                log.warning(
-                    "database_locked", why="another program holds the lock of the database", fix="Stop that program."
-                )
+                log.warning("database_locked", why="another program has locked the database", fix="Stop that program.")
         if said:
             log.info("database_unlocked", seconds=round(time.monotonic() - since, 1))
 

@@ -24,7 +24,7 @@ from arvis.store.views.spellings import Vocabulary
 
 #: The maximum number of chunks whose texts are ranked.
 _CANDIDATES = 60
-#: The chunks with a common word are counted up to this number.
+#: Chunks with a common word are counted only up to this number.
 _COUNTED = 20_000
 
 

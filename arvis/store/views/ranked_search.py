@@ -117,8 +117,8 @@ def _terms_of(wanted: Wanted) -> tuple[Term, ...]:
 
 
 async def _estimated(snapshot: Snapshot, found: Sequence[_Found], search: Search, total: int) -> list[_Found]:
-    """Return what was found, with estimates of the numbers of messages with common words. On PostgreSQL, which finds any
-    messages with a common word, add those of the newest messages that have it."""
+    """Return what was found, with estimates of the numbers of messages with common words. PostgreSQL finds arbitrary
+    messages with a common word, so there, also add the newest messages that have it."""
     common = [each for each in found if each.is_common]
     queries = [snapshot.full_text.query(replace(search, terms=_terms_of(each.wanted))) for each in common]
     rows = await snapshot.rows("newest_postings", queries=json.dumps(queries), most=_NEWEST) if common else []
@@ -129,7 +129,8 @@ async def _estimated(snapshot: Snapshot, found: Sequence[_Found], search: Search
 def _with_newest(found: _Found, newest: Sequence[_Number], total: int) -> _Found:
     first, last = found.numbers[0], found.numbers[-1]
     if isinstance(first, int) and isinstance(last, int):
-        # The numbers are those of the newest messages, without gaps between the messages of all people.
+        # On SQLite, the numbers are those of the newest messages with the word. The numbers of all messages have no
+        # gaps, so their range shows how common the word is.
         matching = total * len(found.numbers) // max(1, first - last)
     else:
         matching = total * len(newest) // _NEWEST

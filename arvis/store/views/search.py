@@ -15,8 +15,8 @@ from arvis.store.sql.session import Row, Snapshot, Snapshots
 from arvis.store.views.ranked_search import best_messages
 from arvis.store.views.unindexed import unindexed_messages
 
-#: On SQLite, a word that more messages contain finds only itself, not longer words: the index would have to join the lists
-#: of all words that it begins before the first message is found.
+#: On SQLite, a word in more messages than this finds only itself, not longer words: the index would have to join the
+#: lists of all longer words before it finds the first message.
 _COMMON = 5_000
 #: The numbers of matching messages that a list examines one after the other until its page is full.
 _STEPS = (200, 800, 4_000)

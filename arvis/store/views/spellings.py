@@ -13,7 +13,7 @@ from arvis.store.sql.vocabulary import Range, beginning_with, has_keys, near_ran
 
 #: The maximum number of spellings of a word.
 _SPELLINGS = 24
-#: The maximum number of words of texts with which a word is compared that no text contains.
+#: The maximum number of words of texts with which a word is compared if no text contains it.
 _COMPARED = 1_000
 
 

@@ -160,7 +160,7 @@ MOST_VALUE = 262_144
 
 
 _INSTEAD = (
-    "Print the data, and write a script that contains the address or the words themselves: a person can approve it."
+    "Print the data. Then run a script that contains the address or the words literally, which a person can approve."
 )
 
 

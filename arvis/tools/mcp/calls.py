@@ -66,7 +66,7 @@ _REFUSED = -1
 _MOST_MESSAGES, _MOST_CHARACTERS = 50, 100_000
 _MOST_STOPS = 4
 
-_DECLINED_PAGE = "The person did not open the page that the server requires, so the call was not repeated."
+_DECLINED_PAGE = "the person did not open the page that the server requires, so the call was not repeated."
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Calls:
             if pending.questions or pending.samples:
                 return pending
             responses, repeats = _typed(pending.responses), repeats + 1
-        raise ToolError("it asked the same questions again and again.")
+        raise ToolError(f"the server asked {_MOST_REPEATS} times although Arvis declined its questions.")
 
     async def _send(
         self, call: ToolRequest, responses: dict[str, Any] | None, state: str | None
@@ -170,7 +170,7 @@ class Calls:
     def _questions(self, requests: Mapping[str, InputRequest], state: str | None, notes: _Notes) -> PendingInput:
         """Return the questions for the person, and the responses to those that Arvis declines."""
         if len(requests) > _MOST_QUESTIONS:
-            raise ToolError(f"it asked more than {_MOST_QUESTIONS} questions at once.")
+            raise ToolError(f"the server asked more than {_MOST_QUESTIONS} questions at once.")
         questions: dict[str, ServerQuestion] = {}
         responses: dict[str, Mapping[str, Any]] = {}
         samples: dict[str, ModelRequest] = {}
@@ -186,18 +186,19 @@ class Calls:
                     if self._sampling is Sampling.ASK:
                         questions[key] = ServerQuestion.model(self._server, samples[key])
                 case _:
-                    raise ToolError("it asked for something that Arvis does not offer.")
+                    raise ToolError("the server sent a kind of request that Arvis does not support.")
         return PendingInput(questions, responses, state, "", tuple(notes.kept), samples)
 
     def _sample(self, params: CreateMessageRequestParams, notes: _Notes) -> ModelRequest:
         if self._sampling is Sampling.OFF or not notes.ask:
-            raise ToolError("it asked for an answer of a model, which is not permitted here.")
+            raise ToolError("the server asked for an answer of a model, which is not permitted here.")
         return model_request(params)
 
     def _question(self, params: ElicitRequestParams, notes: _Notes) -> ServerQuestion | None:
         """Return the question for the person; None if Arvis declines it."""
         if not notes.ask:
-            notes.add(params.message, "it cannot forward questions here. If you know the answer, call the tool with it")
+            why = "it cannot forward questions here. If you know the answer, put it into the arguments and call again"
+            notes.add(params.message, why)
             return None
         try:
             match params:
@@ -232,7 +233,7 @@ class Calls:
         """Let a model answer a request that the server sends during a call."""
         running = self._only()
         if running is None:
-            return ErrorData(code=_REFUSED, message="Arvis cannot tell to which call the request belongs.")
+            return ErrorData(code=_REFUSED, message="Arvis cannot determine the call to which the request belongs.")
         try:
             request = self._sample(params, running.notes)
         except ToolError as refused:
@@ -298,7 +299,7 @@ class Calls:
         if running.task in done:
             result = running.task.result()
             if not isinstance(result, CallToolResult):
-                raise ToolError("its answer does not follow the protocol.")
+                raise ToolError("the server's answer does not follow the protocol.")
             return Ended(result, tuple(running.notes.kept))
         if not done:
             running.task.cancel()
@@ -309,12 +310,12 @@ class Calls:
         """Return the pages that a person must open before the call can be repeated."""
         given = data.get("elicitations") if isinstance(data, dict) else None
         if not isinstance(given, list) or not given or len(given) > _MOST_QUESTIONS:
-            raise ToolError("it requires that a person opens a page, but does not name the page.")
+            raise ToolError("the server requires that a person opens a page, but does not name the page.")
         questions = {}
         for number, each in enumerate(given):
             params = ElicitRequestURLParams.model_validate(each)
             if (question := self._question(params, notes)) is None:
-                raise ToolError(f"it requires that a person opens a page. {' '.join(notes.kept)}")
+                raise ToolError(f"the server requires that a person opens a page. {' '.join(notes.kept)}")
             questions[str(number)] = question
         return PendingInput(questions, {}, None, "", tuple(notes.kept))
 
@@ -397,7 +398,8 @@ class _Running:
 
 
 def _permitted(given: PendingInput) -> Mapping[str, Mapping[str, Any]]:
-    """Return the responses. The protocol has none for a request to a model that a person has declined."""
+    """Return the responses. The protocol has no response to a request to a model that the person has declined, so a
+    reason takes its place and ends the call."""
     refused = {"action": DECLINE, "why": "the person declined the use of a model"}
     declined = [
         key for key in given.samples if given.responses.get(key, {}).get("action") and "why" not in given.responses[key]
@@ -408,12 +410,12 @@ def _permitted(given: PendingInput) -> Mapping[str, Mapping[str, Any]]:
 def model_request(params: CreateMessageRequestParams) -> ModelRequest:
     """Return the request for a model. Raise `ToolError` if it is too long, or contains tools or anything but texts."""
     if params.tools:
-        raise ToolError("it wants to give tools to a model, which Arvis does not offer.")
+        raise ToolError("the server wants to give tools to a model, which Arvis does not support.")
     turns: list[tuple[str, str]] = []
     for message in params.messages[: _MOST_MESSAGES + 1]:
         blocks = message.content_as_list
         if not all(isinstance(block, TextContent) for block in blocks):
-            raise ToolError("its request to a model contains more than texts, which Arvis does not offer.")
+            raise ToolError("the server's request to a model contains more than text, which Arvis does not support.")
         text = storable("\n".join(block.text for block in blocks if isinstance(block, TextContent)))
         if turns and turns[-1][0] == message.role:
             turns[-1] = (message.role, f"{turns[-1][1]}\n\n{text}")
@@ -423,8 +425,8 @@ def model_request(params: CreateMessageRequestParams) -> ModelRequest:
     size = len(system) + sum(len(text) for _, text in turns)
     if not turns or turns[0][0] != "user" or len(params.messages) > _MOST_MESSAGES or size > _MOST_CHARACTERS:
         raise ToolError(
-            f"its request to a model must begin with the user, and have at most {_MOST_MESSAGES} messages and "
-            f"{_MOST_CHARACTERS:,} characters."
+            f"the server's request to a model must begin with a message of the user, and have at most {_MOST_MESSAGES} "
+            f"messages and {_MOST_CHARACTERS:,} characters."
         )
     stop = tuple(storable(each) for each in params.stop_sequences or ())[:_MOST_STOPS]
     return ModelRequest(system, tuple(turns), max(1, params.max_tokens), params.temperature, stop)
@@ -435,12 +437,12 @@ def _typed(responses: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     typed: dict[str, Any] = {}
     for key, each in responses.items():
         if "why" in each:
-            raise ToolError(f"the call ended, because {each['why']}.")
+            raise ToolError(f"{each['why']}.")
         typed[key] = CreateMessageResult.model_validate(each) if "role" in each else ElicitResult.model_validate(each)
     return typed
 
 
 def _bounded(state: str | None) -> str | None:
     if state is not None and len(state) > _MOST_STATE:
-        raise ToolError(f"it attached a state of more than {_MOST_STATE:,} characters to its questions.")
+        raise ToolError(f"the server attached a state of more than {_MOST_STATE:,} characters to its questions.")
     return state

@@ -42,7 +42,7 @@ _LONG_TEXT = 10_000
 #: The maximum number of contents of a resource, and of entries of a list.
 _MOST_CONTENTS = 10
 _MOST_LISTED = 200
-#: A longer mark of the next part of a list is not shown.
+#: The mark that names the next part of a list is not shown if it is longer than this.
 _LONGEST_CURSOR = 2_000
 
 _Contents = TextResourceContents | BlobResourceContents

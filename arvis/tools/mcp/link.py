@@ -167,7 +167,7 @@ class OpenLink:
         except MCPError as refused:
             raise self._meant(refused) from None
         except ValidationError:
-            raise ToolError("its answer does not follow the protocol.") from None
+            raise ToolError("the server's answer does not follow the protocol.") from None
         return replace(found, parts=(*found.parts, *made.notes)) if made.notes else found
 
     async def _linked(self, result: CallToolResult) -> dict[str, ReadResourceResult]:
@@ -198,7 +198,7 @@ class OpenLink:
         except MCPError as refused:
             raise self._meant(refused) from None
         except ValidationError:
-            raise ToolError("its answer does not follow the protocol.") from None
+            raise ToolError("the server's answer does not follow the protocol.") from None
 
     async def _resources(self, cursor: str | None) -> Reply:
         """List the resources, and at the first part also the templates. A server may have no templates."""

@@ -89,13 +89,13 @@ class LookupTool:
         given = arguments.get("arguments", {})
         texts = [arguments.get(name, "") for name in ("uri", "name", "cursor")]
         if unknown:
-            raise ToolError(f"The arguments are not valid. `{unknown[0][:100]}` does not exist.")
+            raise ToolError(f"The arguments are not valid. There is no argument `{unknown[0][:100]}`.")
         if not isinstance(given, dict) or len(given) > _MOST_ARGUMENTS:
             raise ToolError(
                 f"The arguments are not valid. `arguments` must be an object with at most {_MOST_ARGUMENTS} texts."
             )
         if not all(isinstance(text, str) and len(text) <= _LONGEST for text in (*texts, *given.values())):
-            raise ToolError(f"The arguments are not valid. Each must be a text of at most {_LONGEST:,} characters.")
+            raise ToolError(f"The arguments are not valid. All must be texts of at most {_LONGEST:,} characters.")
 
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:
         self.check(arguments)

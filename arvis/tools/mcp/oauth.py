@@ -94,8 +94,8 @@ class LoginLink:
 async def begin_login(
     settings: McpServer, header: str, redirect: str, *, logins: Logins, open_client: OpenClient
 ) -> LoginLink:
-    """Find the authorization server, register Arvis there if necessary, and store an attempt. `header` is that of the
-    refusal. Raises `LoginFailed`."""
+    """Find the authorization server, register Arvis there if necessary, and store an attempt. `header` is the header
+    `WWW-Authenticate` of the refusal. Raise `LoginFailed`."""
     address, challenge = settings.url or "", Challenge.of(header)
     known = await logins.get(settings.name, address)
     async with _errors_as_failures(settings.name), open_client([_host(address)]) as client:

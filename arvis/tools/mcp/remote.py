@@ -88,7 +88,8 @@ LINK_SECONDS = 10.0
 #: The error of a call that waited for an answer of a person in a connection that has ended.
 LOST = (
     "The person has answered, but the call no longer waits for the answer, because the server stopped waiting, "
-    "the connection ended or Arvis was restarted. It is unknown what the server has done. Tell the person, and check before you call it again."
+    "the connection ended or Arvis was restarted. The outcome of the call is unknown. Tell the person, and check the "
+    "outcome before you call the tool again."
 )
 #: The symptom of a connection whose server demands a login.
 NEEDS_LOGIN = "a person must log in"
@@ -220,7 +221,7 @@ class RemoteServer:
     def reconnect(self) -> None:
         """End the connection, and connect again."""
         if self._link is not None:
-            self._link.end("it was asked to connect again")
+            self._link.end("Arvis is connecting again")
         self._awake.set()
 
     async def tools(self) -> Sequence[Tool]:
@@ -257,7 +258,7 @@ class RemoteServer:
             return self._link
         if self._challenge is not None:
             raise _login_error(self._settings.name)
-        raise ToolError(f"The server {self._settings.name} cannot be reached now.", fix="Try again in a minute.")
+        raise ToolError(f"The server {self._settings.name} cannot be reached now. Try again in a minute.")
 
     async def _parts(self, request: Coroutine[Any, Any, Reply | PendingInput]) -> Sequence[str | Media]:
         """Make a request, and return the texts and files of its result."""
@@ -287,9 +288,12 @@ class RemoteServer:
             case TimeoutError():
                 return ToolError(f"The server {name} gave no answer within {seconds:g} seconds.")
             case ToolError():
-                return ToolError(f"The server {name} refused the call: {self._redact(failure.what)}")
+                return ToolError(f"The call to the server {name} failed: {self._redact(failure.what)}")
             case LinkLost():
-                return ToolError(f"The server {name} disconnected during the call; the outcome is unknown.")
+                return ToolError(
+                    f"The server {name} disconnected during the call, so its outcome is unknown. Check it "
+                    "before you call the tool again."
+                )
             case _:
                 return ToolError(f"The call to the server {name} failed: {type(failure).__name__}.")
 
@@ -402,7 +406,7 @@ class RemoteServer:
         self._reported_down = True
         missing = isinstance(cause, ImportError)
         install = f"run `{install_command('mcp')}`, then start Arvis again"
-        fix = install if missing else "Arvis tries again; check its command or its address"
+        fix = install if missing else "check the command or the address of the server; Arvis tries again"
         if isinstance(cause, LoginNeeded):
             fix = f"log in: `arvis mcp login {self._settings.name}`, or the page Tool servers of the dashboard"
         log.warning("mcp_server_unreachable", server=self._settings.name, why=self._trouble, fix=fix)

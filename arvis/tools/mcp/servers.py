@@ -318,8 +318,9 @@ class McpServers:
         server = await self._server(name)
         access = self._access
         if access is None or not server.settings.may_log_in:
-            why = "It is a program, or its configuration contains a header Authorization."
-            raise Conflict(f"Arvis cannot log in to the server {name}.", why=why, fix="Change its configuration.")
+            why = "It is a program, or its configuration contains the header `Authorization`."
+            fix = "Remove this header, or configure the server with `url`."
+            raise Conflict(f"Arvis cannot log in to the server {name}.", why=why, fix=fix)
         await server.tools()
         return await _oauth().begin_login(
             server.settings, server.challenge or "", redirect, logins=access.logins, open_client=access.open_client

@@ -50,7 +50,8 @@ _Kept = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ServerChanges:
-    """The changes of a server. Settings and headers without an entry stay unchanged, and None removes one."""
+    """The changes of a server. Settings and headers without an entry stay unchanged; the value None removes a setting
+    or header."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str | None] = field(default_factory=dict, repr=False)

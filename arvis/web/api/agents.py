@@ -205,7 +205,7 @@ _ONE = "/api/agents/{agent}"
 _BINDINGS = f"{_ONE}/bindings"
 
 #: The query of changes that may change the prompt.
-_GATE = {"gate": {**FLAG, "description": "false: store a changed prompt even if a suite has not passed with it."}}
+_GATE = {"gate": {**FLAG, "description": "false: store a changed prompt even if it has not passed a required suite."}}
 #: The maximum number of versions on a page. It is small because each version contains a whole prompt.
 _MOST_VERSIONS = 20
 

@@ -234,7 +234,7 @@ class Form(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """Return the content type of a download. Browsers save files of these types and do not display them."""
+        """Return the content type of a download. JSON gets a type that browsers save instead of displaying it."""
         return "application/octet-stream" if self is Form.JSON else "text/markdown"
 
     @property

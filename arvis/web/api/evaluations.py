@@ -42,7 +42,7 @@ from arvis.web.http.identity import OPERATE, OWN, READ
 from arvis.web.http.models import CLEARING, About, AnyObject, Body, Label, OkView, Page, Says, Texts, Time, View, Whole
 from arvis.web.http.schema import LABEL, one_of
 
-_Usd = Annotated[float, Field(ge=0, le=1_000_000), Says("must be a number from 0")]
+_Usd = Annotated[float, Field(ge=0, le=1_000_000), Says("must be a number from 0 to 1000000")]
 _Name = Annotated[str, About(pattern=f"^{SLUG.pattern}$")]
 _Recall = Annotated[list[float] | None, About("The mean recall among the first 5 and 10 results; null: no retrieval.")]
 
@@ -391,7 +391,7 @@ def _question(case: Case) -> str:
 def _case_name(name: str) -> str:
     if not SLUG.fullmatch(name):
         fix = "Write 1 to 64 lower-case letters, digits, - and _, for example `refund`."
-        raise Unprocessable("This name of a case cannot be used.", fix=fix)
+        raise Unprocessable(f"A case cannot have the name {name[:64]!r}.", fix=fix)
     return name
 
 

@@ -432,7 +432,7 @@ class KnowledgeRoutes(Routes):
 
 
 def _slug(call: Call) -> str:
-    """Return the slug in the path. A text that is no slug belongs to no knowledge base."""
+    """Return the slug in the path, or "" for a text that is no slug, because no knowledge base has it."""
     return call.named("slug", SLUG) or ""
 
 

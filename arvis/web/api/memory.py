@@ -270,7 +270,8 @@ class MemoryRoutes(Routes):
         by_id = await self._gate.principal_id(call.identity)
         match await self._store.write(_correct, fact.id, changes, by_id=by_id, now=self._clock.now()):
             case None:
-                raise Conflict("This fact is not active.", fix="Only active and ended facts can be corrected.")
+                what = "This fact cannot be corrected, because it was replaced or deleted, or has faded."
+                raise Conflict(what, fix="Correct an active or ended fact instead.")
             case Refused(problem, fix):
                 raise Unprocessable(problem, fix=fix)
             case kept:

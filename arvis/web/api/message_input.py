@@ -55,7 +55,7 @@ def _few(files: object) -> object:
     """Raise `TooLarge` if a message has too many files. This runs before the files themselves are checked, because many
     checks would delay other requests."""
     if isinstance(files, list) and len(files) > _MAX_FILES:
-        raise TooLarge(f"More than {_MAX_FILES} attachments.", fix="Send them in several messages.")
+        raise TooLarge(f"A message can have at most {_MAX_FILES} attachments.", fix="Send them in several messages.")
     return files
 
 

@@ -1,5 +1,5 @@
 """Rewind over HTTP: answer a message again, with the same or another text, and list and switch the versions of a
-conversation. A credential with the role `chat` may rewind only to its person's messages."""
+conversation. A key or session with the role `chat` may rewind only to messages of its person."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ from arvis.web.realtime.connector import Client, frame
 # slowly.
 
 
-#: The maximum number of ids in a notice. A notice about more objects contains no ids, and the page reads its whole list
-#: again.
+#: The maximum number of ids in a notice. A notice about more changed objects contains no ids, so the page reads its
+#: whole list again.
 MOST_IDS = 20
 
 

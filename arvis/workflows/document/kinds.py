@@ -167,7 +167,7 @@ _KINDS = (
         "if",
         "If",
         Category.ROUTING,
-        "Takes the first output whose condition holds for the previous output.",
+        "Takes the first output whose condition matches the previous output.",
         (
             Field(
                 "conditions",
@@ -184,7 +184,7 @@ _KINDS = (
                         default="equal",
                     ),
                     Field(
-                        "value", Form.LINE, "this", f"An empty text never holds. {TEMPLATES}", most=2_000, template=True
+                        "value", Form.LINE, "this", f"Empty texts never match. {TEMPLATES}", most=2_000, template=True
                     ),
                 ),
             ),
@@ -238,7 +238,7 @@ _KINDS = (
                 Form.CHOICE,
                 "True if",
                 choices=("and", "or"),
-                words=("All rules hold", "One of the rules holds"),
+                words=("All rules match", "At least one rule matches"),
                 default="and",
             ),
             Field(

@@ -143,9 +143,9 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   "if": {
     name: "if", label: "If", category: "routing",
-    help: "Takes the first output whose condition holds for the previous output.",
+    help: "Takes the first output whose condition matches the previous output.",
     fields: [
-      field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"], words: ["is", "contains"] }), field("value", "line", "this", { help: "An empty text never holds. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
+      field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"], words: ["is", "contains"] }), field("value", "line", "this", { help: "Empty texts never match. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
     icon: "git-branch", summary: ["{conditions|condition}"],
     outs: {"false": "Otherwise"}, rowHandles: ["conditions", "condition-"], rowNames: ["{operator} “{value}”", "a condition without a value"], ins: {"": "Input"}, chooses: true, begins: false,
@@ -166,7 +166,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     help: "Decides between true and false. If the data has the fields, Arvis applies the rules; otherwise an agent decides.",
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
-      field("combinator", "choice", "True if", { default: "and", choices: ["and", "or"], words: ["All rules hold", "One of the rules holds"] }),
+      field("combinator", "choice", "True if", { default: "and", choices: ["and", "or"], words: ["All rules match", "At least one rule matches"] }),
       field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output. If it is a template, its value is compared.", most: 200, template: true }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "present", "matching the pattern"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
     icon: "scale", summary: ["{rules|rule}"],

@@ -137,7 +137,7 @@ export const texts = words({
     allSkills: "All skills",
     allSkillsHint: "Including skills that you import later and trust.",
     knowledgeHint:
-      "The agent searches their documents and cites them. Everyone who may use the agent can learn what they say.",
+      "The agent searches and cites the documents of these knowledge bases. Everyone who may use the agent can learn their content.",
     credentialsHint:
       "Arvis inserts these secrets into requests of the agent. The agent never sees them. If you choose any, only owners, paired people and the people whom you list may use the agent.",
     create: "Create agent",
@@ -147,8 +147,8 @@ export const texts = words({
     changes: "Unsaved changes",
     changedFields: (names: string) => `Not saved yet: ${names}.`,
     noChanges: "No changes yet.",
-    saveAnyway: "Save without an evaluation",
-    saveAnywayWhy: "The new prompt is stored although a suite has not passed with it.",
+    saveAnyway: "Save anyway",
+    saveAnywayWhy: "The new prompt is stored although it has not passed a required suite.",
     ownersOnly: "Only owners can change agents",
     ownersOnlyWhy: "You can see this agent on the Overview tab.",
     pause: "Pause",

@@ -4,7 +4,7 @@ export const texts = words({
   en: {
     title: "Audit",
     about:
-      "Changes that agents requested, with their outcomes, failed login attempts, exports, and accepted descriptions of tools.",
+      "Changes that agents requested, with their outcomes. Also failed logins, exports, accepted descriptions of tools, merged facts, linked accounts, and changes of skills, credentials and knowledge bases.",
     at: "When",
     agent: "Agent",
     what: "Change",

@@ -29,7 +29,7 @@ export const texts = words({
     whyNot: "Why no answer?",
     answerAgain: "Answer again",
     branch: "Continue in a branch",
-    leaveBranch: "Leave the branch",
+    leaveBranch: "Back to the main conversation",
     editMessage: "Edit",
     editTitle: "Edit your message",
     newText: "New text",
@@ -40,10 +40,12 @@ export const texts = words({
     rewind: "Rewind",
     switchVersion: "Switch the version",
     keeps: (turns: number) =>
-      `${turns === 1 ? "This answer is" : `The last ${turns} answers are`} kept as a version to which you can return.`,
-    notUndone: (names: string) => `This is not undone: ${names}.`,
+      `${turns === 1 ? "This answer is" : `The last ${turns} answers are`} kept as a version. You can switch to it later.`,
+    notUndone: (names: string) => `These tool calls and actions are not undone: ${names}.`,
     staySent: (count: number) =>
-      count === 1 ? "The message on the chat platform stays." : `${count} messages on the chat platform stay.`,
+      count === 1
+        ? "1 message on the chat platform is not deleted."
+        : `${count} messages on the chat platform are not deleted.`,
     timeline: "Timeline",
     again: "Edit and resend",
     files: "Files",

@@ -4,7 +4,7 @@ export const texts = words({
   en: {
     title: "Executions",
     about:
-      "An execution is one pass of the engine through a graph: a turn of a conversation, the work of a schedule or web hook, a run of a workflow, or an execution that one of these called.",
+      "An execution is one pass of the engine through a graph: a turn of a conversation, the work of a schedule or web hook, a run of a workflow, an evaluation, or an execution that one of these called.",
     status: "Status",
     statuses: { running: "Running", paused: "Waiting", done: "Done", failed: "Failed", cancelled: "Cancelled" },
     graph: "Working mode",
@@ -18,6 +18,7 @@ export const texts = words({
       heartbeat: "Heartbeat",
       proposal: "Approval of a change",
       reset: "Reset of a conversation",
+      evaluation: "Evaluation of a suite",
     },
     workflow: "Workflow",
     drawn: "Show each step in the diagram",
@@ -70,6 +71,7 @@ export const texts = words({
       approval: "Approval",
       review: "Review",
       user: "Question",
+      input: "Question of a tool server",
       timer: "Timer",
       child: "Call",
       client: "Tools of the program",

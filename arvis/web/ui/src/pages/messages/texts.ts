@@ -50,7 +50,7 @@ export const texts = words({
     received: "Received",
     content: "Text",
     nothing: "The message has no text.",
-    recalled: "Facts found for the question",
+    recalled: "Facts found for this message",
     fact: (number: string) => `fact #${number}`,
     score: (score: string) => `(score ${score})`,
     timeline: "Timeline",

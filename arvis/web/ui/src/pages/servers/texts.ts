@@ -16,7 +16,7 @@ export const texts = words({
     riskHint: "The risk decides if a call needs an approval.",
     sampling: "Use of the agent's model",
     samplingHint:
-      "The server may ask the model during a call, at the expense of the person. The model gets only its texts.",
+      "During a call, the server may send requests to the model at the expense of the person. The model gets only the texts of the server.",
     samplings: { off: "Never", ask: "The person decides each time", allow: "Always" },
     sendFiles: "Send all files",
     sendFilesHint: "The reply contains all files of results, not only those that the server marks for the person.",
@@ -35,7 +35,7 @@ export const texts = words({
     logOutWhy: "Agents can then no longer use the tools of this server.",
     loggedOut: "Logged out.",
     tools: "Tools",
-    toAccept: "To accept",
+    toAccept: "Not accepted yet",
     nothingToAccept: "–",
     states: { accepted: "Accepted", changed: "Changed", new: "New" },
     changedWhy:

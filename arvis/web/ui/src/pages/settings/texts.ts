@@ -20,7 +20,8 @@ export const texts = words({
       backups: "Copies of all data: make, download, upload and restore them.",
       doctor: "Checks of the whole system, and a fix for each problem.",
       logs: "Log lines of the daemon.",
-      audit: "Changes that agents requested, failed logins, exports, and accepted descriptions of tools.",
+      audit:
+        "Changes that agents requested, failed logins, exports, merged facts, and changes of skills and knowledge bases.",
     },
   },
 });
