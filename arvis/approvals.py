@@ -320,7 +320,7 @@ def _form_answer(form: ServerQuestion, answer: WaitAnswer) -> dict[str, object]:
         case ("reject", _) | ("answer", "decline"):
             return {**kept, "decision": "reject"}
         case ("cancel", _) | ("answer", "cancel"):
-            return {**kept, "decision": "answer", "text": "cancel"}
+            return {**kept, "decision": "cancel", "text": None}
         case ("approve" | "accept" | "edit", _) | ("answer", "accept"):
             values = form.start if answer.arguments is None else answer.arguments
             return {**kept, "decision": "approve", "text": None, "arguments": form.checked(values)}

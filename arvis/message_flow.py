@@ -29,7 +29,7 @@ from arvis.actions.delegation import on_turn_end
 from arvis.actions.turn_end import TurnEnd, TurnResult
 from arvis.bus import EventBus
 from arvis.domain.dataclass import replace
-from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
+from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind, sentences
 from arvis.domain.events import Changed, GraphCompleted, RunAdvanced, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import POISON, Done, Fail, Job, JobKind, JobResult, Retry, Snooze, Unfinished
@@ -190,7 +190,7 @@ def result_of(failure: RunFailed | BudgetReached | BudgetBusy, now: int) -> Unfi
     """Return the result of a job whose model call failed or was refused by a budget."""
     match failure:
         case BudgetReached(budget=budget):
-            return Fail(budget_reason(budget), f"{failure.what}; {failure.fix}")
+            return Fail(budget_reason(budget), sentences(failure.what, failure.fix))
         case BudgetBusy():
             return Snooze.after(now, BUSY_SECONDS, BUSY)
         case Unserved():

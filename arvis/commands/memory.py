@@ -151,7 +151,9 @@ def _correct(tx: Transaction, invocation: Invocation, argument: str, now: int) -
         return _USE
     if (refusal := _refusal(invocation, fact)) is not None:
         return refusal
-    return _corrected(correct(tx, fact, replace(fact, content=text), by_id=invocation.principal.id, now=now))
+    return _corrected(
+        correct(tx, fact, replace(fact, content=text), by_id=invocation.principal.id, now=now), invocation.zone
+    )
 
 
 def _expire(tx: Transaction, invocation: Invocation, argument: str, now: int) -> str:
@@ -166,9 +168,7 @@ def _expire(tx: Transaction, invocation: Invocation, argument: str, now: int) ->
         return refusal
     expires_at = None if never else last_day or now + (number or 0) * _DAY_MS
     kept = correct(tx, fact, replace(fact, expires_at=expires_at), by_id=invocation.principal.id, now=now)
-    if isinstance(kept, Refused) or kept.fact.expires_at is None:
-        return _corrected(kept)
-    return f"#{fact.number} is used until {day_of(kept.fact.expires_at - 1, invocation.zone)}."
+    return _corrected(kept, invocation.zone) if isinstance(kept, Refused) else _used_until(kept.fact, invocation.zone)
 
 
 def _set_validity(tx: Transaction, invocation: Invocation, argument: str, now: int) -> str:
@@ -209,14 +209,21 @@ def _history(tx: Transaction, invocation: Invocation, named: str, _: int) -> str
     return "\n".join(lines)
 
 
-def _corrected(kept: Remembered | Refused) -> str:
+def _corrected(kept: Remembered | Refused, zone: str) -> str:
     match kept:
         case Refused(problem, fix):
             return f"{problem} {fix}"
         case kept if kept.kind is Kept.REFRESHED:
-            return f"#{kept.fact.number} is used until it is deleted or expires because agents do not use it."
+            return f"The fact already has this text. {_used_until(kept.fact, zone)}"
         case kept:
             return f"Corrected: #{kept.fact.number} {brief(kept.fact.content)}. /memory undo restores the old fact."
+
+
+def _used_until(fact: Fact, zone: str) -> str:
+    if fact.expires_at is not None:
+        return f"#{fact.number} is used until {day_of(fact.expires_at - 1, zone)}."
+    unused = "" if fact.category is Category.STICKY else ", or expires because no agent uses it"
+    return f"#{fact.number} is used until it is deleted{unused}."
 
 
 def _refusal(invocation: Invocation, fact: Fact) -> str | None:

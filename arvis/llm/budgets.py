@@ -262,12 +262,12 @@ def error_of(refusal: OverBudget | Busy, zone: str) -> BudgetReached | BudgetBus
             )
         case OverBudget(budget=Budget.TURNS, limit=limit):
             what = f"This person has asked the {limit} questions that unpaired users may ask in a day"
-            fix = f"raise budgets.unpaired_daily_turns, or list the person in the agent's allow_users{_or_wait(refusal, zone)}"
+            fix = f"Raise budgets.unpaired_daily_turns, or list the person in the agent's allow_users{_or_wait(refusal, zone)}"
             return BudgetReached(Budget.TURNS, what, fix=fix)
         case _:
             name, key = _NAMES[refusal.budget]
             what = f"{name} is used up: {usd(refusal.spent)} of {usd(refusal.limit)}"
-            return BudgetReached(refusal.budget, what, fix=f"raise {key}{_or_wait(refusal, zone)}")
+            return BudgetReached(refusal.budget, what, fix=f"Raise {key}{_or_wait(refusal, zone)}")
 
 
 def _or_wait(refusal: OverBudget, zone: str) -> str:

@@ -296,7 +296,7 @@ def _answer(tx: Transaction, wait: Wait, given: WaitAnswer, *, by: Principal, ap
 
 def _confirmation(wait: Wait, given: WaitAnswer) -> str:
     """Return the text that follows an answer to a question of a tool server."""
-    if given.decision == "reject" or given.text in {DECLINE, CANCEL}:
+    if given.decision in {"reject", CANCEL} or given.text in {DECLINE, CANCEL}:
         return "Nothing was sent."
     if given.decision == "answer" and given.text not in wait.choices:
         return "Check the values in the next question, then accept."

@@ -221,7 +221,7 @@ def _messages_from(tx: Transaction, conversation: Conversation, turn: int, by: P
     later = tx.conversation_versions.messages_from(conversation.id, turn, _MOST_MESSAGES + 1)
     if len(later) > _MOST_MESSAGES:
         raise Conflict(
-            f"More than {_MOST_MESSAGES:,} messages follow this message.",
+            f"The rewind would make more than {_MOST_MESSAGES:,} messages inactive.",
             why=f"A rewind can make at most {_MOST_MESSAGES:,} messages inactive.",
             fix="Choose a later message, or continue in a branch.",
         )

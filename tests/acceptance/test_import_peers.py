@@ -178,7 +178,7 @@ def test_wrong_arguments_are_explained(daemon: Daemon, tmp_path: Path) -> None:
     cases = [
         (("import", "hermes", str(tmp_path)), 1, "is not the home of hermes"),
         (("import", "hermes"), 2, "Name the home of hermes"),
-        (("import", "clippy", str(tmp_path)), 2, "not one of openclaw, hermes, nanobot"),
+        (("import", "clippy", str(tmp_path)), 2, "not a PROGRAM (openclaw, hermes, nanobot)"),
         (("import", str(tmp_path / "x.zip")), 2, "is not a file"),
         (("import", "hermes", str(tmp_path), "--owner", "ann"), 2, "must be PLATFORM:USER"),
     ]

@@ -47,7 +47,7 @@ def test_from_a_folder_of_files_to_a_cited_answer(daemon: Daemon, tmp_path: Path
     made = daemon.arvis("knowledge", "create", "handbook", "--description", "Rules for employees")
     assert "is created" in made.stdout, made.stderr
     added = daemon.arvis("knowledge", "add", "handbook", str(tmp_path / "policies"))
-    assert added.stdout == "3 documents were sent to handbook; 3 of them wait for the index.\n", added.stderr
+    assert added.stdout == "Documents added to handbook: 3. Not indexed yet: 3.\n", added.stderr
     found = documents(daemon, "handbook")
     assert {name: each["status"] for name, each in found.items()} == {
         "leave.md": "indexed", "travel.pdf": "indexed", "broken.pdf": "failed",

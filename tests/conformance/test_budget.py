@@ -370,7 +370,7 @@ async def test_a_refusal_says_what_and_how_to_mend_it(store: Store) -> None:
     error = await made.complaint(who)
     assert isinstance(error, BudgetReached)
     assert (error.budget, error.what) == ("day", "The budget of the day is used up: $5.01 of $5.00")
-    assert error.fix.startswith("raise budgets.daily_usd, or wait until 20")
+    assert error.fix.startswith("Raise budgets.daily_usd, or wait until 20")
     assert error.fix.endswith("00:00 (Europe/Berlin)")
     busy = desk(store, per_turn=10)
     await busy.reserve(spender("turn-7", "1"), 10)

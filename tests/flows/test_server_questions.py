@@ -158,11 +158,15 @@ async def test_a_person_declines_or_does_not_answer(
     either_database: Database, tmp_path: Path, answer: str | None, action: str
 ) -> None:
     async with scene(either_database, tmp_path) as it:
-        message, _ = await it.asks("book")
+        message, wait = await it.asks("book")
         if answer is None:
             await it.app.pass_time(86_401)
         else:
             assert await it.says(answer) == "Nothing was sent."
+            closed = await it.app.store.read(lambda tx: tx.waits.get(wait.id))
+            assert closed is not None
+            assert closed.answer is not None
+            assert (closed.answer.value or {})["decision"] == {"decline": "reject", "cancel": "cancel"}[answer]
         assert await it.result(message) == {"who": {"action": action}}
 
 

@@ -121,7 +121,7 @@ async def test_somebody_vouches_for_what_came_from_elsewhere(site: Site) -> None
     assert (await site.call("GET", path)).json()["taint"] == ["people"]
     assert (await site.call("POST", f"{path}/confirm", key=OPERATOR_KEY)).json()["taint"] == []
     undo = {"agent": "agent1", "scope": ROOM}
-    assert "Unconfirmed" in (await site.call("POST", "/api/memory/undo", json=undo)).json()["undone"]
+    assert "No longer confirmed" in (await site.call("POST", "/api/memory/undo", json=undo)).json()["undone"]
     assert (await site.call("GET", path)).json()["taint"] == ["people"]
 
 

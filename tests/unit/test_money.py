@@ -46,8 +46,8 @@ def test_amounts_for_people(micros: int, text: str) -> None:
 
 @pytest.mark.parametrize("budget", Budget)
 def test_who_asked_is_told_no_amount(budget: Budget) -> None:
-    result = result_of(BudgetReached(budget, "used up: $5.01 of $5.00", fix="raise it"), 0)
-    assert result == Fail(f"budget_{budget}", "used up: $5.01 of $5.00; raise it")
+    result = result_of(BudgetReached(budget, "used up: $5.01 of $5.00", fix="Raise it."), 0)
+    assert result == Fail(f"budget_{budget}", "used up: $5.01 of $5.00. Raise it.")
     words = notices.failed(budget_reason(budget))
     assert "something went wrong" not in words
     assert "$" not in words

@@ -155,7 +155,7 @@ def add(*, api: Api, slug: str, sources: tuple[str, ...], title: str | None, ref
             body = given({"name": name, "file": data, "title": title})
             added.append(api.post("knowledge", slug, "documents", body=body, timeout=_TIMEOUT))
     waiting = sum(each["status"] == DocumentStatus.PENDING for each in added)
-    words = f"{len(added)} documents were sent to {slug}; {waiting} of them wait for the index."
+    words = f"Documents added to {slug}: {len(added)}. Not indexed yet: {waiting}."
     return Output({"items": added}, words, notes=failed, failed=bool(failed))
 
 

@@ -142,7 +142,7 @@ def response_to(question: ServerQuestion, answer: Answer) -> dict[str, Any] | No
     """Return the response for the server; None if the answer is a draft that the person still has to accept. A question
     without an answer is cancelled."""
     given: Mapping[str, Any] = answer.value or {}
-    if answer.expired or given.get("text") == CANCEL:
+    if answer.expired or CANCEL in {given.get("decision"), given.get("text")}:
         return {"action": CANCEL}
     if given.get("decision") == "reject":
         return {"action": DECLINE}

@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.errors import ArvisError, LoginRequired, ToolError
+from arvis.domain.errors import ArvisError, LoginRequired, ToolError, sentences
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.runs import PictureRef
 from arvis.domain.taint import CLEAN, Label, Taint
@@ -89,7 +89,7 @@ async def explained(planned: Planned, caller: Caller) -> Planned:
     try:
         return replace(planned, about=await tool.explain(planned.arguments, caller))
     except ToolError as failed:
-        return planned.refused(f"Not called: {failed.what}")
+        return planned.refused(f"Not called: {sentences(failed.what, failed.fix)}")
 
 
 def plan(
@@ -304,7 +304,7 @@ class CallRunner:
         except LoginRequired as needed:
             return replace(_failed(planned, needed.what), login=needed.server)
         except ToolError as failed:
-            return _failed(planned, failed.what)
+            return _failed(planned, sentences(failed.what, failed.fix))
         except InputNeeded as needed:
             return ToolOutput(planned.call.id, "", pending=needed.pending)
         except TimeoutError:

@@ -15,7 +15,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.effort import thinking_tokens
 from arvis.domain.embeddings import Meaning
-from arvis.domain.errors import BudgetReached, ProviderErrorKind
+from arvis.domain.errors import BudgetReached, ProviderErrorKind, sentences
 from arvis.domain.evaluations import FIRST, CaseResult, Evaluation, Retrieval, Searched, StoredCase, TurnInput
 from arvis.domain.executions import Execution
 from arvis.domain.expectations import Answer, Check, ExpectationKind, check
@@ -310,7 +310,7 @@ class _Nodes:
         """Return the decision after a failed model call: the case has no answer, or the evaluation ends. Raise the failure
         if a later attempt may succeed, so that the queue retries the job."""
         if isinstance(failure, BudgetReached):
-            problem = f"{failure.what}; {failure.fix}"
+            problem = sentences(failure.what, failure.fix)
             if failure.budget == Budget.TURN:  # each case has the budget of a turn
                 return self._goto("record", replace(progress, problem=problem))
             return self._end(context, problem)

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.errors import ToolError
+from arvis.domain.errors import ToolError, sentences
 from arvis.domain.markup import escape
 from arvis.domain.regex import regex
 from arvis.domain.text import strict_json
@@ -186,7 +186,7 @@ class ScriptCalls:
         try:
             value, error = await self._call(line), None
         except ToolError as failed:
-            value, error = None, failed.what
+            value, error = None, sentences(failed.what, failed.fix)
         except TimeoutError:
             value, error = None, "The tool did not answer in time."
         return json.dumps({"error": error, "value": value}).encode()

@@ -330,7 +330,9 @@ class McpServers:
         """Accept the parameters that the browser has brought back, and return the name of the server. Raises
         `Conflict`."""
         if self._access is None:
-            raise Conflict("Arvis cannot log in to tool servers here.", fix="Start the login again.")
+            raise Conflict(
+                "Arvis cannot log in to tool servers here.", fix="Start the login in the daemon that runs the agents."
+            )
         name: str = await _oauth().finish_login(
             answer, logins=self._access.logins, open_client=self._access.open_client
         )

@@ -94,6 +94,7 @@ export const stepTexts = words({
       edit: "Approved with changes.",
       feedback: "Sent back with other instructions.",
       answer: "Answered.",
+      cancel: "Not now.",
     },
     reason: {
       named: "The message names this agent.",

@@ -27,7 +27,7 @@ function useRewindQuestion(): (message: string, yes: string) => Promise<boolean>
     try {
       const effects = await call("GET /api/messages/{message}/effects", { path: { message } });
       const small = effects.turns <= 1 && effects.effects.length === 0 && effects.sent === 0;
-      return small || (await ask({ title: texts.rewind, words: wordsOf(effects), yes }));
+      return small || (await ask({ title: yes, words: wordsOf(effects), yes }));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       fail(error);
@@ -72,10 +72,8 @@ export function Edit({ id, text, chat }: { id: string; text: string; chat: Chat 
   const confirmed = useRewindQuestion();
   const send = useSend("POST /api/messages/{message}/edit");
   const [content, setContent] = useState<string | null>(null);
-  const press = async () => {
-    if (await confirmed(id, texts.editMessage)) setContent(text);
-  };
-  const save = () => {
+  const save = async () => {
+    if (!(await confirmed(id, texts.answerAgain))) return;
     const onSuccess = () => {
       setContent(null);
       void chat.reload();
@@ -84,14 +82,14 @@ export function Edit({ id, text, chat }: { id: string; text: string; chat: Chat 
   };
   return (
     <>
-      <IconButton label={texts.editMessage} icon={Pencil} onClick={() => void press()} />
+      <IconButton label={texts.editMessage} icon={Pencil} onClick={() => setContent(text)} />
       {content !== null && (
         <Dialog title={texts.editTitle} onClose={() => setContent(null)}>
           <form
             className={styles.edit}
             onSubmit={(event) => {
               event.preventDefault();
-              save();
+              void save();
             }}
           >
             <Field label={texts.newText}>

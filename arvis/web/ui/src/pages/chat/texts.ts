@@ -37,7 +37,6 @@ export const texts = words({
     version: (number: number, count: number) => `${number}/${count}`,
     earlierVersion: "Show the earlier version",
     laterVersion: "Show the later version",
-    rewind: "Rewind",
     switchVersion: "Switch the version",
     keeps: (turns: number) =>
       `${turns === 1 ? "This answer is" : `The last ${turns} answers are`} kept as a version. You can switch to it later.`,
@@ -61,6 +60,7 @@ export const texts = words({
       edit: "This question is closed: it was approved with other arguments.",
       feedback: "This question is closed: it was answered with other instructions.",
       answer: "This question is closed: it was answered.",
+      cancel: "This question is closed: it was put off.",
     },
     questionDecided: "This question is closed.",
     questionAnswer: "Show the answer",

@@ -56,7 +56,7 @@ function Progress({ of: one }: { of: Evaluation }) {
       )}
       {one.totals.recall !== null && <p>{texts.recall(five.toFixed(2), ten.toFixed(2))}</p>}
       {one.status === "running" && operates && (
-        <AskButton label={texts.cancel} words={texts.cancel} {...sends(cancel, { path: { execution: one.id } })} />
+        <AskButton label={texts.cancel} words={texts.cancelWhy} {...sends(cancel, { path: { execution: one.id } })} />
       )}
     </>
   );

@@ -60,6 +60,7 @@ export const texts = words({
     recall: (five: string, ten: string) =>
       `Share of the evidence among the first 5 results: ${five}; among the first 10: ${ten}`,
     cancel: "Cancel the evaluation",
+    cancelWhy: "The results so far stay. Cases without a result are not run.",
     compare: "Results side by side",
     before: "Before",
     after: "After",

@@ -13,8 +13,8 @@ export const texts = words({
     descriptionHint: "The topic of the documents. Agents read the description to decide whether to search.",
     trust: "Trust",
     trusts: {
-      no: "Not trusted: agents treat the texts as written by unknown people",
-      yes: "Trusted: agents treat the texts like their own prompts",
+      no: "Not trusted: texts of unknown people",
+      yes: "Trusted like the prompts of agents",
     },
     trustHint:
       "Trust a knowledge base only if no one except owners can change its documents. Only owners can change this setting.",
@@ -43,7 +43,7 @@ export const texts = words({
     refresh: "Fetch again",
     refreshes: { "": "Never", "3600000": "Every hour", "86400000": "Every day", "604800000": "Every week" },
     added: "The document was added. Searches find it after Arvis has indexed it.",
-    refreshAll: "Fetch pages and failed documents again",
+    refreshAll: "Read documents again",
     refreshed: (number: string) => `Documents that Arvis reads again: ${number}.`,
     statuses: { pending: "Waiting", indexed: "Indexed", failed: "Failed", removed: "Removed" },
     noDocuments: "No documents yet",

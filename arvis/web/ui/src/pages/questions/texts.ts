@@ -22,6 +22,7 @@ export const texts = words({
       edit: "Approved with changes",
       feedback: "Sent back with other instructions",
       answer: "Answered",
+      cancel: "Not now",
     },
     expired: "Expired without an answer",
     empty: "No open questions",
