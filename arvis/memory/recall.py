@@ -212,6 +212,8 @@ def _past(
 def _newest_rules(rules: Sequence[Fact], scopes: Sequence[str]) -> tuple[Fact, ...]:
     """Return the newest rules of each scope, in the order of `scopes`. The widest scope must be first, because a prompt
     that is too long drops the last rules first."""
+    if not rules:
+        return ()
     newest = [
         sorted((fact for fact in rules if fact.scope == scope), key=lambda fact: -fact.number) for scope in scopes
     ]
@@ -220,6 +222,8 @@ def _newest_rules(rules: Sequence[Fact], scopes: Sequence[str]) -> tuple[Fact, .
 
 
 def _newest_states(states: Sequence[State], scopes: Sequence[str]) -> tuple[State, ...]:
+    if not states:
+        return ()
     by_age = sorted(states, key=lambda state: (-state.updated_at, state.key))
     newest = [[state for state in by_age if state.scope == scope] for scope in scopes]
     counts = _shared_out(

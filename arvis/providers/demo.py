@@ -132,6 +132,8 @@ def _use_tool(argument: str, request: RunRequest, calls: CallDrafts) -> DemoRepl
 
 def directives(text: str) -> list[Directive]:
     """Return the directive lines of a text, in order; every other line is ignored."""
+    if "demo:" not in text:
+        return []
     found = (_DIRECTIVE.fullmatch(line) for line in text.replace("\r\n", "\n").split("\n"))
     return [Directive(match[1], match[2] or "") for match in found if match]
 

@@ -179,6 +179,19 @@ def test_the_histories_that_were_not_used_for_the_longest_time_are_dropped(monke
     assert [cache.get(key, 0) for key in ("a", "b", "c")] == [said, None, said]
 
 
+def test_an_extended_history_counts_as_much_as_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_cache, "MOST_CHARACTERS", 3_500)
+    first, second, third = (PastMessage("user", "x" * 500, 1) for _ in range(3))  # type: ignore[arg-type]
+    cache = HistoryCache()
+    for messages in ([first], [first, second], [second, third], [third]):
+        cache.put("key", messages, 0)
+    for key in ("a", "b"):
+        cache.put(key, [first], 0)
+    assert cache.get("key", 0) == [third]
+    cache.put("a", [first, second], 0)
+    assert cache.get("key", 0) is None
+
+
 def test_the_queries_that_rewrite_histories_are_known() -> None:
     queries = load_queries(SqliteDialect())
     assert set(rewrites_history(queries)) == {

@@ -10,6 +10,7 @@ import pytest
 from arvis.domain.events import Delta
 from arvis.domain.messages import Address, Sender
 from arvis.web.http.identity import Identity, Role
+from arvis.web.realtime import connector
 from arvis.web.realtime.connector import TOO_SLOW, Client, Frame, HangUp, frame
 
 ROOM = Address("web", "web", "room")
@@ -52,6 +53,28 @@ async def test_deltas_that_follow_one_another_are_joined(client: Client) -> None
     assert [(item.get("offset"), item.get("text")) for item in left] == [
         (0, "Hello"), (0, "Again!"), (5, "other"), (None, None), (6, "late"),
     ]  # fmt: skip
+
+
+async def test_progress_waits_for_another_frame(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connector, "_PAUSE", 3_600)
+    taking = asyncio.create_task(client.next())
+    await asyncio.sleep(0)
+    client.push(Frame("running"), progress=True)
+    client.push_delta(delta(0, "Hello"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not taking.done()
+    client.push(Frame("end"))
+    assert await taking == Frame("running")
+    assert json.loads((await client.next()).text)["text"] == "Hello"  # type: ignore[union-attr]
+    assert await client.next() == Frame("end")
+
+
+async def test_progress_is_sent_after_a_pause(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connector, "_PAUSE", 0.001)
+    for text in ("typing", "running"):
+        client.push(Frame(text), progress=True)
+        assert await client.next() == Frame(text)
 
 
 async def test_many_deltas_are_no_reason_to_hang_up(client: Client) -> None:

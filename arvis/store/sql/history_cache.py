@@ -93,9 +93,10 @@ class HistoryCache:
 
     def put(self, key: Hashable, messages: Sequence[PastMessage], begun: int) -> None:
         """Hold a history that a transaction has read which began at the commit `begun` and changed nothing."""
-        characters = sum([message.size + _MESSAGE for message in messages])
         with self._lock:
-            if (known := self._histories.pop(key, None)) is not None:
+            known = self._histories.pop(key, None)
+            characters = _characters_of(messages, known)
+            if known is not None:
                 self._characters -= known.characters
             if not messages or characters > _LONGEST:
                 return
@@ -103,3 +104,14 @@ class HistoryCache:
             self._characters += characters
             while self._characters > MOST_CHARACTERS:
                 self._characters -= self._histories.pop(next(iter(self._histories))).characters
+
+
+def _characters_of(messages: Sequence[PastMessage], known: _History | None) -> int:
+    """Return the number of characters that the messages count. If they extend the `known` history, count only the new
+    messages."""
+    begin, counted = 0, 0
+    if known is not None and len(messages) >= len(known.messages):
+        last = len(known.messages) - 1
+        if messages[0] is known.messages[0] and messages[last] is known.messages[last]:
+            begin, counted = last + 1, known.characters
+    return counted + sum([message.size + _MESSAGE for message in messages[begin:]])

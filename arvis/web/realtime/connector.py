@@ -41,6 +41,8 @@ from arvis.web.http.identity import PLATFORM, Identity
 
 _MAX_FRAMES = 1_000
 _MAX_CHARACTERS = 4_000_000
+#: The seconds for which pieces of answers and signs of progress wait for other frames, so that one write sends them all.
+_PAUSE = 0.04
 
 #: Close codes of the socket.
 GOING_AWAY = 1001
@@ -116,10 +118,12 @@ class Client:
         self._characters = 0
         self._hang_up: HangUp | None = None
         self._woken = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
 
-    def push(self, item: Frame) -> None:
+    def push(self, item: Frame, *, progress: bool = False) -> None:
+        """Send a frame after those that are waiting. A sign of `progress` may wait for other frames."""
         self._waiting.append(item)
-        self._grew(item.size)
+        self._grew(item.size, progress=progress)
 
     def request_replay(self) -> None:
         """Signal that the database may contain deliveries that were not pushed. These deliveries are sent after the
@@ -135,14 +139,14 @@ class Client:
             self._waiting.append(last)
         last.pieces.append(delta.text)
         last.end += len(delta.text)
-        self._grew(len(delta.text))
+        self._grew(len(delta.text), progress=True)
 
     def hang_up(self, code: int, reason: str) -> None:
         """Close the socket and drop all waiting frames."""
         if self._hang_up is None:
             self._hang_up = HangUp(code, reason)
         self._waiting.clear()
-        self._woken.set()
+        self._wake()
 
     @property
     def behind(self) -> bool:
@@ -188,12 +192,21 @@ class Client:
         self.seen = item.seq
         return True
 
-    def _grew(self, characters: int) -> None:
+    def _grew(self, characters: int, *, progress: bool = False) -> None:
         self._characters += characters
         if self._hang_up is not None:
             self._waiting.clear()
         elif len(self._waiting) > _MAX_FRAMES or self._characters > _MAX_CHARACTERS:
             self.hang_up(TOO_SLOW, "too slow: connect again with lastSeq")
+        if not progress:
+            self._wake()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_PAUSE, self._wake)
+
+    def _wake(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self._woken.set()
 
 
@@ -306,7 +319,8 @@ class WebConnector:
 
     def _typing_requested(self, event: TypingRequested) -> None:
         if event.address in self._rooms:
-            self._push(event.address, frame({"type": "typing", "channelId": event.address.channel}))
+            typing = frame({"type": "typing", "channelId": event.address.channel})
+            self._push(event.address, typing, progress=True)
 
     def _delta(self, event: Delta) -> None:
         if event.address.platform == PLATFORM:
@@ -319,7 +333,8 @@ class WebConnector:
             self._running.end(event.message_id)
         if event.address in self._rooms:
             change = {"type": "status", "messageId": event.message_id, "status": event.status}
-            self._push(event.address, frame(change if event.reason is None else {**change, "reason": event.reason}))
+            shown = frame(change if event.reason is None else {**change, "reason": event.reason})
+            self._push(event.address, shown, progress=event.status is MessageStatus.RUNNING)
 
     def _agent_moved(self, event: AgentMoved) -> None:
         if event.address in self._rooms:
@@ -353,9 +368,9 @@ class WebConnector:
             for client in room:
                 client.request_replay()
 
-    def _push(self, address: Address, item: Frame) -> None:
+    def _push(self, address: Address, item: Frame, *, progress: bool = False) -> None:
         for client in self._rooms.get(address, ()):
-            client.push(item)
+            client.push(item, progress=progress)
 
 
 class _RunningTexts:
