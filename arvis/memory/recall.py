@@ -71,24 +71,51 @@ def recall(
     other people read the answer (`among_others`), only preferences are recalled from the scopes of a person. `asker` is
     the id of the principal who asks; facts by people with fewer rights get the label `people`. With `meaning`, the vector of
     `text`, facts with a similar meaning are found, too."""
-    heard = _Hearing(tx, asker)
-    private = frozenset(filter(is_personal, scopes)) if among_others else frozenset()
-    widest_first = [scope for scope in reversed(scopes) if scope not in private]
-    kept = [heard.fact(fact) for fact in tx.facts.of(agent_id, widest_first, category=Category.STICKY, limit=_ALL)]
-    rules = [fact for fact in kept if fact.is_used(now) and _is_rule(fact)]
-    states = [heard.state(state) for state in tx.agent_state.of(agent_id, widest_first, _ALL)]
-    sticky, known = _newest_rules(rules, widest_first), _newest_states(states, widest_first)
+    private = frozenset(filter(is_personal, scopes)) if among_others else frozenset[str]()
+    key = ("recall", agent_id, *scopes, asker, among_others)
+    kept: _Kept = tx.held(key, lambda: _read_kept(tx, agent_id, scopes, private, asker))
+    past = _past(tx, agent_id, scopes, text, now, private=private, asker=asker)
+    if not (kept.sticky or kept.states or kept.newest):
+        return Recall((), (), (), past=past) if past else NOTHING_RECALLED
+    rules = [fact for fact in kept.sticky if fact.is_used(now) and _is_rule(fact)]
+    sticky, states = _newest_rules(rules, kept.widest_first), _newest_states(kept.states, kept.widest_first)
     question = _Question(text, meaning)
-    others = _others(tx, agent_id, scopes, question, now, private=private, rules=len(rules), heard=heard)
+    others = _others(tx, agent_id, scopes, question, now, private=private, kept=kept, asker=asker)
     return Recall(
         sticky=sticky,
         facts=others.facts,
-        states=known,
-        left_out=len(rules) - len(sticky) + len(states) - len(known),
+        states=states,
+        left_out=len(rules) - len(sticky) + len(kept.states) - len(states),
         searched=others.searched,
         found=others.found,
-        past=_past(tx, agent_id, scopes, text, now, private=private, heard=heard),
+        past=past,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The facts and values of some scopes, which are held in memory because they depend neither on the question nor on
+    the time. `newest`: the facts with the most confidence and the latest use."""
+
+    widest_first: tuple[str, ...]
+    sticky: tuple[Fact, ...]
+    states: tuple[State, ...]
+    newest: tuple[Fact, ...]
+
+
+def _read_kept(
+    tx: Transaction, agent_id: str, scopes: Sequence[str], private: frozenset[str], asker: str | None
+) -> _Kept:
+    heard = _Hearing(tx, asker)
+    widest_first = tuple(scope for scope in reversed(scopes) if scope not in private)
+    sticky = tuple(map(heard.fact, tx.facts.of(agent_id, widest_first, category=Category.STICKY, limit=_ALL)))
+    states = tuple(map(heard.state, tx.agent_state.of(agent_id, widest_first, _ALL)))
+    # More facts are read than recalled, because the rules among them are dropped later.
+    limit = LOOKED_AT + len(sticky)
+    shared = tx.facts.of(agent_id, [scope for scope in scopes if scope not in private], limit=limit)
+    preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
+    newest = sorted((*shared, *preferences), key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))
+    return _Kept(widest_first, sticky, states, tuple(map(heard.fact, newest)))
 
 
 #: The recall of a conversation without memory.
@@ -156,28 +183,23 @@ def _others(
     now: int,
     *,
     private: frozenset[str],
-    rules: int,
-    heard: _Hearing,
+    kept: _Kept,
+    asker: str | None,
 ) -> _Others:
     """Return up to `SHOWN` facts. Facts that fit the question are chosen first, then facts with the most
-    confidence and the latest use. `private`: scopes of which only preferences are returned. `rules`: the number of
-    rules (sticky facts without taint), which are not returned."""
-    # More facts are read than returned, because the rules among them are dropped below.
-    limit = LOOKED_AT + rules
-    shared = tx.facts.of(agent_id, [scope for scope in scopes if scope not in private], limit=limit)
-    preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
-    used = sorted((*shared, *preferences), key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))
+    confidence and the latest use. `private`: scopes of which only preferences are returned. Rules are not returned."""
     matching: Sequence[Fact] = ()
     hits: Sequence[FoundFact] = ()
-    if searched := len(used) > SHOWN:  # otherwise all facts are returned, and no search is needed
-        words, most = asked_words(question.text), limit if not private else _ALL
+    if searched := len(kept.newest) > SHOWN:  # otherwise all facts are returned, and no search is needed
+        words, most = asked_words(question.text), LOOKED_AT + len(kept.sticky) if not private else _ALL
         if question.meaning is None:
             matching = tx.facts.search(agent_id, scopes, words, most)
             hits = _scored(matching)
         else:
             hits = tx.facts.search_meaning(agent_id, scopes, words, question.meaning, most)
             matching = [hit.fact for hit in hits]
-    known = (heard.fact(fact) for fact in (*matching, *used))
+    heard = _Hearing(tx, asker)
+    known = (*map(heard.fact, matching), *kept.newest)
     found = {fact.id: fact for fact in known if not (fact.scope in private and _is_secret(fact))}
     chosen = [fact for fact in found.values() if fact.is_used(now) and not _is_rule(fact)][:SHOWN]
     shown = {fact.id for fact in chosen}
@@ -199,12 +221,13 @@ def _past(
     now: int,
     *,
     private: frozenset[str],
-    heard: _Hearing,
+    asker: str | None,
 ) -> tuple[Fact, ...]:
     """Return facts that were true before, if the text asks about earlier times, the best match first."""
     if not asks_about_the_past(text):
         return ()
     found = tx.facts.past(agent_id, scopes, asked_words(text), now, _ALL)
+    heard = _Hearing(tx, asker)
     earlier = [heard.fact(fact) for fact in found if not (fact.scope in private and _is_secret(fact))]
     return tuple(earlier[:MOST_PAST])
 
