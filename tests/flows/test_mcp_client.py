@@ -345,6 +345,12 @@ async def test_a_question_of_a_server_is_declined_and_told(mode: str) -> None:
         assert "declined" in told
 
 
+async def test_a_call_whose_server_asks_nothing_ends_after_the_time_limit() -> None:
+    async with bench(hostile("asks nothing", timeout_seconds=3)) as fix:
+        await until(lambda: fix.servers.find(["bad.plain"]))
+        assert await fix.refusal("bad.plain", text="x") == "The server bad gave no answer within 3 seconds."
+
+
 async def test_an_endless_list_is_read_to_a_bound() -> None:
     async with bench(hostile("endless")) as fix:
         assert len(await fix.servers.all()) == 100

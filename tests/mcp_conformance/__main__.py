@@ -46,14 +46,19 @@ def main() -> int:
     if options.write:
         PAGE.write_text(page_of())
         return 0
+    legs = [options.leg] if options.leg else ["server", "client"]
+    chosen = {leg: chosen_of(REASONS[leg], options.only) for leg in legs}
+    if not any(chosen.values()):
+        known = "\n".join(f"  {leg}: {name}" for leg in legs for name in REASONS[leg])
+        print(f"No scenario has a name that contains {options.only!r}. The scenarios:\n{known}", file=sys.stderr)
+        return 2
     if not installed():
         print(f"The suite is not installed. Run `npm ci` in {HERE.relative_to(ROOT)}.", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:
         kept = options.keep or Path(folder)
-        legs = [options.leg] if options.leg else ["server", "client"]
         runs = {"server": run_server, "client": run_client}
-        found = {leg: runs[leg](kept, chosen_of(REASONS[leg], options.only)) for leg in legs}
+        found = {leg: runs[leg](kept, names) for leg, names in chosen.items()}
     differences = compare(found)
     for leg, scenarios in found.items():
         passed = sum(not failed for failed in scenarios.values())

@@ -49,9 +49,10 @@ from arvis.tools.mcp.remote import LOST
 _MOST_STATE = 65_536
 #: The maximum number of questions in one result.
 _MOST_QUESTIONS = 10
-#: The maximum number of times that a call is sent again without a question to a person.
+#: The maximum number of times that a call is sent again with responses that no person gave.
 _MOST_REPEATS = 10
-#: The seconds before a call is sent again if the server asks nothing; the pause doubles up to the maximum.
+#: The seconds before a call is sent again if the server asks nothing; the pause doubles up to the maximum. The time limit
+#: of the server ends such a call.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 #: The seconds for which a running call of an older server waits for an answer. The question itself expires earlier.
 _HELD_SECONDS = 660.0
@@ -120,13 +121,15 @@ class Calls:
 
     async def _in_parts(self, call: ToolRequest, given: PendingInput | None, notes: _Notes) -> Ended | PendingInput:
         responses, state = (None, None) if given is None else (_typed(_permitted(given)), given.state)
-        repeats, pause = 0, _FIRST_PAUSE
+        repeats, pause, end = 0, _FIRST_PAUSE, self._clock.monotonic() + self._seconds
         while repeats < _MOST_REPEATS:
             result = await self._send(call, responses, state)
             if isinstance(result, CallToolResult):
                 return Ended(result, tuple(notes.kept))
             state = _bounded(result.request_state)
             if not result.input_requests:
+                if self._clock.monotonic() + pause > end:
+                    raise TimeoutError
                 await self._clock.sleep(pause)
                 responses, pause = None, min(2 * pause, _LONGEST_PAUSE)
                 continue
