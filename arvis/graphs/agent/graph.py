@@ -8,7 +8,7 @@ does not fit into the prompt, it is compacted within the turn. So no message lea
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.knowledge import SEARCH_KNOWLEDGE
 from arvis.domain.messages import Address, MessageStatus, PastMessage, StoredMessage
 from arvis.domain.outgoing import Known
-from arvis.domain.outgoing_links import LinkStream, SafeLinks
+from arvis.domain.outgoing_links import LinkStream, SafeLinks, has_parts
 from arvis.domain.runs import RunRequest, RunResult, Turn, read_in
 from arvis.domain.taint import CLEAN
 from arvis.domain.tools import READ_AGAIN, ToolSpec
@@ -61,7 +61,7 @@ from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
 from arvis.prompt import Prompt, Round, behind, fit_rounds, taint_of_asked, turns_of
 from arvis.prompt.history import line_of
-from arvis.prompt.past import CALLS_AS_TEXT, is_rich
+from arvis.prompt.past import is_rich
 from arvis.skills import Skill
 from arvis.tasks.rounds import Rounds, load_rounds
 from arvis.tasks.state import MOST_PICTURES, AgentState, WorkState, load_pictures, pictures_of, with_pictures
@@ -227,19 +227,20 @@ class _Nodes:
             text = notices.left_out(what, model=answered.model, account=answered.account)
             context.record(messages.post_progress, context.execution, text, context.now())
         result = self._manner.read(answered if request.tools else replace(answered, calls=()))
+        if links is None and has_parts(state.reply_so_far + result.content):
+            links = await self._links(context, state, call)
         read = answer.get("read", read_in(request.turns))
         if result.calls and not tools_off:
-            asked = state.rounds.add_tool_calls(result.content, result.calls, result.thoughts)
+            # People see this text in clients of the API, which make the calls of their own tools.
+            text = result.content if links is None else links.replaced(result.content)
+            asked = state.rounds.add_tool_calls(text, result.calls, result.thoughts)
             return Next(None, **changes(AgentState, read=read), **asked)
         if (restarted := await restart(self._store, context, call.agent.on_new_message)) is not None:
             return restarted
         checked = ReplyChecks(context, state, self._continuations).check(result, [*read])
         if not isinstance(checked, RunResult):
             return checked
-        result = checked
-        if not streamed:
-            links = await self._links(context, state, call)
-        safe = result if links is None else _with_safe_links(result, links, request)
+        safe = checked if links is None else _with_safe_links(checked, links, request)
         decision = await self._complete(
             context, call, marked(safe), read, asked_for_tools=bool(result.calls or answered.calls)
         )
@@ -253,7 +254,7 @@ class _Nodes:
         if not state.taint:
             return None
         turn = await self._store.read(load_turn_messages, context.execution)
-        offer = await self._tools.registry.offer(turn.agent.tools)
+        offer = await self._manner.offer(call.agent.tools)
         rounds = await self._store.read(load_rounds, context.execution, state.rounds, self._tools.secrets.open)
         guard = Guard(
             rules=self._tools.outgoing,
@@ -262,7 +263,7 @@ class _Nodes:
             tools=offer.tools,
             rounds=rounds,
         )
-        return guard.links([call.system, call.changing, *_read_texts(call.turns)])
+        return guard.links([call.system, call.changing], call.turns)
 
     async def _complete(
         self,
@@ -402,7 +403,7 @@ def _streams(state: AgentState, call: PreparedCall, request: RunRequest) -> bool
 
 def _with_safe_links(result: RunResult, links: SafeLinks, request: RunRequest) -> RunResult:
     """Return the reply with harmless links only. The note that `safe` adds would make a reply in a format invalid."""
-    harmless = links.safe if request.format is None else links.replaced
+    harmless = links.safe if request.format is None else links.replaced_in_json
     return replace(result, content=harmless(result.content))
 
 
@@ -483,15 +484,6 @@ def _names(context: NodeContext, turn: TurnContext) -> Sequence[str]:
     names = names_for(turn.agent, context.execution)
     known = any(is_rich(message) for message in turn.history) or any(each.sources for each in turn.summaries)
     return names if known else [name for name in names if name != READ_AGAIN]
-
-
-def _read_texts(turns: Sequence[Turn]) -> Iterator[str]:
-    """Yield the texts of these messages and the outputs of earlier calls. The agent's text and arguments in messages
-    with calls are left out: no judge has checked them, so they could contain an address with data."""
-    for turn in turns:
-        if not turn.calls and CALLS_AS_TEXT not in turn.content:
-            yield turn.content
-        yield from (output.content for output in turn.outputs)
 
 
 def names_of(history: Sequence[PastMessage]) -> frozenset[str]:

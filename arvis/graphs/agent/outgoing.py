@@ -7,24 +7,26 @@ history, memory, files, variables and outputs of servers, is private.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.messages import Role, StoredMessage
-from arvis.domain.outgoing import Found, Judge, Known, Outgoing, Reach, address_key, addresses_in
-from arvis.domain.outgoing_links import SafeLinks
+from arvis.domain.outgoing import Found, Judge, Known, Outgoing, Reach, texts_in
+from arvis.domain.outgoing_links import SafeLinks, WrittenAddresses
 from arvis.domain.quotations import is_forward, own_taint
 from arvis.domain.regex import regex
+from arvis.domain.runs import Turn
 from arvis.domain.taint import Label, Taint
 from arvis.domain.text import EARLIER_MESSAGES, own_words
-from arvis.domain.tools import WITH_CREDENTIAL, Need, Permit, Risk, ToolCall, ToolOutput
+from arvis.domain.tools import WITH_CREDENTIAL, Need, Permit, Risk, ToolCall, ToolDeclaration, ToolOutput
 from arvis.graphs.agent.tool_calls import Planned
 from arvis.ports.store import Transaction
 from arvis.ports.tool import Objection, Pinned, Tool, Wary, declaration_of
 from arvis.prompt import Round
+from arvis.prompt.past import CALLS_AS_TEXT
 from arvis.tasks.state import WorkState
 
 #: The labels of a message whose text was, at least partly, not written by its sender.
@@ -34,11 +36,15 @@ _FOREIGN = frozenset({Label.PEOPLE, Label.TOOLS, Label.AGENTS, Label.FLAGGED})
 _ONLY_AGENTS = frozenset({Label.AGENTS})
 #: The first lines of the reason that a question shows.
 _UNTRUSTED = "The agent has read text by other authors, and this text may have caused the call."
+_STORED = "The call stores or passes on an address that may carry data to an unknown host."
 _CHANGED = "The server has changed the description of this tool. Your approval accepts the change:"
 #: The numbers of earlier messages that are read, and of the person's own messages that are used.
 _EARLIER, _OWN_EARLIER = 40, 6
 #: The lines of a block of the person in the earlier messages that a client reported.
 _REPORTED = regex(r"^\[user\]\n((?:> .*(?:\n|\Z))+)", re.MULTILINE)
+#: Calls with their outputs.
+Made = Sequence[tuple[ToolCall, ToolOutput]]
+
 #: The bits of choices of addresses in one script. A turn may run several scripts, whose calls are not stored.
 _SCRIPT_BITS = 1.5
 
@@ -114,8 +120,12 @@ def found_in(rounds: Sequence[Round], tools: Mapping[str, Tool], private_hosts: 
     return found
 
 
-def _outputs(rounds: Sequence[Round]) -> list[tuple[ToolCall, ToolOutput]]:
-    return [pair for each in rounds for pair in zip(each.calls, each.outputs, strict=False)]
+def _outputs(rounds: Sequence[Round]) -> Made:
+    return [pair for each in rounds for pair in _pairs(each)]
+
+
+def _pairs(made: Round) -> Made:
+    return list(zip(made.calls, made.outputs, strict=False))
 
 
 def _host_of(address: str) -> str:
@@ -150,6 +160,8 @@ class Guard:
     ) -> None:
         self._rules = rules
         self._taint = taint
+        self._tools = tools
+        self._rounds = rounds
         self._made = _outputs(rounds)
         self._known = replace(
             known, hosts={*known.hosts, *rules.hosts}, found=found_in(rounds, tools, rules.private_hosts)
@@ -177,6 +189,8 @@ class Guard:
         if isinstance(planned.tool, Wary) and planned.tool.wary(planned.arguments):
             return replace(planned, permit=Permit.ASK)
         why = self._objection(planned.tool, planned.arguments, self._judge)
+        if why is None and reach_of(planned.tool) is None and not self._rules.ruled(planned.tool):
+            why = self._stored_address(planned.arguments)
         return planned if why is None else replace(planned, permit=Permit.ASK, why=f"{_UNTRUSTED} {why}")
 
     def for_script(self, planned: Planned) -> Objection:
@@ -188,12 +202,17 @@ class Guard:
         judge = Judge(known, address_bits=_SCRIPT_BITS)
         return lambda tool, arguments: self._objection(tool, arguments, judge)
 
-    def links(self, texts: Sequence[str]) -> SafeLinks | None:
-        """Return the judge of the links in the reply; None if the reply needs no judge. `texts` are the other texts of
-        the prompt."""
+    def links(self, texts: Sequence[str], turns: Sequence[Turn] = ()) -> SafeLinks | None:
+        """Return the judge of the links in the reply; None if the reply needs no judge. `texts` are other texts of the
+        prompt, and `turns` its messages with earlier calls."""
         if not self._taint - _ONLY_AGENTS:
             return None
-        written = addresses_in("\n".join([*texts, self._known.own, *(output.content for _, output in self._made)]))
+        written = WrittenAddresses()
+        for text in (*texts, self._known.own):
+            written.read(text)
+        scripts = False
+        for made in (*self._earlier_rounds(written, turns), *map(_pairs, self._rounds)):
+            scripts = self._add_outputs(written, made, scripts=scripts)
         judge = Judge(self._known)
         allowed: dict[str, bool] = {}
 
@@ -202,7 +221,43 @@ class Guard:
                 allowed[url] = judge.objection(Outgoing({"url": url}, Reach.ADDRESSES, {})) is None
             return allowed[url]
 
-        return SafeLinks(is_written=lambda url: address_key(url) in written, is_known=is_known)
+        return SafeLinks(is_written=written.has, is_known=is_known)
+
+    def _earlier_rounds(self, written: WrittenAddresses, turns: Sequence[Turn]) -> Iterator[Made]:
+        """Add the texts of the messages, and yield the calls of each message with their outputs. The agent's text and arguments
+        in messages with calls are left out: no judge has checked them, so they could contain an address with data."""
+        calls: dict[str, ToolCall] = {}
+        for turn in turns:
+            if turn.calls:
+                calls = {call.id: call for call in turn.calls}
+            elif CALLS_AS_TEXT not in turn.content:
+                written.read(turn.content)
+            yield [(calls[output.call_id], output) for output in turn.outputs if output.call_id in calls]
+
+    def _add_outputs(self, written: WrittenAddresses, made: Made, *, scripts: bool) -> bool:
+        """Add the outputs of a round, except those of scripts, and those of local tools after a script. Return True if a
+        script was called, also if `scripts` says that an earlier round has called one."""
+        for call, _ in made:
+            written.call(call.arguments or {"arguments": call.written})
+            written.call({"name": call.name})
+        declared = [self._declared(call) for call, _ in made]
+        scripts = scripts or any(each is not None and each.risk is Risk.EXEC for each in declared)
+        for (_, output), each in zip(made, declared, strict=True):
+            remote = each is not None and each.risk is not Risk.EXEC and Need.NETWORK in each.needs
+            if remote or not scripts:
+                written.output(output.content)
+        return scripts
+
+    def _declared(self, call: ToolCall) -> ToolDeclaration | None:
+        tool = self._tools.get(call.name)
+        return declaration_of(tool) if tool is not None else None
+
+    def _stored_address(self, arguments: Mapping[str, Any]) -> str | None:
+        """Return an objection to arguments whose addresses may carry data. A later prompt could contain the stored text, and
+        its addresses would then count as written by others."""
+        links = self.links([])
+        changed = links is not None and any(links.changes(text) for text, _ in texts_in(arguments))
+        return _STORED if changed else None
 
     def _objection(self, tool: Tool, arguments: Mapping[str, Any], judge: Judge) -> str | None:
         outgoing = self._outgoing(tool, arguments)

@@ -25,6 +25,7 @@ from arvis.domain.markup import escape, visible
 from arvis.domain.memory import Category
 from arvis.domain.messages import PastMessage, Role
 from arvis.domain.money import day_of
+from arvis.domain.outgoing_links import SafeLinks, WrittenAddresses, has_parts
 from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.domain.taint import taint_of, taint_text
 from arvis.engine.graph import Decision, End, Goto, Graph, Node, NodeContext
@@ -192,6 +193,19 @@ def _framed(text: str) -> str:
     return f"{_RULE}\n{text}\n{_RULE}"
 
 
+def _harmless(text: str, messages: Sequence[PastMessage], summaries: Sequence[Compaction]) -> str:
+    """Return a text of the model. If other people or programs wrote the range, its addresses are those of the messages and
+    earlier summaries, because later replies may contain the addresses of a summary."""
+    if not rows.taint_of_range(messages, summaries) or not has_parts(text):
+        return text
+    written = WrittenAddresses()
+    for known in (*(each.summary for each in summaries), *(each.text for each in messages)):
+        written.read(known)
+    for file in (file for each in messages for file in file_texts(each, Detail.FULL, reads=False)):
+        written.read(file)
+    return SafeLinks(is_written=written.has, is_known=lambda _url: False).replaced(text)
+
+
 log = structlog.get_logger(__name__)
 
 #: The maximum number of rounds in one execution. Each round writes one summary. A later execution summarises further
@@ -288,7 +302,7 @@ class Compactor:
                 return self._goto("compact", plan.with_half())
             log.warning("flush_failed", conversation=found.conversation.id, error=_what(failure))
             return self._goto("summarise", plan)
-        return self._goto("summarise", replace(plan, facts=_facts(reply)))
+        return self._goto("summarise", replace(plan, facts=_facts(_harmless(reply, messages, _leaving(found)))))
 
     async def summarise(self, context: NodeContext) -> Decision:
         """Ask the model for the summary. If the prompt is too long, choose fewer messages. After any other failure, no
@@ -307,7 +321,7 @@ class Compactor:
             if _too_long(failure) and not plan.tight:
                 return self._goto("compact", plan.with_half())
             return self._fail(context, found, messages, _reason(failure), _what(failure))
-        if not (summary := bounded(visible(reply), most, estimate)):
+        if not (summary := bounded(visible(_harmless(reply, messages, leaving)), most, estimate)):
             return self._fail(context, found, messages, "empty", "the model wrote no summary")
         taint = taint_text(rows.taint_of_range(messages, leaving))
         return self._goto("replace", replace(plan, summary=summary, taint=taint))

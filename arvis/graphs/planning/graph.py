@@ -58,7 +58,13 @@ def planning_graph(parts: AgentParts) -> Graph:
 
 def _nodes(parts: AgentParts, bounds: Bounds) -> dict[str, Node]:
     store, prompt_builder = parts.store, parts.prompt_builder
-    adviser = Adviser(store=store, caller=parts.caller, prompt_builder=prompt_builder, reply_bytes=parts.reply_bytes)
+    adviser = Adviser(
+        store=store,
+        caller=parts.caller,
+        prompt_builder=prompt_builder,
+        tools=parts.tools,
+        reply_bytes=parts.reply_bytes,
+    )
     retrieval = RetrievalNode(
         store=store,
         adviser=adviser,

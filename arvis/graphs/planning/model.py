@@ -10,15 +10,21 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.effort import thinking_tokens
 from arvis.domain.errors import ProviderErrorKind
+from arvis.domain.outgoing import Known
+from arvis.domain.outgoing_links import SafeLinks
 from arvis.domain.runs import RunRequest, RunResult, Turn
+from arvis.domain.taint import CLEAN
 from arvis.engine.graph import NodeContext
+from arvis.graphs.agent.outgoing import Guard, day_of, words_of
 from arvis.graphs.agent.prompt import PromptBuilder
+from arvis.graphs.agent.tools import ToolRules
 from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.graphs.model import ModelCaller, unheard
 from arvis.graphs.planning.prompts import persona
-from arvis.graphs.planning.state import PlanningState, clipped
+from arvis.graphs.planning.state import Evidence, PlanningState, clipped
 from arvis.llm.attempts import RunFailed
 from arvis.ports.store import Store
+from arvis.prompt import Prompt
 
 #: The assumed number of characters in a token. It limits the length of `Question.known` in a model call.
 _CHARACTERS = 3
@@ -41,8 +47,11 @@ class Question:
 
 
 class Adviser:
-    def __init__(self, *, store: Store, caller: ModelCaller, prompt_builder: PromptBuilder, reply_bytes: int) -> None:
+    def __init__(
+        self, *, store: Store, caller: ModelCaller, prompt_builder: PromptBuilder, tools: ToolRules, reply_bytes: int
+    ) -> None:
         self._store = store
+        self._tools = tools
         self._caller = caller
         self._prompt_builder = prompt_builder
         self._reply_bytes = reply_bytes
@@ -54,6 +63,29 @@ class Adviser:
         """Return the maximum number of characters of information for a child execution. This information fills at most
         half of the child's prompt."""
         return self._prompt_builder.limits(await self.turn(context)).budget.usable * _CHARACTERS // 2
+
+    async def links(
+        self, context: NodeContext, turn: TurnContext, evidence: Evidence, prompt: Prompt | None = None, notes: str = ""
+    ) -> SafeLinks | None:
+        """Return the judge of the links in a text for people; None in a turn without taint. `notes` are texts of agents in
+        the prompt. They quote calls, which no judge has checked, so their addresses do not count as written by others."""
+        state = PlanningState.from_json(context.state)
+        taint = state.taint | evidence.taint | (CLEAN if prompt is None else prompt.taint)
+        if not taint:
+            return None
+        guard = Guard(
+            rules=self._tools.outgoing,
+            known=Known(words_of(turn.current), today=day_of(context.now())),
+            taint=taint,
+            tools=(await self._tools.registry.offer(turn.agent.tools)).tools,
+            rounds=evidence.rounds,
+        )
+        if prompt is None:
+            summaries = (each.summary for each in turn.summaries)
+            said = (each.said for each in turn.history)
+            return guard.links([*summaries, *said, *(each.content for each in turn.current)])
+        texts = [prompt.system, prompt.changing]
+        return guard.links([text.replace(notes, "") if notes else text for text in texts], prompt.turns)
 
     async def ask(self, context: NodeContext, turn: TurnContext, question: Question) -> str:
         """Return the model's reply, or "" if the model gave none. Other failures are raised; the queue then retries the

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from arvis.domain.dataclass import replace
 from arvis.domain.events import Delta
+from arvis.domain.outgoing_links import LinkStream, SafeLinks
 from arvis.domain.regex import regex
 from arvis.domain.runs import RunResult
 from arvis.engine.graph import Decision, End, NodeContext
@@ -48,9 +49,11 @@ class OutputNode:
         notes = clipped(_notes(PlanningState.from_json(context.state), evidence), limits.budget.usable)
         brought = PromptInputs(skills=(), tools=(), rounds=(), rules=notes, shrunk=False, now=context.now())
         prompt = self._prompt_builder.prompt(turn, brought, limits)
-        result = await self._ask(context, turn, prompt, most=limits.budget.reply)
+        links = await self._adviser.links(context, turn, evidence, prompt, notes)
+        result = await self._ask(context, turn, prompt, links, most=limits.budget.reply)
         state = PlanningState.from_json(context.state)
-        words = without_documents(result.content) or _fallback(state)
+        written = without_documents(result.content) or _fallback(state)
+        words = written if links is None else links.safe(written)
         voiced = any(is_voice(message) for message in turn.current)
         files = await self._spoken.of(context, words) if voiced else ()
         value = replace(result, content=words, calls=()).to_json() | {"outcome": _outcome(state, words).to_json()}
@@ -58,7 +61,9 @@ class OutputNode:
         sent = with_files(context.state, (*evidence.files, *files))
         return End(value, **sent, **changes(PlanningState, taint=taint, read=prompt.read))
 
-    async def _ask(self, context: NodeContext, turn: TurnContext, prompt: Prompt, *, most: int) -> RunResult:
+    async def _ask(
+        self, context: NodeContext, turn: TurnContext, prompt: Prompt, links: SafeLinks | None, *, most: int
+    ) -> RunResult:
         *earlier, newest = await with_pictures(self._store, prompt.turns)
         pictures = await load_pictures(self._store, pictures_of(turn.current))
         request = self._adviser.request(
@@ -70,12 +75,18 @@ class OutputNode:
             turns=(*earlier, replace(newest, images=(*newest.images, *pictures))),
             most=most,
         )
-        showing = _showing(context, turn)
+        send = _sender(context, turn)
+        stream = LinkStream(links=links, send=send) if send is not None and links is not None else None
+        shown = stream.add if stream is not None else send
+        showing = Showing(send=shown) if shown is not None else None
+        on_text = unheard if showing is None else Guard(showing.add).add
         try:
-            result = await self._adviser.call(context, turn, request, Guard(showing.add).add if showing else unheard)
+            result = await self._adviser.call(context, turn, request, on_text)
         finally:
             if showing is not None:
                 showing.close()
+            if stream is not None:
+                stream.close()
         return marked(result) if result is not None else RunResult("", "", "", "")
 
 
@@ -149,11 +160,11 @@ def _harmless_length(text: str) -> int:
     return start if begun and any(opening.startswith(begun) for opening in _OPENINGS) else len(text)
 
 
-def _showing(context: NodeContext, turn: TurnContext) -> Showing | None:
-    """Return the stream of the answer: to the sender of the newest message, or in a run to the audience of the task.
-    Return None if the answer is not streamed."""
+def _sender(context: NodeContext, turn: TurnContext) -> Callable[[int, str], None] | None:
+    """Return the function that streams the answer: to the sender of the newest message, or in a run to the audience of the
+    task. Return None if the answer is not streamed."""
     state = PlanningState.from_json(context.state)
     audience = state.run.audience if state.run is not None else turn.current[-1].id
     if audience is None:
         return None
-    return Showing(send=lambda offset, text: context.publish_now(Delta(state.address, audience, offset, text)))
+    return lambda offset, text: context.publish_now(Delta(state.address, audience, offset, text))

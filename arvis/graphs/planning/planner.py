@@ -157,8 +157,9 @@ class PlannerNode:
             if number < self._bounds.plans:
                 return Repeat(**more)
             return Goto(OUTPUT, None, **changes(PlanningState, stopped=TRIES), **more)
+        links = await self._adviser.links(context, await self._adviser.turn(context), evidence)
         for words in dict.fromkeys(filter(None, (*_beside_calls(evidence), draft.chatter))):
-            text = clipped(words, _LONGEST_CHATTER)
+            text = clipped(words if links is None else links.safe(words), _LONGEST_CHATTER)
             context.record(messages.post_progress, context.execution, text, context.now())
             context.commit_first()  # people read the text while the work continues
         return Next(

@@ -230,6 +230,8 @@ class Evidence:
     taint: Taint
     files: tuple[OutgoingFile, ...]
     waited_ms: int
+    #: The rounds of all child executions. The outputs of sensitive tools stay sealed.
+    rounds: tuple[Round, ...] = ()
 
     @property
     def runs(self) -> list[ToolRun]:
@@ -253,18 +255,19 @@ class Evidence:
 
 def load_evidence(tx: Transaction, execution: Execution) -> Evidence:
     children = [child for child in tx.executions.children_of(execution.id) if PART in child.state]
+    rounds = [load_rounds(tx, child, Rounds.from_json(child.state), lambda _sealed: _SEALED) for child in children]
     return Evidence(
-        works=tuple(_work(tx, child) for child in children),
+        works=tuple(_work(child, made) for child, made in zip(children, rounds, strict=True)),
         taint=taint_in(*(child.state for child in children)),
         files=tuple(file for child in children for file in WorkState.from_json(child.state).files),
         waited_ms=sum(_waited(tx, child) for child in children),
+        rounds=tuple(each for made in rounds for each in made),
     )
 
 
-def _work(tx: Transaction, child: Execution) -> Work:
+def _work(child: Execution, rounds: Sequence[Round]) -> Work:
     called: Mapping[str, object] = child.state[PART]
-    made = load_rounds(tx, child, Rounds.from_json(child.state), lambda _sealed: _SEALED)
-    entries = tuple(entry for each in made for entry in _entries(each))
+    entries = tuple(entry for each in rounds for entry in _entries(each))
     return Work(str(called["part"]), int(str(called["brief"])), entries)
 
 
