@@ -15,6 +15,7 @@ from connectors import answers
 from connectors.answers import Uncertain
 from connectors.discord.client import REQUEST_ERRORS, CallFailed
 from connectors.discord.incoming import Event, Reader, Spot, reading
+from connectors.discord.outgoing import SUPPRESS_EMBEDS
 from connectors.discord.rest import COSMETIC_SECONDS, Rest
 
 COMMAND, COMPONENT = 2, 3
@@ -23,6 +24,8 @@ COMMAND, COMPONENT = 2, 3
 _MESSAGE, _WAIT, _WAIT_QUIETLY, _CHANGE = 4, 5, 6, 7
 #: The flag of an answer that only the person who asked sees.
 _EPHEMERAL = 1 << 6
+#: The same, without previews of links.
+_NOTE = _EPHEMERAL | SUPPRESS_EMBEDS
 #: Seconds to wait for the inbox. After that, Discord is asked to wait, because it allows only three seconds for the
 #: first answer.
 _SOON = 1.5
@@ -65,7 +68,7 @@ class Interactions:
         if deferred:
             await self._original(data, {"content": text})
         else:
-            await self._answer(data, _MESSAGE, {"content": text, "flags": _EPHEMERAL})
+            await self._answer(data, _MESSAGE, {"content": text, "flags": _NOTE})
 
     async def _click(self, data: Event, spot: Spot) -> None:
         with reading():
@@ -91,7 +94,7 @@ class Interactions:
             return None, not done
 
     async def _say(self, data: Event, text: str, *, deferred: bool) -> None:
-        body = {"content": text, "flags": _EPHEMERAL, "allowed_mentions": {"parse": []}}
+        body = {"content": text, "flags": _NOTE, "allowed_mentions": {"parse": []}}
         if not text:
             return
         if deferred:

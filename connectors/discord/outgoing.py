@@ -236,7 +236,7 @@ def _parts(body: Payload, files: Sequence[tuple[str, bytes]]) -> dict[str, Any]:
 # The bot's messages in the form that Discord accepts.
 
 #: The flag with which Discord shows no previews for the links in a message.
-_SUPPRESS_EMBEDS = 1 << 2
+SUPPRESS_EMBEDS = 1 << 2
 _ROW, _BUTTON = 1, 2
 #: The maximum UTF-16 units of a message. Discord documents the limit in "characters", and libraries disagree on their
 #: unit. A length in UTF-16 units is never smaller than a length in another of these units.
@@ -257,7 +257,7 @@ def content(text: str, buttons: Sequence[Button], *, empty: bool = False) -> Pay
     return {
         "content": text if text.strip() or empty else _NOTHING,
         "allowed_mentions": {"parse": [], "replied_user": False},
-        "flags": _SUPPRESS_EMBEDS,
+        "flags": SUPPRESS_EMBEDS,
         "components": _components(buttons),
     }
 

@@ -167,8 +167,10 @@ class Answering:
             await self._post(url, {"replace_original": True, **without_buttons(message)})
 
     async def _post(self, url: str, body: dict[str, Any]) -> None:
+        """Send an answer whose links show no previews."""
+        whole = {**body, "unfurl_links": False, "unfurl_media": False}
         try:
-            async with self._api.session.post(url, json=body, allow_redirects=False, timeout=_TIMEOUT) as response:
+            async with self._api.session.post(url, json=whole, allow_redirects=False, timeout=_TIMEOUT) as response:
                 if not response.ok:
                     log.info("Slack did not accept the answer to a click: status %s.", response.status)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

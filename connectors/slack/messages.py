@@ -63,6 +63,7 @@ class Messages:
         *,
         within: float = SEND_SECONDS,
     ) -> None:
+        # This call has no option for previews: Slack makes them only when a message is posted, and `post` forbids them.
         async def call(message: dict[str, Any]) -> SlackResult:
             return await self._api.ask(
                 "chat.update",

@@ -294,6 +294,7 @@ async def test_every_answer_carries_the_policy(site: Site) -> None:
         assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
+        assert headers["x-dns-prefetch-control"] == "off"
         assert headers["cache-control"] in {"no-store", "no-cache"}
         assert "date" in headers
         assert "server" not in headers

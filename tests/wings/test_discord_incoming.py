@@ -189,7 +189,7 @@ async def test_a_slash_command_is_taken_and_answered_to_the_one_who_gave_it() ->
         assert message.event_id == given
         assert (message.platform_ref, message.position) == (None, None)
         [(kind, body)] = stage.server.rest.said[given]
-        assert (kind, body["flags"], body["content"]) == ("4", 64, "Received.")
+        assert (kind, body["flags"], body["content"]) == ("4", 64 | 4, "Received.")
 
 
 @pytest.mark.parametrize(("outcome", "refusals", "words"), [("dropped", 0, "accept this"), ("queued", 1, "try again")])
@@ -229,7 +229,7 @@ async def test_buttons_go_once_the_question_is_answered(done: bool) -> None:
         assert inbox.clicks[0].sender.user_id == world.person("bob")["id"]
         assert bool(asked["components"]) is not done
         kind, said = stage.server.rest.said[pressed][-1]
-        assert (kind, said["content"], said["flags"]) == ("follow-up" if done else "4", "Noted.", 64)
+        assert (kind, said["content"], said["flags"]) == ("follow-up" if done else "4", "Noted.", 64 | 4)
 
 
 async def test_a_bot_that_was_put_out_hears_of_its_channels_again_when_it_returns() -> None:

@@ -181,6 +181,7 @@ async def test_a_click_is_answered_for_whoever_clicked_and_takes_the_buttons_awa
                     await asyncio.sleep(0.01)
         note, _ = stage.server.responses
         assert (note["response_type"], note["text"], note["replace_original"]) == ("ephemeral", "Noted.", False)
+        assert (note["unfurl_links"], note["unfurl_media"]) == (False, False)
         [shown] = stage.shown(address)
         assert (shown.text, shown.buttons) == ("Shall I?", ())
 
