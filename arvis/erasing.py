@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import structlog
 from arvis.bus import EventBus
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.erasures import Channel, Erasure, ItemKind, Phase, Subject
+from arvis.domain.erasures import ERASED_PROFILES, Channel, Erasure, ItemKind, Phase, Subject
 from arvis.domain.errors import NotFound, StoreError, Unprocessable
 from arvis.domain.events import Changed
 from arvis.domain.executions import Execution
@@ -105,8 +106,8 @@ class Slice:
 class Eraser:
     """The task that carries out erasures. One process does it for all processes. `sessions` is the parent of the
     folders of conversations, `purge_messages` removes the words of deleted messages from the search index,
-    `erase_logs` removes texts from the log files of this process, and `remove_profiles` removes the browser profiles of
-    agents (their ids)."""
+    `erase_logs` removes texts from the log files of this process, and `remove_profiles` removes the browser profiles that
+    `ERASED_PROFILES` names from the data folder of this process."""
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class Eraser:
         sessions: Path,
         purge_messages: Callable[[Holding], Awaitable[None]],
         erase_logs: Callable[[], None],
-        remove_profiles: Callable[[Collection[str]], Awaitable[None]],
+        remove_profiles: Callable[[], Awaitable[None]],
     ) -> None:
         self._store = store
         self._bus = bus
@@ -142,7 +143,7 @@ class Eraser:
         while erasure.phase is not Phase.DONE:
             match erasure.phase:
                 case Phase.CONVERSATIONS if not erasure.position:
-                    await self._remove_folders(erasure)
+                    await self._remove_folders(erasure, holding)
                 case Phase.FILES:
                     await self._remove_files(erasure)
                 case Phase.INDEX if not erasure.position:
@@ -170,9 +171,10 @@ class Eraser:
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    async def _remove_folders(self, erasure: Erasure) -> None:
+    async def _remove_folders(self, erasure: Erasure, holding: Holding) -> None:
         """Remove the folders of conversations that are deleted, the person's files from the folders of others, and the
-        browser profiles of the agents of all these conversations."""
+        browser profiles of the agents of all these conversations. The other processes remove their profiles when they
+        learn of the erasure."""
         agents: set[str] = set()
         async for conversation_id in self._items(erasure, ItemKind.CONVERSATION):
             agents |= await self._store.read(_agents_of, conversation_id)
@@ -183,7 +185,9 @@ class Eraser:
             erased = await self._store.read(_erased_files, erasure.id, set(held.values()))
             for file in [file for file, sha256 in held.items() if sha256 in erased]:
                 await asyncio.to_thread(file.unlink, missing_ok=True)
-        await self._remove_profiles(frozenset(agents))
+        if agents:
+            await self._store.write(_note_profiles, holding, erasure.id, agents, self._clock.now())
+            await self._remove_profiles()
 
     async def _remove_files(self, erasure: Erasure) -> None:
         """Remove the files of deleted messages that no other message has."""
@@ -231,6 +235,15 @@ def _page(tx: Transaction, erasure_id: str, kind: ItemKind, after: str) -> Seque
 def _agents_of(tx: Transaction, conversation_id: str) -> set[str]:
     conversation = tx.erasures.conversation(conversation_id)
     return set() if conversation is None else {conversation.agent_id}
+
+
+def _note_profiles(tx: Transaction, holding: Holding, erasure_id: str, agents: Collection[str], now: int) -> None:
+    """Note that the browser profiles of these agents must be removed. Forget the notes of agents that no longer exist."""
+    holding.check(tx)
+    known = json.loads(tx.kv.get(ERASED_PROFILES) or "{}") | dict.fromkeys(agents, erasure_id)
+    existing = {agent.id for agent in tx.agents.all()}
+    kept = {agent: erasure for agent, erasure in sorted(known.items()) if agent in existing}
+    tx.kv.put(ERASED_PROFILES, json.dumps(kept), now)
 
 
 def _erased_files(tx: Transaction, erasure_id: str, files: Collection[str]) -> set[str]:

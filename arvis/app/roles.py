@@ -173,7 +173,7 @@ def _web(
 
 async def _keep_profiles(base: Base, tools: Tools, up: Up) -> None:
     up()
-    await tools.keep_profiles(base.clock)
+    await tools.keep_profiles(base.clock, base.bus)
 
 
 async def _show_presence(base: Base, work: OnDemand[Work], up: Up) -> None:
@@ -323,7 +323,7 @@ async def _run_scheduler(base: Base, outside: Outside, up: Up) -> None:
         sessions=base.folder.path / "sessions",
         purge_messages=indexer.purge_now,
         erase_logs=erase_details,
-        remove_profiles=tools.remove_profiles,
+        remove_profiles=tools.remove_unused_profiles,
     )
     embedding: OnDemand[Duty] = OnDemand("arvis.app.embedding:build_indexer", base=base, embedder=tools.embedder)
     knowledge: OnDemand[Duty] = OnDemand(

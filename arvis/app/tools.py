@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Collection, Sequence
+import json
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,14 @@ import structlog
 
 from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
+from arvis.bus import EventBus
 from arvis.config.servers import STORED_SERVERS
 from arvis.domain.agents import AgentStatus
+from arvis.domain.changes import ChangeTopic
 from arvis.domain.dataclass import dataclass
+from arvis.domain.erasures import ERASED_PROFILES
 from arvis.domain.errors import StoreError
+from arvis.domain.events import Changed
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import ToolServices, ToolSource
@@ -26,6 +31,8 @@ log = structlog.get_logger(__name__)
 
 #: The seconds between two removals of unused browser profiles.
 PROFILE_SECONDS = 3600.0
+#: The file beside the profiles with the erasures that were carried out there.
+_DONE = "erasures.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +55,77 @@ class Tools:
         for source in self.slow:
             await source.all()
 
-    async def keep_profiles(self, clock: Clock) -> None:
-        """Remove unused browser profiles of this process now and every hour. Each process has its own profiles."""
-        while True:
-            try:
-                await self.remove_unused_profiles()
-            except (StoreError, OSError) as error:
-                log.warning("duty_failed", duty="browser_profiles", error=str(error))
-            await clock.sleep(PROFILE_SECONDS)
+    async def keep_profiles(self, clock: Clock, bus: EventBus) -> None:
+        """Remove unused and erased browser profiles of this process now, every hour, and when people have changed. Each
+        process has its own profiles."""
+        changed = asyncio.Event()
+
+        def listen(event: Changed) -> None:
+            if event.topic == ChangeTopic.PEOPLE:
+                changed.set()
+
+        unsubscribe = bus.subscribe(Changed, listen)
+        try:
+            while True:
+                changed.clear()
+                try:
+                    await self.remove_unused_profiles()
+                except (StoreError, OSError) as error:
+                    log.warning("duty_failed", duty="browser_profiles", error=str(error))
+                await _first_of(changed.wait(), clock.sleep(PROFILE_SECONDS))
+        finally:
+            unsubscribe()
 
     async def remove_unused_profiles(self) -> None:
-        """Remove the browser profiles of agents that no longer exist. Raise `StoreError` or `OSError`."""
-        if found := await asyncio.to_thread(_names_in, self.profiles):
-            await self.remove_profiles(found - await self.store.read(_living_agents))
+        """Remove the browser profiles of agents that no longer exist, and those that an erasure has noted since the last
+        removal. Raise `StoreError` or `OSError`."""
+        living, erased = await self.store.read(_agents_of_profiles)
+        done = await asyncio.to_thread(_read_done, self.profiles)
+        found = await asyncio.to_thread(_names_in, self.profiles)
+        gone = {each for each in found if each not in living or erased.get(each) != done.get(each)}
+        if gone:
+            # The toolbox is built only if there is a profile to remove.
+            await (await self.box.get()).browsers.forget(gone)
+        if erased != done:
+            await asyncio.to_thread(_write_done, self.profiles, erased)
 
-    async def remove_profiles(self, agent_ids: Collection[str]) -> None:
-        """Remove the browser profiles of these agents. The toolbox is built only if one of them has a profile."""
-        if found := await asyncio.to_thread(_names_in, self.profiles) & set(agent_ids):
-            await (await self.box.get()).browsers.forget(found)
+
+async def _first_of(*waits: Coroutine[Any, Any, Any]) -> None:
+    """Wait until one of these has ended, and cancel the others."""
+    tasks = [asyncio.create_task(each) for each in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _names_in(folder: Path) -> frozenset[str]:
     try:
-        return frozenset(each.name for each in folder.iterdir())
+        return frozenset(each.name for each in folder.iterdir() if each.is_dir())
     except FileNotFoundError:
         return frozenset()
 
 
-def _living_agents(tx: Transaction) -> frozenset[str]:
-    return frozenset(agent.id for agent in tx.agents.all() if agent.status is not AgentStatus.ARCHIVED)
+def _read_done(folder: Path) -> Mapping[str, str]:
+    """Return the erasures that were carried out in this folder, by the id of the agent. An unreadable file counts as empty:
+    then profiles are removed again."""
+    try:
+        found = json.loads((folder / _DONE).read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write_done(folder: Path, erased: Mapping[str, str]) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / _DONE).write_text(json.dumps(erased))
+
+
+def _agents_of_profiles(tx: Transaction) -> tuple[frozenset[str], Mapping[str, str]]:
+    """Return the ids of the agents that exist, and the erasures of browser profiles."""
+    living = frozenset(agent.id for agent in tx.agents.all() if agent.status is not AgentStatus.ARCHIVED)
+    return living, json.loads(tx.kv.get(ERASED_PROFILES) or "{}")
 
 
 @asynccontextmanager

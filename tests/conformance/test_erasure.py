@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from arvis.bus import EventBus
 from arvis.domain.conversations import Conversation
-from arvis.domain.erasures import Channel, Erasure, ItemKind, Phase
+from arvis.domain.erasures import ERASED_PROFILES, Channel, Erasure, ItemKind, Phase
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.domain.executions import Cursor, Effect, EffectState, ExecutionStatus
 from arvis.domain.jobs import NewJob
@@ -209,8 +210,9 @@ class Scene:
     def indexer(self) -> MessageIndexer:
         return MessageIndexer(store=self.store, bus=self.bus, clock=self.clock)
 
-    async def _remove_profiles(self, agent_ids: Collection[str]) -> None:
-        self.profiles_removed.update(agent_ids)
+    async def _remove_profiles(self) -> None:
+        noted = await self.store.read(lambda tx: tx.kv.get(ERASED_PROFILES))
+        self.profiles_removed.update(json.loads(noted or "{}"))
 
     def _erase_logs(self) -> None:
         self.logs_erased += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -11,14 +12,18 @@ from pathlib import Path
 from typing import Any, cast
 
 from arvis.app.tools import PROFILE_SECONDS, Tools
+from arvis.bus import EventBus
 from arvis.domain.agents import AgentStatus
+from arvis.domain.changes import ChangeTopic
+from arvis.domain.erasures import ERASED_PROFILES
+from arvis.domain.events import Changed
 from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import RunRequest, RunResult
 from arvis.domain.tools import Permit
 from arvis.ports.tool import Tool, ToolServices
 from arvis.process.on_demand import OnDemand
 from arvis.store.open import Database
-from arvis.testing.clock import SteppedClock
+from arvis.testing.clock import SteppedClock, StoppedClock
 from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import asking, call
 from tests.flows.test_approvals import decide, open_wait
@@ -168,14 +173,44 @@ async def test_profiles_are_removed_with_their_agents(database: Database, tmp_pa
         await here.surf.open(agent=gone.id)
         (profiles / "unknown").mkdir()
         clock = SteppedClock()
-        keeping = asyncio.create_task(tools.keep_profiles(clock))
+        bus = EventBus()
+        keeping = asyncio.create_task(tools.keep_profiles(clock, bus))
         await until(lambda: [each.name for each in profiles.iterdir()] == [SURFER.id])
         (profiles / "unknown").mkdir()
         await until(lambda: not (profiles / "unknown").exists())
         assert set(clock.slept) == {PROFILE_SECONDS}
         keeping.cancel()
-        await tools.remove_profiles({SURFER.id, "another"})
-        assert list(profiles.iterdir()) == []
+
+
+async def test_each_process_removes_erased_profiles(database: Database, tmp_path: Path) -> None:
+    """A process that does not erase learns of an erasure by an event, or at its next look."""
+
+    async def erase(name: str) -> None:
+        noted = json.dumps({SURFER.id: name})
+        await here.app.store.write(lambda tx: tx.kv.put(ERASED_PROFILES, noted, 0))
+
+    async with shop(database, tmp_path) as here:
+        profiles = tmp_path / "browser"
+        box: OnDemand[Any] = OnDemand("types:SimpleNamespace", browsers=here.surf.browsers)
+        tools = Tools(box, box, [], here.app.store, profiles)
+        await here.surf.open("/bought", agent=SURFER.id)
+        await tools.remove_unused_profiles()
+        assert (profiles / SURFER.id).exists()
+        await erase("first")
+        await tools.remove_unused_profiles()
+        assert not (profiles / SURFER.id).exists()
+
+        await here.surf.open("/bought", agent=SURFER.id)
+        await tools.remove_unused_profiles()
+        assert (profiles / SURFER.id).exists()  # a profile that was made after the erasure stays
+
+        clock, bus = StoppedClock(), EventBus()
+        keeping = asyncio.create_task(tools.keep_profiles(clock, bus))
+        await clock.asleep.wait()
+        await erase("second")
+        bus.publish(Changed(ChangeTopic.PEOPLE))
+        await until(lambda: not (profiles / SURFER.id).exists())
+        keeping.cancel()
 
 
 def pictures(turns: Sequence[Any]) -> list[Any]:
