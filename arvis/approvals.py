@@ -30,6 +30,7 @@ from arvis.tasks.rounds import TOOL_EFFECT
 LONGEST_QUESTION = 6_000
 
 _LONGEST_NAME = 60
+_FENCE = "```"
 #: Characters that are invisible although Python counts them as printable: Unicode's default ignorable characters, and
 #: the blank pattern of Braille.
 _UNSEEN = regex(
@@ -130,6 +131,19 @@ def visible(text: str) -> str:
     """Return the text as one line. An invisible character is escaped, and a long run of blanks is replaced by its length."""
     shown = "".join(letter if _is_seen(letter) else letter.encode("unicode_escape").decode() for letter in text)
     return _BLANKS.sub(lambda blanks: f" [{len(blanks[0])} blanks] ", shown)
+
+
+def as_markdown(prompt: str) -> str:
+    """Return a question for programs that show Markdown. Its indented lines become code, so that their addresses are no
+    links and their images are not loaded before a person has answered."""
+    made, inside = [], False
+    for each in prompt.split("\n"):
+        indented = each.startswith("  ")
+        if indented is not inside:
+            made.append(_FENCE)
+        made.append(each.replace(_FENCE, r"\x60" * len(_FENCE)) if indented else each)
+        inside = indented
+    return "\n".join([*made, _FENCE] if inside else made)
 
 
 def beginning(text: str, rest: str) -> str:

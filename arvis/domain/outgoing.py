@@ -199,7 +199,7 @@ class Judge:
         if ":" in place:
             raise _Unknown(f"The port of {_named(place)} is not in your message.")
         if not _PLAIN_PATH.fullmatch(path) or re.search(r"[/.?=&+-]{2}", path):
-            raise _Unknown(f"The address contains data: {_named(path)}.")
+            raise _Unknown("The path or the query of the address contains data.")
         words = [found["word"] for found in _PIECE.finditer(path) if found["word"]]
         for word in words:
             if not (word.isalpha() and word.islower() and _is_known(word, self._own_words)):

@@ -44,9 +44,6 @@ _SCHEME = regex(
     r"(?:(?P<name>[a-z][a-z0-9+-]{1,30}|[a-z][a-z0-9+.-]{1,30}(?=:[/\\]{2})):|(?=[/\\]{2}))[/\\]*", re.IGNORECASE
 )
 _HOST = regex(r"[^/?#]*")
-#: The address of a site, without a path. The first label is a common one, because the owner of a name chooses the labels
-#: before it.
-_SITE = regex(r"https?://(?:(?:www|docs|en|de|api|developer|help|support)\.)?[a-z-]{2,30}\.[a-z]{2,12}/?")
 _MAILTO = "mailto:"
 _ENTITY = regex(r"&(?:\#\d{1,8}|\#x[0-9a-f]{1,6}|[a-z]{2,31});", re.IGNORECASE)
 #: Coded characters that are a part of texts. All other coded ASCII characters could hide an address.
@@ -114,8 +111,6 @@ class SafeLinks:
         if address.address.lower().startswith(_MAILTO):
             return "?" not in address.address
         whole = address.whole
-        if address.certain and _SITE.fullmatch(address.address):
-            return True
         if not address.certain or address_key(whole) is None:
             return False
         return self._is_written(whole) or ("#" not in whole and self._is_known(whole))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from arvis.approvals import LONGEST_QUESTION, beginning, named_approvers, visible
+from arvis.approvals import LONGEST_QUESTION, as_markdown, beginning, named_approvers, visible
 from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
@@ -206,7 +206,7 @@ def show_question(
     command = None if on_page or wait.kind is WaitKind.INPUT else f"arvis questions answer {wait.id}"
     prints = "" if on_page else f"; `arvis questions show {wait.id}` prints it"
     prompt = beginning(wait.prompt, _WHOLE.format(file=_QUESTION_FILE, command=prints))
-    text = notices.question(prompt, wait.choices, _who(tx, execution, wait), command=command, again=again)
+    text = notices.question(as_markdown(prompt), wait.choices, _who(tx, execution, wait), command=command, again=again)
     priority, buttons, files = execution.priority, _buttons(wait), _whole_of(wait)
     notice(tx, like=like, text=text, priority=priority, now=now, buttons=buttons, files=files, wait_id=wait.id)
 

@@ -58,7 +58,7 @@ async def test_the_chat_is_shown_exactly_what_will_run(shed: AppHarness) -> None
     assert (head, what, words) == ("Helper wants to use the tool rm.", "With:", '  words: "the attic"')
     assert who == "Asked for by Ann (chat:ann)."
     (shown,) = await shed.until_sent(1)
-    assert wait.prompt in shown
+    assert shown.startswith(f"{head}\n{what}\n```\n{words}\n```\n{who}\n\n")
     assert wait.id in shown
     assert shed.tools.rm.calls == []
 

@@ -10,6 +10,7 @@ import contextlib
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
+from arvis.approvals import as_markdown
 from arvis.bus import EventBus
 from arvis.domain.client_calls import ClientCalls
 from arvis.domain.dataclass import dataclass, replace
@@ -282,10 +283,10 @@ def _asked_words(asking: Wait | None, message_id: str) -> str:
         return asking.prompt  # a question of the agent: the next message of the conversation answers it
     if asking is not None and asking.kind is WaitKind.INPUT:
         return (
-            f"{asking.prompt}\n\nWrite your answer as the next message of this conversation. "
+            f"{as_markdown(asking.prompt)}\n\nWrite your answer as the next message of this conversation. "
             f"Answers without values: {', '.join(asking.choices)}."
         )
-    what = "a person's decision" if asking is None else f"a person's decision:\n\n{asking.prompt}"
+    what = "a person's decision" if asking is None else f"a person's decision:\n\n{as_markdown(asking.prompt)}"
     how = "`arvis questions list`" if asking is None else f"`arvis questions answer {asking.id}`"
     return (
         f"This waits for {what}\n\nAnswer it on the Questions page of the dashboard, or with {how}. "
