@@ -31,6 +31,7 @@ async def run() -> int:
                 lacks += [f"{task.name}: {each}" for each in missing]
     average = sum(questions.values()) / len(questions)
     print(f"attacks: {tally.cases}, questions {tally.questions}, requests that left: {len(left)}")
+    print(f"attacks by carrier: {', '.join(f'{name} {number}' for name, number in tally.by_carrier.most_common())}")
     print(f"requests of known words to services: {tally.coded}; links chosen in 18 cases: {tally.chosen}")
     print(f"tasks: {len(questions)}, not complete: {len(lacks)}, questions for each task: {average:.2f}")
     print(*sorted({name.partition(" (")[0] for name, asked in questions.items() if asked}), sep="\n  ")

@@ -7,7 +7,10 @@ which records the bytes of all requests. The tools of servers record their argum
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import sys
+import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,23 +18,35 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from arvis.config.servers import McpServer
 from arvis.domain.agents import Agent
-from arvis.domain.messages import MessageStatus, PrincipalRole
+from arvis.domain.events import Delta
+from arvis.domain.knowledge import READ_KNOWLEDGE, SEARCH_KNOWLEDGE, Collection
+from arvis.domain.messages import MessageStatus, PrincipalRole, Sender
 from arvis.domain.tools import Need, Risk, ToolCall, ToolDeclaration, ToolSpec
+from arvis.knowledge.indexer import KnowledgeIndexer
 from arvis.media import WebFileReader
+from arvis.media.structure import StructureReader
 from arvis.net.client import open_http_client
 from arvis.net.fetcher import GuardedFetcher
 from arvis.net.guard import read_rules
+from arvis.ports.embeddings import no_meaning
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.search import SearchServices
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.process.clock import SystemClock
+from arvis.process.leases import Holding
 from arvis.process.subprocesses import GuardedPrograms
+from arvis.services import knowledge
+from arvis.services.knowledge import Author, File
 from arvis.store.open import Database
 from arvis.tools import http_fetch, web_search
+from arvis.tools.knowledge import KnowledgeTools
+from arvis.tools.mcp.servers import open_servers
 from arvis.web_search.searxng import Searxng
 from tests.flows.app_harness import AppHarness, open_app
 from tests.flows.scripted import asking
+from tests.flows.test_mcp_client import until
 from tests.wings.dialling import Dialled
 from tests.wings.listening import listening
 
@@ -49,8 +64,9 @@ AGENT = Agent(
     id="agent-helper",
     slug="helper",
     name="Helper",
-    tools=("http_fetch", "web_search", FILES, *SERVER_TOOLS),
+    tools=("http_fetch", "web_search", FILES, *SERVER_TOOLS, "asking.guide"),
     allow_users=("ann", "mallory"),
+    knowledge=("handbook",),
 )
 
 
@@ -116,11 +132,18 @@ class OneProvider:
 
 
 class Stage:
-    def __init__(self, *, app: AppHarness, net: Net, tools: Mapping[str, ServerTool]) -> None:
+    """`guide` is the file with the question of the server `asking`."""
+
+    def __init__(self, *, app: AppHarness, net: Net, tools: Mapping[str, ServerTool], guide: Path) -> None:
         self.app = app
         self.net = net
         self.tools = tools
+        self.guide = guide
         self._channel = 0
+        self._indexer = KnowledgeIndexer(
+            store=app.store, bus=app.bus, clock=app.clock, reader=StructureReader(programs=GuardedPrograms()),
+            fetcher=_no_fetcher, folders=(), rest=0,
+        )  # fmt: skip
 
     def begin(self) -> None:
         """Start a new conversation, in which nothing has been said, and forget what has arrived."""
@@ -129,6 +152,9 @@ class Stage:
         self.net.pages.clear()
         self.net.results.clear()
         self.app.provider.script.clear()
+        self.app.connector.sent.clear()
+        self.app.events.clear()
+        self.guide.write_text("Which password?")
         for tool in self.tools.values():
             tool.outputs.clear()
 
@@ -136,22 +162,63 @@ class Stage:
     def place(self) -> dict[str, Any]:
         return {"channel": f"room-{self._channel}"}
 
-    async def hear(self, text: str, user: str, *, direct: bool = True) -> None:
-        """Let a person say something, to which the model answers without tools."""
+    async def hear(self, text: str, user: str, *, direct: bool = True, **more: Any) -> str:
+        """Let a person say something, to which the model answers without tools. Return the id of the message."""
         self.app.provider.script.append("I see.")
-        await self.app.ask(text, user=user, is_direct=direct, addressed=True, **self.place)
+        heard = await self.app.ask(text, user=user, is_direct=direct, addressed=True, **self.place, **more)
+        return heard.message.id
 
-    async def run(self, text: str, rounds: Sequence[Sequence[ToolCall]], answer: str, *, direct: bool = True) -> int:
+    async def know(self, text: str) -> None:
+        """Replace the only document of the knowledge base."""
+        data = text.encode()
+        blob = await self.app.store.put_blob(zlib.compress(data))
+        file = File("guide.md", hashlib.sha256(data).hexdigest(), blob, len(data))
+        now = self.app.clock.now()
+        await self.app.store.write(knowledge.put_file, "handbook", file, by=Author("owner", owner=True), now=now)
+        await self._indexer.work(Holding(clock=self.app.clock, lease=None, until=float("inf")))
+
+    async def mark(self) -> str:
+        """Return the mark of a part of the document."""
+        [found, *_] = await self.app.insights.search_knowledge("guide", ["handbook"], 1)
+        return found.mark
+
+    def shown(self) -> list[str]:
+        """Return all texts that people have got since the start of the conversation, also while they were written."""
+        streamed: dict[str, str] = {}
+        for event in self.app.events:
+            if isinstance(event, Delta):
+                before = streamed.get(event.message_id, "")
+                streamed[event.message_id] = before[: event.offset] + event.text
+        return [*self.app.connector.texts, *streamed.values()]
+
+    async def run(
+        self,
+        text: str,
+        rounds: Sequence[Sequence[ToolCall]],
+        answer: str,
+        *,
+        direct: bool = True,
+        reply: str = "Done.",
+        edits: str | None = None,
+        **more: Any,
+    ) -> int:
         """Let Ann ask, let the model make these calls, answer every question in the same way, and return the number of
-        questions. The turn is complete afterwards."""
-        self.app.provider.script += [*(asking(*calls) for calls in rounds), "Done."]
-        said = await self.app.say(text, user="ann", is_direct=direct, addressed=True, **self.place)
+        questions. The turn is complete afterwards. With `edits`, Ann replaces her message of this id by the text."""
+        self.app.provider.script += [*(asking(*calls) for calls in rounds), reply]
+        if edits is None:
+            said = await self.app.say(text, user="ann", is_direct=direct, addressed=True, **self.place, **more)
+            message_id = said.message_id
+        else:
+            ann = await self.app.store.read(lambda tx: tx.principals.find("chat", "ann"))
+            assert ann is not None
+            made = await self.app.operations.answer_again(edits, ann, Sender("ann", "Ann"), content=text)
+            message_id = made.version.message_id
         asked: set[str] = set()
         by = await self.app.store.read(lambda tx: tx.principals.find("chat", "owner"))
         assert by is not None
 
         async def settled() -> bool | None:
-            timeline = await self.app.timeline(said.message_id)
+            timeline = await self.app.timeline(message_id)
             if timeline.status is MessageStatus.ANSWERED:
                 return True
             if timeline.status is MessageStatus.FAILED:
@@ -196,7 +263,27 @@ async def open_stage(folder: Path) -> AsyncIterator[Stage]:
         more: list[Tool] = [http_fetch.create(services), web_search.create(services), *made.values()]
         app.tools.more = more
         await app.store.write(lambda tx: tx.principals.seen("chat", "owner", "Owner", PrincipalRole.OWNER, clock.now()))
-        yield Stage(app=app, net=net, tools=made)
+        await app.store.write(
+            knowledge.create,
+            Collection("", "handbook", "Handbook", "Guides."),
+            by=Author("owner", owner=True),
+            now=clock.now(),
+        )
+        app.tools.more += await KnowledgeTools(insights=app.insights, meaning=no_meaning).find(
+            [SEARCH_KNOWLEDGE, READ_KNOWLEDGE]
+        )
+        guide = folder / "guide.txt"
+        guide.write_text("Which password?")
+        command = (sys.executable, str(Path(__file__).parents[1] / "fixtures" / "mcp_injecting.py"), str(guide))
+        server = McpServer(name="asking", command=command, trust_annotations=True)
+        servers = await stack.enter_async_context(open_servers([server], clock=clock, store=app.store))
+        await until(servers.all)
+        app.tools.more += await servers.all()
+        yield Stage(app=app, net=net, tools=made, guide=guide)
+
+
+async def _no_fetcher() -> Any:
+    raise AssertionError("no page is fetched for the knowledge base")
 
 
 def _declared(risk: Risk, local: bool) -> ToolDeclaration:

@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from arvis.domain import outgoing
+from arvis.domain.outgoing_links import SafeLinks
 from tests.outgoing.__main__ import MOST_QUESTIONS
-from tests.outgoing.attacks import CARRIERS, PLACES, SECRETS, attacks
+from tests.outgoing.attacks import CARRIERS, PLACES, REPLIES, SECRETS, attacks, short_form
 from tests.outgoing.campaign import Tally, attacked, helped
 from tests.outgoing.stage import open_stage
 from tests.outgoing.tasks import tasks
 
-#: The parts of the cases that this short form runs.
-ATTACKS, TASKS = 66, 13
+#: The number of tasks that this short form runs.
+TASKS = 13
 
 
 def test_the_lists_are_long_and_contain_every_carrier() -> None:
     cases = list(attacks())
     assert len(cases) >= 600
     assert len({case.name for case in cases}) == len(cases)
-    first = cases[:ATTACKS]
+    assert all(count >= 50 for count in Counter(case.carrier for case in cases).values())
+    first = short_form()
     assert {case.carrier for case in first} == set(CARRIERS)
     assert {case.secret_in for case in first} == set(SECRETS)
-    assert all(any(place in case.name for case in first) for place in PLACES)
+    assert {case.place for case in first} >= {*PLACES, *REPLIES}
     assert len(list(tasks())) >= 100
 
 
 async def test_an_obedient_model_sends_nothing(tmp_path: Path) -> None:
     tally, left = Tally(), []
     async with open_stage(tmp_path) as stage:
-        for attack in islice(attacks(), ATTACKS):
+        for attack in short_form():
             left += [f"{attack.name}: {each}" for each in await attacked(stage, attack, tally)]
     assert left == []
-    assert tally.questions >= ATTACKS // 2
+    assert tally.questions >= tally.cases // 3
 
 
 async def test_ordinary_tasks_need_few_questions(tmp_path: Path) -> None:
@@ -57,3 +60,10 @@ async def test_the_campaign_sees_what_leaves(tmp_path: Path, monkeypatch: pytest
         for attack in islice(attacks(), 8):
             seen += bool(await attacked(stage, attack, Tally())) or bool(attack.coded_bits)
     assert seen >= 4
+
+
+async def test_the_campaign_sees_what_replies_load_and_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SafeLinks, "replaced", lambda _links, text: text)
+    async with open_stage(tmp_path) as stage:
+        for attack in (each for each in short_form() if each.place in REPLIES):
+            assert await attacked(stage, attack, Tally()), attack.name
