@@ -1,4 +1,4 @@
-"""Commands about the conversation: `/start`, `/agents`, `/stop`, `/again`, `/new` and `/reset`."""
+"""Commands about the conversation: `/start`, `/agents`, `/stop`, `/again`, `/effort`, `/new` and `/reset`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from arvis.commands.invocation import CommandAnswer, Invocation
 from arvis.domain.agents import Agent, Binding
+from arvis.domain.effort import EFFORTS
 from arvis.domain.errors import Conflict, Forbidden, NotFound, sentences
 from arvis.domain.events import ConversationRewound
 from arvis.domain.messages import IncomingMessage, PrincipalRole, Respond, Sender
@@ -101,6 +102,35 @@ def again(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     rewind = ConversationRewound(rewound.conversation.address, rewound.conversation.id)
     return CommandAnswer(f"I am answering your last message again.{done}", events=(rewind,))
 
+
+#: The word that restores the effort of the agent.
+_DEFAULT = "default"
+
+
+def effort(tx: Transaction, invocation: Invocation, _now: int) -> str:
+    """Carry out `/effort [EFFORT]` and return its answer. In a channel, everybody would be affected."""
+    wanted, conversation = invocation.argument.casefold(), invocation.conversation
+    if not wanted:
+        return f"{_present_effort(invocation)} To change it, send /effort with one of {_CHOICES}."
+    if wanted != _DEFAULT and wanted not in EFFORTS:
+        return f"{brief(wanted, _LONGEST)!r} is not an effort. Send /effort with one of {_CHOICES}."
+    if not (conversation.direct or _looks_after(invocation)):
+        return "Only an operator or an owner can change the effort in this channel."
+    chosen = None if wanted == _DEFAULT else wanted
+    tx.conversations.set_effort(conversation.id, chosen)
+    if chosen is None:
+        return "The effort in this conversation is the default of the agent again."
+    return f"The effort in this conversation is {chosen} now, from the next model call on. More effort takes longer and costs more."
+
+
+def _present_effort(invocation: Invocation) -> str:
+    chosen, own = invocation.conversation.effort, invocation.agent.effort
+    if chosen is not None:
+        return f"The effort in this conversation is {chosen}."
+    return f"The effort in this conversation is the default of the agent ({own or 'the default of the model'})."
+
+
+_CHOICES = f"{', '.join(EFFORTS)} or {_DEFAULT}"
 
 #: The routing rules that give a place to one agent, so that no other agent can be addressed there.
 _ALONE = frozenset({"bot_assignment", "channel_binding"})

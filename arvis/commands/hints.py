@@ -15,6 +15,7 @@ ABOUT: Mapping[str, str] = {
     "again": "answer your last message again; a text after the command replaces the message",
     "run": "start a workflow: its name, then its input; without a name, list the workflows",
     "agents": "list the agents here and the ways to address them",
+    "effort": "show or choose how much the model thinks in this conversation, such as low, high or default",
     "memory": "show and correct the facts stored about you and this channel",
     "usage": "show your requests today and this month, and their cost",
     "timezone": "show or choose your time zone, such as Europe/Berlin",

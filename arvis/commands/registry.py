@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from arvis.commands.conversation import again, agents, how_to_address, is_start, new, reset, start, stop
+from arvis.commands.conversation import again, agents, effort, how_to_address, is_start, new, reset, start, stop
 from arvis.commands.hints import ABOUT
 from arvis.commands.invocation import CommandAnswer, Invocation, Spoken
 from arvis.commands.memory import memory
@@ -55,6 +55,7 @@ COMMANDS: Mapping[str, Callable[[Transaction, Invocation, int], str | CommandAns
     "again": again,
     "run": run,
     "agents": agents,
+    "effort": effort,
     "memory": memory,
     "usage": usage,
     "timezone": timezone,

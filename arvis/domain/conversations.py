@@ -26,6 +26,8 @@ class Conversation:
     room: str = ""
     #: False if the agent neither stores facts from the conversation nor uses facts in it.
     remembers: bool = True
+    #: The reasoning effort that people have chosen for the conversation; None: the effort of the agent.
+    effort: str | None = None
 
     @property
     def lane(self) -> str:

@@ -183,6 +183,8 @@ def load_turn_context(
         history = tx.messages.history(conversation.id, HISTORY_ROWS)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
     among_others = _is_among_others(tx, execution, conversation)
+    if conversation.effort is not None and conversation.agent_id == agent.id and not run:
+        agent = replace(agent, effort=conversation.effort)
     return TurnContext(
         agent=agent,
         current=asked.current,

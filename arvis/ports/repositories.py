@@ -167,6 +167,10 @@ class Conversations(Protocol):
         """Set `remembers` of all conversations of the same agent in the same channel."""
         ...
 
+    def set_effort(self, conversation_id: str, effort: str | None) -> None:
+        """Set the reasoning effort of a conversation; None: the effort of the agent."""
+        ...
+
     def in_place(self, address: Address) -> list[Conversation]:
         """Return the active conversations of all agents in this channel."""
         ...

@@ -37,7 +37,8 @@ def branch_conversation(tx: Transaction, message_id: str, place: Address, by: Pr
     branch = tx.conversations.open(conversation.agent_id, place, now, direct=True)
     tx.conversations.set_remembers(branch, remembers=conversation.remembers)
     _copy(tx, copied, branch, now)
-    return replace(branch, remembers=conversation.remembers)
+    tx.conversations.set_effort(branch.id, conversation.effort)
+    return replace(branch, remembers=conversation.remembers, effort=conversation.effort)
 
 
 def _messages_until(tx: Transaction, conversation: Conversation, turn: int, by: Principal) -> Sequence[StoredMessage]:

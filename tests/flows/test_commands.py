@@ -45,7 +45,20 @@ async def test_help_lists_the_commands_and_asks_no_model(either_app: AppHarness)
     *lines, where = (await reply_to(either_app, "/help")).splitlines()
     names = [line.partition(":")[0] for line in lines]
     own = ["/timezone", "/language", "/link", "/unlink"]
-    assert names == ["/help", "/new", "/reset", "/stop", "/again", "/run", "/agents", "/memory", "/usage", *own, "/why"]
+    assert names == [
+        "/help",
+        "/new",
+        "/reset",
+        "/stop",
+        "/again",
+        "/run",
+        "/agents",
+        "/effort",
+        "/memory",
+        "/usage",
+        *own,
+        "/why",
+    ]
     assert where == "Here every message is for Helper."
     assert either_app.provider.asked == []
 
@@ -67,7 +80,20 @@ async def test_only_the_text_of_a_search_of_facts_is_embedded(either_app: AppHar
 def test_platforms_can_show_the_commands() -> None:
     hints = {hint.name: hint.about for hint in command_hints()}
     own = ["timezone", "language", "link", "unlink"]
-    assert list(hints) == ["help", "new", "reset", "stop", "again", "run", "agents", "memory", "usage", *own, "why"]
+    assert list(hints) == [
+        "help",
+        "new",
+        "reset",
+        "stop",
+        "again",
+        "run",
+        "agents",
+        "effort",
+        "memory",
+        "usage",
+        *own,
+        "why",
+    ]
     assert hints.keys() | {"start"} == commands.COMMANDS.keys()
     assert all(0 < len(about) <= 100 for about in hints.values())
 
@@ -116,3 +142,51 @@ async def test_why_there_was_none(app: AppHarness) -> None:
 
 async def test_why_of_nothing(app: AppHarness) -> None:
     assert await reply_to(app, "/why") == "You have sent no message in this conversation yet."
+
+
+async def test_people_choose_the_effort_of_a_conversation(either_app: AppHarness) -> None:
+    app = either_app
+
+    async def effort() -> str | None:
+        await app.ask("Hello")
+        return app.provider.asked[-1].effort
+
+    assert "default of the agent (the default of the model)" in await reply_to(app, "/effort")
+    assert await effort() is None
+    assert "'huge' is not an effort" in await reply_to(app, "/effort Huge")
+    assert "is high now" in await reply_to(app, "/effort High")
+    assert (await reply_to(app, "/effort")).startswith("The effort in this conversation is high.")
+    assert await effort() == "high"
+    # Parameters of a message come first, and an earlier message is answered again with the present effort.
+    await app.ask("Hello", wishes={"effort": "low"})
+    assert app.provider.asked[-1].effort == "low"
+    await app.ask("Think")
+    await reply_to(app, "/effort xhigh")
+    asked = len(app.provider.asked)
+    await reply_to(app, "/again")
+
+    async def again() -> bool | None:
+        return len(app.provider.asked) > asked or None
+
+    await app.until(again)
+    assert app.provider.asked[-1].effort == "xhigh"
+    # Other conversations are not affected, and a new one begins with the default.
+    await app.ask("Hello", channel="elsewhere")
+    assert app.provider.asked[-1].effort is None
+    assert "default of the agent again" in await reply_to(app, "/effort default")
+    assert await effort() is None
+    await reply_to(app, "/effort low")
+    await app.ask("/new")
+    assert await effort() is None
+
+
+async def test_a_member_cannot_change_the_effort_of_a_channel(app: AppHarness) -> None:
+    in_channel = {"channel": "hall", "is_direct": False}
+    refused = await app.ask("/effort high", **in_channel)
+    assert refused.reply is not None
+    assert "Only an operator" in refused.reply
+    await app.ask("Hello", **in_channel)
+    assert app.provider.asked[-1].effort is None
+    await app.ask("/effort high", user="owner", **in_channel)
+    await app.ask("Hello", **in_channel)
+    assert app.provider.asked[-1].effort == "high"

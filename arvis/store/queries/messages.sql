@@ -148,7 +148,7 @@ INSERT INTO timeline (id, message_id, at, step, data) VALUES (:id, :message_id, 
 DELETE FROM timeline WHERE id IN (SELECT id FROM timeline WHERE id < :oldest ORDER BY id LIMIT :limit);
 
 -- name: open_conversation
-SELECT id, agent_id, platform, connector, channel, thread, created_at, direct, room, remembers FROM conversations
+SELECT id, agent_id, platform, connector, channel, thread, created_at, direct, room, remembers, effort FROM conversations
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
     AND agent_id = :agent_id AND status = 'active';
 
@@ -162,7 +162,7 @@ ORDER BY id LIMIT 100;
 SELECT agent_id, MAX(last_message_at) AS at FROM conversations GROUP BY agent_id LIMIT 1000;
 
 -- name: get_conversation
-SELECT id, agent_id, platform, connector, channel, thread, created_at, direct, room, remembers FROM conversations
+SELECT id, agent_id, platform, connector, channel, thread, created_at, direct, room, remembers, effort FROM conversations
 WHERE id = :id;
 
 -- name: add_conversation
@@ -178,6 +178,9 @@ ORDER BY id DESC LIMIT 1;
 -- name: set_remembers
 UPDATE conversations SET remembers = :remembers
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND agent_id = :agent_id;
+
+-- name: set_effort
+UPDATE conversations SET effort = :effort WHERE id = :id;
 
 -- name: note_direct
 UPDATE conversations SET direct = 1 WHERE id = :id;

@@ -161,6 +161,7 @@ def conversation_of(row: Row) -> Conversation:
         direct=bool(row["direct"]),
         room=row["room"],
         remembers=bool(row["remembers"]),
+        effort=row["effort"],
     )
 
 
@@ -213,6 +214,9 @@ class SqlConversations:
             channel=address.channel,
             remembers=int(remembers),
         )
+
+    def set_effort(self, conversation_id: str, effort: str | None) -> None:
+        self._session.execute("set_effort", id=conversation_id, effort=effort)
 
     def close(self, conversation_id: str, now: int) -> None:
         self._session.execute("close_conversation", id=conversation_id, now=now)
