@@ -326,5 +326,6 @@ class Config(Common):
         yield from self.telemetry.secrets()
         yield from self.email.secrets()
         yield from self.search.secrets()
+        yield from self.browser.secrets()
         for bot in self.bots:
             yield from bot.secrets

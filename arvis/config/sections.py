@@ -6,8 +6,10 @@ The modules `entries`, `speech` and `servers` define the sections for agents and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
@@ -34,6 +36,8 @@ from arvis.domain.tools import Permit
 
 #: The minimum number of characters of the passphrase of backups.
 _SHORTEST_PASSPHRASE = 12
+#: Shorter parts of the path and the query of an endpoint count as words, not as keys.
+_SHORTEST_KEY = 12
 
 
 class ApiKey(Section):
@@ -247,6 +251,22 @@ class Tools(Section):
     )
 
 
+def _endpoint(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in {"http", "https", "ws", "wss"} and bool(parts.hostname)
+        _ = parts.port
+    except ValueError:
+        usable = False
+    if not usable or not text.isascii() or not text.isprintable() or " " in text:
+        raise Refused(
+            "must be the address of a browser's DevTools",
+            "Write for example http://127.0.0.1:9222 or wss://browser.example/?token=…, or env:NAME.",
+        )
+    return value
+
+
 class Browser(Section):
     """The browser of the tools `browser_…`."""
 
@@ -254,6 +274,12 @@ class Browser(Section):
         None,
         "the path of Chromium; null: chromium-headless-shell, chromium or google-chrome, the first one that is installed",
         file_only="It starts a program on this machine.",
+    )
+    endpoint: Annotated[SecretText, AfterValidator(_endpoint)] | None = setting(
+        None,
+        "a remote browser that is used instead: the http(s):// or ws(s):// address of its DevTools, or env:NAME; "
+        "docs/how-to/browser.md#remote-browser",
+        file_only="It receives the pages and logins of agents.",
     )
     browsers: Whole = setting(2, "browsers that run at the same time; each agent has its own", ge=1, le=32)
     pages: Whole = setting(
@@ -271,6 +297,19 @@ class Browser(Section):
     text_chars: Whole = setting(
         12_000, "the longest part of a page that a model gets at once, in characters", ge=1_000, le=30_000
     )
+
+    def secrets(self) -> Iterator[str]:
+        """Yield the values that must never be shown: the endpoint, and its parts that may be keys."""
+        if self.endpoint is None:
+            return
+        text = self.endpoint.get_secret_value()
+        parts = urlsplit(text)
+        if parts.password:
+            yield from {parts.password, unquote(parts.password)}
+        if parts.password or parts.query or parts.path.strip("/"):
+            yield text
+        inner = (*(value for _, value in parse_qsl(parts.query)), *parts.path.split("/"))
+        yield from (part for part in inner if len(part) >= _SHORTEST_KEY)
 
 
 def _folder(value: str) -> str:

@@ -69,6 +69,11 @@ class Dialer(Protocol):
         if the text shows that the address is not allowed."""
         ...
 
+    async def checked(self, url: str) -> CheckedAddress:
+        """Look up the host of an address. Raises `FetchRefused` if it is not allowed, such as a private one, and
+        `FetchFailed` if the host is not known; both are kinds of `ToolError`."""
+        ...
+
     async def connect(self, host: str, port: int) -> Connection:
         """Connect to a public host. The name is looked up once, and only the checked addresses are used. Raise
         `FetchRefused` if the host or the port is not allowed, and `FetchFailed` if there is no connection; both are kinds
@@ -79,11 +84,6 @@ class Dialer(Protocol):
 class GuardedNetwork(Fetcher, Dialer, Protocol):
     """The access to hosts that users, models or web pages choose: public ones, and those that the configuration
     names."""
-
-    async def checked(self, url: str) -> CheckedAddress:
-        """Look up the host of an address. Raises `FetchRefused` if it is not allowed, such as a private one, and
-        `FetchFailed` if the host is not known; both are kinds of `ToolError`."""
-        ...
 
 
 class GuardedClient(Fetcher, Protocol):

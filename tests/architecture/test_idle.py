@@ -13,7 +13,8 @@ import gc, importlib, pkgutil, re, sys
 
 compiled, compile_ = [], re._compiler.compile
 # `regex` itself, expressions of a generic class, and files that child programs load without modules of Arvis.
-EXCEPTIONS = ("arvis.domain.regex", "arvis.engine.graph", "arvis.media.page", "arvis.tools.browser.inside")
+EXCEPTIONS = ("arvis.domain.regex", "arvis.engine.graph", "arvis.media.page", "arvis.tools.browser.inside",
+              "arvis.tools.browser.remote")
 
 def noting(pattern, flags=0):
     frame = sys._getframe(1)

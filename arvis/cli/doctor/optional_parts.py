@@ -17,6 +17,7 @@ from arvis.domain.tools import Need, Risk
 from arvis.ports.extras import install_command
 from arvis.process.sandbox import Bubblewrap
 from arvis.tools.browser.browsers import EXTRA, PACKAGE, program_of
+from arvis.tools.browser.endpoint import read_endpoint
 from arvis.tools.code import CODE_DECLARATION, CODE_EXECUTION
 
 #: Tools that no package provides. Agents with the graph `code` have them.
@@ -127,14 +128,16 @@ _BROWSER = "browser_"
 
 def check_browser(scene: Scene) -> Verdict | None:
     """Report a missing package or a missing Chromium if an agent of the configuration has a browser tool, or if the
-    configuration names a Chromium. No browser is started."""
-    executable = scene.config.browser.executable
+    configuration names a Chromium or a remote browser. No browser is started or called."""
+    executable, endpoint = scene.config.browser.executable, scene.config.browser.endpoint
     used = sorted({tool for agent in scene.config.agents for tool in agent.tools if tool.startswith(_BROWSER)})
-    if not used and executable is None:
+    if not used and executable is None and endpoint is None:
         return None
     if find_spec(PACKAGE) is None:
         why = f"The package {PACKAGE} is not installed."
         return warn("Agents cannot use web pages", why, f"Run `{install_command(EXTRA)}`.")
+    if endpoint is not None:
+        return ok(f"Agents use web pages with the remote browser at {read_endpoint(endpoint.get_secret_value()).name}")
     if (program := program_of(executable)) is None:
         why = (
             f"`browser.executable` names {executable}, which is not a program."

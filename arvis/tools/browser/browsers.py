@@ -28,6 +28,7 @@ from arvis.ports.extras import missing_package
 from arvis.ports.http import Dialer
 from arvis.ports.tool import Caller, PageFile
 from arvis.process.sandbox import Bubblewrap
+from arvis.tools.browser.endpoint import Endpoint, read_endpoint
 from arvis.tools.browser.process import BrowserEnded, BrowserProcess, Declined, Launch, start_browser
 from arvis.tools.workspace import remove_folder
 
@@ -122,8 +123,8 @@ class Browsers:
             try:
                 shown = await self._ask(running, "open", caller, url=address, seconds=self._navigation)
             except Declined as failed:
-                # The proxy serves all conversations of the agent, so only the refusal of this host is reported.
-                reason = running.process.proxy.refusals.get(failed.host, "") if failed.network else ""
+                # The relay serves all conversations of the agent, so only the refusal of this host is reported.
+                reason = running.process.relay.refusals.get(failed.host, "") if failed.network else ""
                 raise ToolError(f"{failed.what} {reason}".strip()) from None
             return self._read(running, caller, *shown)
 
@@ -212,21 +213,14 @@ class Browsers:
         if find_spec(PACKAGE) is None:
             missing = missing_package("The browser", PACKAGE, EXTRA)
             raise ToolError(f"{missing.what}. {missing.fix}")
-        executable = program_of(self._settings.executable)
-        if executable is None:
-            raise ToolError(
-                "No Chromium is installed, so no page can be opened. An operator installs the package "
-                "chromium-headless-shell or chromium, or sets `browser.executable`."
-            )
+        browser = self._browser()
         await self._make_room()
         self._starting.add(agent_id)
         try:
             folder = self._folder / agent_id
             await asyncio.to_thread((folder / "profile").mkdir, _PRIVATE, parents=True, exist_ok=True)
             limits = self._settings
-            launch = Launch(
-                executable, folder, limits.pages, limits.memory_bytes, limits.download_bytes, self._navigation
-            )
+            launch = Launch(browser, folder, limits.pages, limits.memory_bytes, limits.download_bytes, self._navigation)
             process = await start_browser(launch, sandbox=self._sandbox, dialer=await self._dialer())
         finally:
             self._starting.discard(agent_id)
@@ -234,6 +228,17 @@ class Browsers:
         if self._retiring is None or self._retiring.done():
             self._retiring = asyncio.create_task(self._retire())
         return running
+
+    def _browser(self) -> Path | Endpoint:
+        """Return the endpoint of the remote browser, or the path of Chromium. Raise `ToolError` if there is neither."""
+        if self._settings.endpoint is not None:
+            return read_endpoint(self._settings.endpoint.get_secret_value())
+        if (program := program_of(self._settings.executable)) is None:
+            raise ToolError(
+                "No Chromium is installed, so no page can be opened. An operator installs the package "
+                "chromium-headless-shell or chromium, or sets `browser.executable` or `browser.endpoint`."
+            )
+        return program
 
     async def _make_room(self) -> None:
         """If too many browsers run, end the one that was unused for the longest time. The caller starts a browser before

@@ -1,10 +1,12 @@
-"""Run Chromium for one agent, inside the sandbox; the interpreter gets this file's text with `-c`.
+"""Use a browser for one agent, inside the sandbox; the interpreter gets this file's text with `-c`.
 
 The first argument is a JSON object: `executable`, `channel` (a file descriptor), `site` (the folder of the packages),
-`pages` (the maximum number of pages), `download` (bytes), `navigation` (seconds) and `hide` (the text of `hide.js`).
-Over the channel, the daemon gets the socket on which Chromium's proxy listens: this network namespace has no other way
-out. Each line of standard input is a JSON object, answered on standard output by a line `{"id", "value" or "error",
-"size"}` and `size` bytes. This file imports only the standard library and Playwright.
+`pages` (the maximum number of pages), `download` (bytes), `navigation` (seconds), and the texts of `hide.js` (`hide`) and of
+`local.py` or `remote.py` (`browser`). Over the channel, the daemon gets a listening socket, because this network namespace has
+no other way out, and sends the endpoint of a remote browser (null: the browser is local). Each line of standard input is a
+JSON object, answered on standard output by a line `{"id", "value" or "error", "size"}` and `size` bytes. A line `{"check",
+"id"}` asks for permission to request an address; the answer is a line `{"permitted", "id"}`. This file imports only the
+standard library and Playwright.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -43,26 +45,17 @@ from playwright.async_api import (  # noqa: E402 (the path is set above)
 )
 from playwright.async_api import TimeoutError as Late  # noqa: E402 (as above)
 
-_PROFILE = Path("profile")
-_DOWNLOADS = Path("/tmp/downloads")  # noqa: S108 (a folder of the sandbox alone)
-_OPTIONS = (
-    "--proxy-bypass-list=<-loopback>",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--deny-permission-prompts",
-    "--disk-cache-size=50000000",
-    "--no-pings",
-)
 _SIZE = (1280, 900)
+#: The operations that may change the profile.
+_CHANGING = frozenset({"open", "click", "type"})
 #: The maximum height in pixels of a picture of a whole page.
 _TALLEST = 4_000
 
 #: The maximum seconds of waits: for all files of a page, for a pause in its requests, for its text, and for the effect
 #: of an action. A page that exceeds the last two does not answer; they are never longer than the wait for a page.
 _LOADING, _QUIET, _TEXT, _ACTION = 5.0, 1.5, *(min(each, GIVEN.get("navigation", each)) for each in (15.0, 10.0))
-#: The seconds in which a frame must answer, and one that did not answer before; the pause after an action, and the
-#: interval of repeated checks.
-_FRAME, _SILENT_FRAME, _AFTER_ACTION, _LOOK = 2.0, 0.5, 0.3, 0.05
+#: The seconds in which a frame must answer, and one that did not answer before; the pause after an action.
+_FRAME, _SILENT_FRAME, _AFTER_ACTION = 2.0, 0.5, 0.3
 
 _LONGEST_TEXT = 400_000
 _LONGEST_NOTE = 300
@@ -117,7 +110,8 @@ class Tab:
         self.silent: set[Frame] = set()
         self.notes: list[str] = []
         self.turn = asyncio.Lock()
-        self.downloads = False
+        #: The download for which a call waits.
+        self.download: asyncio.Future[Download] | None = None
         self.popups = 0
 
     def renew(self) -> None:
@@ -204,8 +198,8 @@ async def _answer(tab: Tab, dialog: Dialog) -> None:
 
 
 async def _dropped(tab: Tab, download: Download) -> None:
-    if tab.downloads:
-        tab.downloads = False  # a call takes one file
+    if tab.download is not None and not tab.download.done():  # a call takes one file
+        tab.download.set_result(download)
         return
     tab.note(f"The page offered a file, which was not saved: {download.suggested_filename}")
     with suppress(Error):
@@ -215,9 +209,14 @@ async def _dropped(tab: Tab, download: Download) -> None:
 class Worker:
     """The operations, which the daemon names. Each gets the conversation (`key`) and the arguments of its line."""
 
-    def __init__(self, tabs: Tabs, download: int) -> None:
+    def __init__(self, tabs: Tabs, browser: Any, download: int) -> None:
         self._tabs = tabs
+        self._browser = browser
         self._most_bytes = download
+
+    async def save(self) -> None:
+        """Save the profile."""
+        await self._browser.save()
 
     async def open(self, key: str, url: str, seconds: float) -> tuple[dict[str, Any], bytes]:
         tab = await self._tabs.new(key)
@@ -282,18 +281,27 @@ class Worker:
     async def download(self, key: str, page: str, ref: str, seconds: float) -> tuple[dict[str, Any], bytes]:
         async with self._using(key, page) as tab:
             element = await _element(tab, ref)
-            tab.downloads = True
-            try:
-                download = await _started(tab.page, element)
-                try:
-                    data = await self._arrived(download, seconds)
-                finally:
-                    with suppress(Error):
-                        await download.delete()
-            finally:
-                tab.downloads = False
+            with self._browser.receiving(self._most_bytes):
+                download = await self._started(tab, element)
+                data = await self._browser.file(tab.page, download, self._most_bytes, seconds)
+            if isinstance(data, str):
+                raise Failure(data)
             about = {"name": download.suggested_filename, "url": download.url, "notes": tab.take_notes()}
             return about, data
+
+    async def _started(self, tab: Tab, element: Locator) -> Download:
+        """Click on an element, and return the download that this starts."""
+        started: asyncio.Future[Download] = asyncio.get_running_loop().create_future()
+        tab.download = started
+        try:
+            await _act(element.click)
+            while not started.done():
+                await asyncio.wait([started], timeout=_ACTION)
+                if not started.done() and not self._browser.receives:
+                    raise Failure("The element started no download. Read the page: it may show the content.")
+            return await started
+        finally:
+            tab.download = None
 
     @asynccontextmanager
     async def _using(self, key: str, page: str) -> AsyncIterator[Tab]:
@@ -320,36 +328,6 @@ class Worker:
             if not tab.page.is_closed():
                 raise
             return {"page": "", "notes": tab.take_notes()}, b""
-
-    async def _arrived(self, download: Download, seconds: float) -> bytes:
-        """Return the bytes of a file. Cancel a download that is too large or takes too long."""
-        arriving = asyncio.ensure_future(download.path())
-        try:
-            async with asyncio.timeout(seconds):
-                while True:
-                    await asyncio.wait([arriving], timeout=_LOOK)
-                    if _size(_DOWNLOADS) > self._most_bytes:
-                        raise Failure(f"The file is larger than {self._most_bytes:,} bytes, so it was not saved.")
-                    if arriving.done():
-                        break
-            path = Path(await arriving)
-        except TimeoutError:
-            raise Failure(f"The file did not arrive within {seconds:g} seconds.") from None
-        except Error:
-            raise Failure("The download failed: the connection broke, or the address is not allowed.") from None
-        finally:
-            if not arriving.done():
-                await download.cancel()
-                await asyncio.gather(arriving, return_exceptions=True)
-        return await asyncio.to_thread(path.read_bytes)
-
-
-def _size(folder: Path) -> int:
-    size = 0
-    for file in folder.iterdir():
-        with suppress(OSError):
-            size += file.stat().st_size
-    return size
 
 
 # -- pages -------------------------------------------------------------------------------------------------------------
@@ -504,24 +482,17 @@ async def _act(action: Callable[[], Awaitable[Any]]) -> None:
             raise Failure(f"The element cannot be used in this way: {first.partition(': ')[2][:200]}") from None
 
 
-async def _started(page: Page, element: Locator) -> Download:
-    try:
-        async with page.expect_download() as waiting:
-            await _act(element.click)
-        return await waiting.value
-    except Error:
-        raise Failure("The element started no download. Read the page: it may show the content.") from None
-
-
 # -- the process -------------------------------------------------------------------------------------------------------
 
 
 class Answers:
-    """The channel of the answers."""
+    """The channel of the answers, and of the questions to the daemon."""
 
     def __init__(self, descriptor: int) -> None:
         self._file = os.fdopen(descriptor, "wb")
         self._turn = asyncio.Lock()
+        self._questions: dict[int, asyncio.Future[bool]] = {}
+        self._numbers = itertools.count()
 
     async def send(self, answer: dict[str, Any], data: bytes = b"") -> None:
         line = json.dumps({**answer, "size": len(data)}).encode() + b"\n"
@@ -529,11 +500,22 @@ class Answers:
             await asyncio.to_thread(self._file.write, line + data)
             await asyncio.to_thread(self._file.flush)
 
+    async def permitted(self, url: str) -> bool:
+        """Return whether the daemon permits requests to an address."""
+        number = next(self._numbers)
+        question: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._questions[number] = question
+        await self.send({"check": url, "id": number})
+        return await question
 
-async def _handle(worker: Worker, answers: Answers, asked: dict[str, Any]) -> None:
-    number, operation = asked.pop("id"), getattr(worker, asked.pop("do"))
+    def settle(self, number: int, permitted: bool) -> None:
+        self._questions.pop(number).set_result(permitted)
+
+
+async def _handle(opened: asyncio.Future[Worker], answers: Answers, asked: dict[str, Any]) -> None:
+    worker, number, operation = await opened, asked.pop("id"), asked.pop("do")
     try:
-        value, data = await operation(**asked)
+        value, data = await getattr(worker, operation)(**asked)
     except Failure as failure:
         await answers.send({"id": number, "error": str(failure), **failure.about})
     except (TimeoutError, Late):
@@ -543,6 +525,8 @@ async def _handle(worker: Worker, answers: Answers, asked: dict[str, Any]) -> No
         await answers.send({"id": number, "error": f"The browser reports: {first}"})
     else:
         await answers.send({"id": number, "value": value}, data)
+        if operation in _CHANGING:
+            await worker.save()
 
 
 async def main() -> None:
@@ -554,39 +538,47 @@ async def main() -> None:
         listener.listen(128)
         port = listener.getsockname()[1]
         socket.send_fds(channel, [b"."], [listener.fileno()])
+        endpoint = json.loads(channel.recv(65_536))
+    opened: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
+    reading = asyncio.create_task(_serve(opened, answers))
     async with async_playwright() as playwright:
-        context = await playwright.chromium.launch_persistent_context(
-            _PROFILE,
-            executable_path=GIVEN["executable"],
-            args=list(_OPTIONS),
-            proxy={"server": f"socks5://127.0.0.1:{port}"},
-            # The daemon's sandbox contains all processes; Chromium's own does not work inside it.
-            chromium_sandbox=False,
-            downloads_path=_DOWNLOADS,
-            accept_downloads=True,
-            permissions=[],
+        browser = await _browser_class().start(
+            playwright,
+            GIVEN,
+            port=port,
+            endpoint=endpoint,
+            permitted=answers.permitted,
             viewport={"width": _SIZE[0], "height": _SIZE[1]},
         )
-        context.set_default_timeout(_ACTION * 1000)
-        reading = asyncio.create_task(_serve(Worker(Tabs(context, GIVEN["pages"]), GIVEN["download"]), answers))
-
-        def end(_: BrowserContext) -> None:
-            reading.cancel()
-
-        context.on("close", end)
+        if isinstance(browser, str):
+            await answers.send({"id": 0, "error": browser})
+            return
+        browser.context.set_default_timeout(_ACTION * 1000)
+        browser.on_end(reading.cancel)
+        opened.set_result(Worker(Tabs(browser.context, GIVEN["pages"]), browser, GIVEN["download"]))
         await answers.send({"id": 0, "value": {}})
         await asyncio.wait([reading])
         if not reading.cancelled():
-            await context.close()
+            await browser.close()
 
 
-async def _serve(worker: Worker, answers: Answers) -> None:
+def _browser_class() -> Any:
+    module = ModuleType("browser")
+    exec(compile(GIVEN["browser"], "browser", "exec"), module.__dict__)  # noqa: S102 (a text of the daemon)
+    return module.Browser
+
+
+async def _serve(opened: asyncio.Future[Worker], answers: Answers) -> None:
     """Answer the lines of standard input until it ends."""
     reader = asyncio.StreamReader(limit=4_194_304)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     running: set[asyncio.Task[None]] = set()
     while line := await reader.readline():
-        task = asyncio.create_task(_handle(worker, answers, json.loads(line)))
+        asked = json.loads(line)
+        if "permitted" in asked:
+            answers.settle(asked["id"], asked["permitted"])
+            continue
+        task = asyncio.create_task(_handle(opened, answers, asked))
         running.add(task)
         task.add_done_callback(running.discard)
     for task in running:
@@ -594,7 +586,4 @@ async def _serve(worker: Worker, answers: Answers) -> None:
 
 
 if __name__ == "__main__":
-    _DOWNLOADS.mkdir()
-    for lock in _PROFILE.glob("Singleton*"):
-        lock.unlink()
     asyncio.run(main())

@@ -1,4 +1,5 @@
-"""The process of one agent's browser: a Python program with Playwright and Chromium (`inside.py`), in the sandbox.
+"""The process of one agent's browser: a Python program with Playwright (`inside.py`), in the sandbox, with Chromium or with a
+connection to a remote browser.
 
 The program and this process exchange lines of JSON over pipes. A page may have taken control of Chromium, so answers are
 untrusted: their size is limited, and their parts are checked.
@@ -11,6 +12,7 @@ import json
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +25,8 @@ from arvis.ports.http import Dialer
 from arvis.ports.sandbox import Task
 from arvis.process.sandbox import Bubblewrap
 from arvis.process.subprocesses import Lifeline
-from arvis.tools.browser.proxy import Proxy
+from arvis.tools.browser.endpoint import Endpoint
+from arvis.tools.browser.proxy import Proxy, Relay, Tunnel
 from arvis.tools.code import daemons_interpreter
 
 #: The seconds in which a browser must start, and in which it must end before it is killed.
@@ -31,6 +34,8 @@ _STARTING, _ENDING = 45.0, 5.0
 #: The maximum length of an answer's line in bytes, and of a picture.
 _MOST_LINE = 8_388_608
 _MOST_PICTURE = 33_554_432
+#: The maximum number of requests that are checked at a time; others are never answered.
+_MOST_CHECKS = 1_000
 #: The bytes of standard error that are kept for the error if the browser ends early.
 _LAST_WORDS = 2_000
 _LONGEST_HOST = 255
@@ -57,10 +62,10 @@ class Declined(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The settings of a browser. `executable` is the path of Chromium, `folder` the profile folder of the agent, and
-    `navigation` the longest wait for a page in seconds."""
+    """The settings of a browser. `browser` is the path of Chromium or the endpoint of a remote browser, `folder` the profile
+    folder of the agent, and `navigation` the longest wait for a page in seconds."""
 
-    executable: Path
+    browser: Path | Endpoint
     folder: Path
     pages: int
     memory: int
@@ -69,11 +74,11 @@ class Launch:
 
 
 class BrowserProcess:
-    """A running browser. `proxy` is its way to the network, and `most_data` the maximum number of bytes of a file that it
+    """A running browser. `relay` is its way to the network, and `most_data` the maximum number of bytes of a file that it
     sends."""
 
     def __init__(
-        self, *, process: asyncio.subprocess.Process, lifeline: Lifeline, proxy: Proxy, most_data: int
+        self, *, process: asyncio.subprocess.Process, lifeline: Lifeline, relay: Relay, most_data: int
     ) -> None:
         self._process = process
         self._most_data = most_data
@@ -81,7 +86,8 @@ class BrowserProcess:
         self._number = 0
         self._waiting: dict[int, asyncio.Future[tuple[Mapping[str, Any], bytes]]] = {}
         self._last_words = b""
-        self.proxy = proxy
+        self.relay = relay
+        self._checks: set[asyncio.Task[None]] = set()
         self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._listen())]
         self._ready = self._expect(0)
 
@@ -119,9 +125,9 @@ class BrowserProcess:
                 await self._ready
         except (TimeoutError, BrowserEnded):
             words = " ".join(self._last_words.decode("utf-8", "replace").split())[-300:]
-            raise ToolError(
-                f"The browser does not start ({words or 'it gave no reason'}). An operator can run `arvis doctor`."
-            ) from None
+            raise ToolError(self.relay.not_started(words=words)) from None
+        except Declined as declined:
+            raise ToolError(self.relay.not_started(reason=declined.what)) from None
 
     async def close(self) -> None:
         """End the browser: by closing its input, so that it saves the profile, and otherwise by killing it."""
@@ -133,13 +139,14 @@ class BrowserProcess:
                     await asyncio.shield(self._tasks[0])
         finally:
             self._lifeline.close()
-            self.proxy.stop()
+            self.relay.stop()
         with suppress(TimeoutError):
             async with asyncio.timeout(_ENDING):
                 await self._process.wait()
-        for task in self._tasks:
+        ending = (*self._tasks, *self._checks)
+        for task in ending:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*ending, return_exceptions=True)
 
     def _expect(self, number: int) -> asyncio.Future[tuple[Mapping[str, Any], bytes]]:
         answer = asyncio.get_running_loop().create_future()
@@ -170,6 +177,12 @@ class BrowserProcess:
                     waiting.set_exception(_ended())
 
     def _settle(self, answer: Mapping[str, Any], data: bytes) -> None:
+        if "check" in answer:
+            if len(self._checks) < _MOST_CHECKS:
+                check = asyncio.create_task(self._check(int(answer["id"]), str(answer["check"])))
+                self._checks.add(check)
+                check.add_done_callback(self._checks.discard)
+            return
         waiting = self._waiting.get(answer["id"])
         if waiting is None or waiting.done():
             return
@@ -179,6 +192,13 @@ class BrowserProcess:
             what, network = str(answer.get("error"))[:1_000], str(answer.get("code", ""))[:60]
             host = str(answer.get("host", ""))[:_LONGEST_HOST]
             waiting.set_exception(Declined(what, gone=answer.get("gone") is True, network=network, host=host))
+
+    async def _check(self, number: int, url: str) -> None:
+        """Answer a question about a request of a remote browser."""
+        permitted = await self.relay.permits(url)
+        stdin = self._process.stdin
+        assert stdin is not None  # noqa: S101 (as above)
+        stdin.write(json.dumps({"id": number, "permitted": permitted}).encode() + b"\n")
 
     async def _listen(self) -> None:
         stderr = self._process.stderr
@@ -196,21 +216,25 @@ def _ended() -> BrowserEnded:
 async def start_browser(launch: Launch, *, sandbox: Bubblewrap, dialer: Dialer) -> BrowserProcess:
     """Start a browser in the sandbox. Raise `ToolError` if it does not start."""
     interpreter, site = daemons_interpreter(), _site()
+    local = launch.browser if isinstance(launch.browser, Path) else None
+    endpoint = None if isinstance(launch.browser, Path) else launch.browser
+    relay = Proxy(dialer=dialer) if endpoint is None else Tunnel(endpoint=endpoint, dialer=dialer)
     lifeline = Lifeline()
     ours, theirs = socket.socketpair()
     given = {
-        "executable": str(launch.executable),
+        "executable": str(local),
         "channel": theirs.fileno(),
         "site": str(site),
         "pages": launch.pages,
         "download": launch.download_bytes,
         "navigation": launch.navigation,
         "hide": _file("hide.js"),
+        "browser": _file("remote.py" if endpoint else "local.py"),
     }
     task = Task(
         [str(interpreter.program), "-I", "-B", "-X", "utf8", "-c", _file("inside.py"), json.dumps(given)],
         launch.folder,
-        readable=[*interpreter.readable, site, *_places(launch.executable)],
+        readable=[*interpreter.readable, site, *(_places(local) if local else ())],
         memory=launch.memory,
         scratch=max(_SCRATCH, 2 * launch.download_bytes),
     )
@@ -219,12 +243,12 @@ async def start_browser(launch: Launch, *, sandbox: Bubblewrap, dialer: Dialer) 
             with theirs:
                 process = await sandbox.start(task, lifeline, inherited=[theirs.fileno()], line=_MOST_LINE)
             most_data = max(_MOST_PICTURE, launch.download_bytes)
-            browser = BrowserProcess(
-                process=process, lifeline=lifeline, proxy=Proxy(dialer=dialer), most_data=most_data
-            )
+            browser = BrowserProcess(process=process, lifeline=lifeline, relay=relay, most_data=most_data)
             try:
                 if (listener := await _listener(ours)) is not None:
-                    await browser.proxy.start(listener)
+                    await relay.start(listener)
+                    # Arguments are visible to every user of the machine, so the endpoint is sent.
+                    ours.sendall(json.dumps(endpoint and asdict(endpoint)).encode())
                 await browser.started()
             except BaseException:
                 await browser.close()

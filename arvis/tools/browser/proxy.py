@@ -1,19 +1,23 @@
-"""The proxy of a browser (SOCKS 5, RFC 1928): the browser's only way to the network.
+"""The only ways from the sandbox of a browser to the network.
 
-The browser runs in a network namespace of its own. The proxy listens on a socket of that namespace, so the machine itself
-has no further port. Names are looked up here, once for each connection, and only checked addresses are used.
+The sandbox has a network namespace of its own. A relay listens on a socket of that namespace, so the machine itself has no
+further port. The relay of a browser in the sandbox is a proxy (SOCKS 5, RFC 1928): names are looked up here, once for each
+connection, and only checked addresses are used. The relay of a remote browser leads only to its endpoint.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections import OrderedDict
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address
+from urllib.parse import urlsplit
 
 from arvis.domain.errors import FetchRefused, ToolError
-from arvis.ports.http import Dialer
+from arvis.ports.http import Connection, Dialer
+from arvis.tools.browser.endpoint import Endpoint
 
 _VERSION = 5
 _NO_LOGIN, _NO_METHOD = 0, 255
@@ -32,11 +36,10 @@ class _NoRequest(Exception):
     """The signal that the browser did not send a request that the proxy understands."""
 
 
-class Proxy:
-    """A proxy on a listening socket. `refusals` has the reasons of the hosts whose last request was refused."""
+class Relay:
+    """A relay on a listening socket. `refusals` has the reasons of the hosts whose last request was refused."""
 
-    def __init__(self, *, dialer: Dialer) -> None:
-        self._dialer = dialer
+    def __init__(self) -> None:
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
         self.refusals: OrderedDict[str, str] = OrderedDict()
@@ -56,39 +59,133 @@ class Proxy:
         assert task is not None  # noqa: S101 - the server starts a task for each connection
         self._open.add(task)
         try:
-            if len(self._open) <= _MOST_CONNECTIONS:
-                await self._talk(reader, writer)
+            if len(self._open) <= _MOST_CONNECTIONS and (far := await self._far(reader, writer)) is not None:
+                await _join((reader, writer), far)
         except (_NoRequest, OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # only `stop` cancels it, and the server of Python 3.11 logs a cancelled task as an error
         finally:
             self._open.discard(task)
             await _close(writer)
 
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _far(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Connection | None:
+        """Return the other connection of a relayed one; None if there is none. Raise `OSError` or `_NoRequest`."""
+        raise NotImplementedError
+
+    async def permits(self, url: str) -> bool:  # noqa: ARG002 (a browser in the sandbox is not asked, but proxied)
+        """Return whether a remote browser may send a request to an address."""
+        return False
+
+    def not_started(self, *, words: str = "", reason: str = "") -> str:
+        """Return the error for a browser that does not start. `words` are the end of the program's standard error, and
+        `reason` is its own reason, as a part of a sentence."""
+        return f"The browser does not start ({reason or words or 'it gave no reason'}). An operator can run `arvis doctor`."
+
+    def note(self, host: str, refusal: str | None) -> None:
+        """Keep the reason of a refused host, or forget it."""
+        self.refusals.pop(host, None)
+        if refusal is not None:
+            self.refusals[host] = refusal
+            while len(self.refusals) > _MOST_REFUSALS:
+                self.refusals.popitem(last=False)
+
+
+class Proxy(Relay):
+    """A proxy to public hosts."""
+
+    def __init__(self, *, dialer: Dialer) -> None:
+        super().__init__()
+        self._dialer = dialer
+
+    async def _far(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Connection | None:
         async with asyncio.timeout(_PATIENCE):
             host, port = await _request(reader, writer)
         try:
-            far_reader, far_writer = await self._dialer.connect(host, port)
+            far = await self._dialer.connect(host, port)
         except FetchRefused as refused:
-            self.refusals[host] = refused.what
-            while len(self.refusals) > _MOST_REFUSALS:
-                self.refusals.popitem(last=False)
+            self.note(host, refused.what)
             await _reply(writer, _NOT_ALLOWED)
-            return
+            return None
         except ToolError:
-            self.refusals.pop(host, None)
+            self.note(host, None)
             await _reply(writer, _UNREACHABLE)
-            return
-        self.refusals.pop(host, None)
+            return None
+        self.note(host, None)
         try:
             await _reply(writer, _DONE)
-            async with asyncio.TaskGroup() as both:
-                both.create_task(_pump(reader, far_writer))
-                both.create_task(_pump(far_reader, writer))
-        except* OSError:
-            pass
-        finally:
-            await _close(far_writer)
+        except OSError:
+            await _close(far[1])
+            raise
+        return far
+
+
+class Tunnel(Relay):
+    """A relay to the endpoint of a remote browser. `failure` is the reason if the last connection failed, as a part of a
+    sentence. The owner has configured the endpoint, so its host may be private."""
+
+    def __init__(self, *, endpoint: Endpoint, dialer: Dialer) -> None:
+        super().__init__()
+        self._endpoint = endpoint
+        self._dialer = dialer
+        self.failure: str | None = None
+
+    async def _far(self, *_: object) -> Connection | None:
+        endpoint = self._endpoint
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                far = await asyncio.open_connection(
+                    endpoint.host, endpoint.port, ssl=endpoint.tls or None, limit=_PIECE
+                )
+        except OSError as error:  # also `TimeoutError`, `ssl.SSLError` and `socket.gaierror`
+            self.failure = _failure(error)
+            return None
+        self.failure = None
+        return far
+
+    def not_started(self, *, words: str = "", reason: str = "") -> str:  # noqa: ARG002 (it may contain the key of the endpoint)
+        why = self.failure or reason or "the connection ended"
+        return (
+            f"The remote browser at {self._endpoint.name} cannot be used: {why}. An operator checks that it runs and that "
+            "`browser.endpoint` is its address; browser_open then connects again."
+        )
+
+    async def permits(self, url: str) -> bool:
+        host = (urlsplit(url).hostname or "").removesuffix(".")
+        try:
+            await self._dialer.checked(url)
+        except FetchRefused as refused:
+            self.note(host, refused.what)
+            return False
+        except ToolError as unknown:
+            self.note(host, unknown.what)
+            return False
+        self.note(host, None)
+        return True
+
+
+def _failure(error: OSError) -> str:
+    match error:
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not valid: {error.verify_message}"
+        case ssl.SSLError():
+            return "it does not use TLS"
+        case socket.gaierror():
+            return "its name is not known"
+        case TimeoutError():
+            return "it does not answer"
+        case _:
+            return "it accepts no connection"
+
+
+async def _join(near: Connection, far: Connection) -> None:
+    """Pass the data of both connections on until both end."""
+    try:
+        async with asyncio.TaskGroup() as both:
+            both.create_task(_pump(near[0], far[1]))
+            both.create_task(_pump(far[0], near[1]))
+    except* OSError:
+        pass
+    finally:
+        await _close(far[1])
 
 
 async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
