@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec
 import structlog
 
 from arvis.config.servers import STORED_SERVERS, stored_names
-from arvis.domain.conversations import OBSERVED_MS
+from arvis.domain.conversations import OBSERVED_MS, conversation_lane
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.ids import first_id_at
@@ -51,7 +51,7 @@ class KeepTimes:
     #: The history of messages: executions, timeline entries, sums of spending, runs of schedules, reported incidents,
     #: ended notifications, evaluations.
     history: int
-    #: The messages that a summary replaced, and deleted facts.
+    #: The messages that a summary replaced, inactive versions of conversations, and deleted facts.
     compacted: int
     deliveries: int
     usage: int
@@ -87,6 +87,7 @@ class Housekeeping:
             await self._do(prune, holding, now - keep.finished_jobs, now - keep.history, now)
             await self._do(prune_records, holding, keep, now)
             await self._do(forget, holding, now - keep.compacted, now)
+            await self._do(forget_versions, holding, now - keep.compacted)
             await self._do(erase, holding, now - keep.compacted)
             await self._do(fade, holding, now)
             await self._do(forget_tools, holding, self._tool_servers)
@@ -154,6 +155,21 @@ def forget(tx: Transaction, holding: Holding, before: int, now: int) -> bool:
     replaced. Return True if more such summaries may be left."""
     holding.check(tx)
     return tx.compactions.forget(before, ARCHIVES, now) == ARCHIVES
+
+
+def forget_versions(tx: Transaction, holding: Holding, before: int) -> bool:
+    """Take one slice of the versions of conversations that became inactive before this time, and delete their texts.
+    Return True if more such versions may be left."""
+    holding.check(tx)
+    versions = tx.conversation_versions
+    found = versions.outlived(before, ARCHIVES)
+    for each in found:
+        # A person may switch to the version until the lane is locked.
+        tx.jobs.lock([conversation_lane(each.conversation_id)])
+        current = versions.get(each.id)
+        if current is not None and not current.active:
+            versions.forget(current)
+    return len(found) == ARCHIVES
 
 
 def fade(tx: Transaction, holding: Holding, now: int) -> bool:

@@ -340,7 +340,10 @@ class Knowledge(Section):
 
 class Retention(Section):
     compacted_days: Whole = setting(
-        30, "days for which messages that a summary replaced can be restored", ge=1, le=36_500
+        30,
+        "days for which messages that a summary replaced, and inactive versions of conversations, can be restored",
+        ge=1,
+        le=36_500,
     )
     finished_jobs_days: Whole = setting(30, "days for which finished jobs are kept", ge=1, le=36_500)
     timeline_days: Whole = setting(90, "days for which the history of each message is kept", ge=1, le=36_500)

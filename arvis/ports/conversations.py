@@ -123,13 +123,22 @@ class ConversationVersions(Protocol):
         """Return the summaries that are not restored and contain turns from `turn` on."""
         ...
 
-    def deactivate(self, version: ConversationVersion) -> int:
+    def deactivate(self, version: ConversationVersion, now: int) -> int:
         """Move the active turns from the version's point on to this version. Return the number of their messages. No
         summary may contain these turns."""
         ...
 
     def activate(self, version: ConversationVersion) -> int:
         """Move the messages of an inactive version back to the conversation. Return their number."""
+        ...
+
+    def outlived(self, before: int, limit: int) -> Sequence[ConversationVersion]:
+        """Return the first `limit` versions that became inactive before this time."""
+        ...
+
+    def forget(self, version: ConversationVersion) -> None:
+        """Delete the texts of an inactive version, the version, and the points within it. A point with one version that is
+        left is no longer a point."""
         ...
 
 

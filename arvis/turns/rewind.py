@@ -151,7 +151,7 @@ def switch_version(
     effects = _effects(tx, later)
     _free_of_summaries(tx, conversation, chosen.first_turn, now)
     _reopen(tx, conversation, later)
-    versions.deactivate(active)
+    versions.deactivate(active, now)
     versions.activate(chosen)
     # The turns from the point on are now those of the chosen version, which the person must be allowed to change, too.
     _messages_from(tx, conversation, chosen.first_turn, by)
@@ -310,7 +310,7 @@ def _deactivate(tx: Transaction, point: _Point, now: int) -> ConversationVersion
             created_at=now,
         )
         tx.conversation_versions.add(version)
-    tx.conversation_versions.deactivate(version)
+    tx.conversation_versions.deactivate(version, now)
     # A thread of a helper agent may repeat texts of the inactive turns.
     tx.handover_threads.drop_all(conversation.id)
     return version

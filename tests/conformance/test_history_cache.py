@@ -97,7 +97,7 @@ class Talk:
             tx.compactions.restore(each.id, NOW)
         version = ConversationVersion(name, self._conversation, name, turn, name, True, NOW)
         tx.conversation_versions.add(version)
-        tx.conversation_versions.deactivate(version)
+        tx.conversation_versions.deactivate(version, NOW)
 
     def _switch(self, tx: Transaction) -> None:
         version = tx.conversation_versions.get(f"v{self._random.randint(1, self._number + 1)}")
@@ -195,7 +195,7 @@ def test_an_extended_history_counts_as_much_as_a_new_one(monkeypatch: pytest.Mon
 def test_the_queries_that_rewrite_histories_are_known() -> None:
     queries = load_queries(SqliteDialect())
     assert set(rewrites_history(queries)) == {
-        "activate_turns", "bring_back_messages", "deactivate_turns", "empty_messages", "erase_conversation", "erase_messages", "label_message", "mark_range",
+        "activate_turns", "bring_back_messages", "deactivate_turns", "empty_messages", "empty_version", "erase_conversation", "erase_messages", "label_message", "mark_range",
         "move_message", "name_files", "pass_messages", "put_quotations", "reopen_progress", "reopen_turn", "replace_text", "supersede_notice",
     }  # fmt: skip
     changing = {name for name, text in queries.items() if re.search(r"(INTO|UPDATE|DELETE\s+FROM)\s+messages\b", text)}

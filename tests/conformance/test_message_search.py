@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from arvis.bus import EventBus
+from arvis.domain.conversations import ConversationVersion
 from arvis.domain.events import DeliveryAdded, Event, MessageReceived
 from arvis.domain.messages import Role
 from arvis.message_indexing import LOOK_SECONDS, MessageIndexer, unindexed
@@ -235,6 +236,25 @@ async def test_texts_that_a_summary_replaces_for_good_are_not_found(place: Place
     await place.store.write(end_turn, conversation, 4)
     await place.build()
     assert await place.found('"question 4"') == ["asked-4"]
+
+
+async def test_texts_of_a_version_that_has_expired_are_not_found(place: Place) -> None:
+    """Pages list the messages of inactive versions, so they show the words that are left in the index."""
+    conversation = await place.store.write(talk, 3)
+    await place.build()
+    version = ConversationVersion("v1", conversation, "v1", 2, "asked-2", active=True, created_at=NOW)
+
+    def rewind(tx: Transaction) -> int:
+        tx.conversation_versions.add(version)
+        return tx.conversation_versions.deactivate(version, NOW)
+
+    assert await place.store.write(rewind) == 4
+    assert await place.listed('"question 2"') == ["asked-2"]
+    await place.store.write(lambda tx: tx.conversation_versions.forget(version))
+    assert (await place.listed('"question 2"'), await place.listed('"question 1"')) == ([], ["asked-1"])
+    assert await place.store.read(lambda tx: tx.conversation_versions.of(conversation, 9)) == []
+    await place.build()
+    assert await place.listed('"question 2"') == []
 
 
 async def test_an_index_by_other_rules_is_made_again(place: Place) -> None:

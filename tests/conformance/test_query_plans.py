@@ -395,7 +395,7 @@ def test_what_each_database_says_in_its_own_words_is_a_short_list() -> None:
         for dialect in ("sqlite", "postgres")
     }
     index = {
-        "unindexed_messages", "newest_unindexed", "indexed_message", "indexed_messages_of_summary", "indexed_messages_of", "add_message_words",
+        "unindexed_messages", "newest_unindexed", "indexed_message", "indexed_messages_of_summary", "indexed_messages_of_version", "indexed_messages_of", "add_message_words",
         "clear_message_index", "common_words", "find_messages", "postings", "newest_postings", "count_postings",
         "count_indexed", "ranked_messages", "add_knowledge_words", "remove_knowledge_words", "clear_knowledge_index",
         "knowledge_postings", "count_knowledge_postings", "put_vector", "nearest_vectors", "nearest_vectors_in_areas",

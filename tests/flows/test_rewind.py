@@ -15,6 +15,7 @@ from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRo
 from arvis.domain.taint import CLEAN, Label
 from arvis.domain.tools import Permit
 from arvis.erasing import begin_erasure, run_slice
+from arvis.housekeeping import forget_versions
 from arvis.ports.operations import RewoundConversation
 from arvis.ports.store import Transaction
 from arvis.process.leases import Holding
@@ -23,6 +24,7 @@ from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
 from tests.flows.test_operations import person
 
 PLACE = Address(PLATFORM, BOT, "room")
+DAY_S = 86_400
 OLGA = Principal("olga", "web", "olga", "Olga", PrincipalRole.OPERATOR)
 
 
@@ -219,6 +221,41 @@ async def test_a_summary_with_rewound_turns_is_restored_before(either_app: AppHa
     with pytest.raises(Conflict, match="no longer"):
         await switched(app, new, ann)
     assert await history(app) == ["four", "Re: four"]
+
+
+async def test_texts_of_inactive_versions_expire(either_app: AppHarness) -> None:
+    """A version expires with the points within it, `retention.compacted_days` after it became inactive."""
+    app = either_app
+    first = await app.ask("one canary")
+    second = await app.ask("two canary")
+    ann = await person(app, "ann")
+    started = app.clock.now()
+    await again(app, second.message.id, ann, "zwei canary")
+    await app.pass_time(DAY_S)
+    rewound = await again(app, first.message.id, ann, "eins")
+    third = await app.ask("drei")
+    await app.pass_time(DAY_S)
+    await again(app, third.reply_id or "", ann)
+    holding = Holding(clock=app.clock, lease=None, until=float("inf"))
+
+    async def expire(before: int) -> None:
+        while await app.store.write(forget_versions, holding, before):
+            pass
+
+    def texts(tx: Transaction) -> list[str]:
+        found = [tx.messages.get(each) for each in (first.message.id, first.reply_id or "", second.message.id)]
+        return [each.content for each in found if each is not None]
+
+    await expire(started)
+    assert await app.store.read(texts) == ["one canary", "Re: one canary", "two canary"]
+    await expire(started + DAY_S * 1000)
+    assert await app.store.read(texts) == ["one canary", "Re: one canary", ""]
+    await expire(started + 2 * DAY_S * 1000)
+    assert await app.store.read(texts) == ["", "", ""]
+    left = await versions(app)
+    assert [each.active for each in left] == [False, True]
+    assert rewound.version.id not in {each.id for each in left}
+    assert await history(app) == ["eins", "Re: eins", "drei", "Re: drei"]
 
 
 async def test_the_command_answers_the_last_message_again(app: AppHarness) -> None:

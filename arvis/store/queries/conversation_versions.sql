@@ -17,7 +17,27 @@ SELECT * FROM conversation_versions WHERE point_id = :point_id AND active = 1;
 SELECT * FROM conversation_versions WHERE conversation_id = :conversation_id ORDER BY id LIMIT :limit;
 
 -- name: set_version_active
-UPDATE conversation_versions SET active = :active WHERE id = :id;
+UPDATE conversation_versions SET active = :active, inactive_since = :inactive_since WHERE id = :id;
+
+-- name: outlived_versions
+SELECT * FROM conversation_versions WHERE inactive_since < :before ORDER BY inactive_since LIMIT :limit;
+
+-- name: empty_version
+UPDATE messages SET content = '', rounds = '', quotations = '' WHERE version_id = :version_id;
+
+-- name: remove_version
+-- The version, which begins with one of these messages, and those of the points within it.
+DELETE FROM conversation_versions WHERE conversation_id = :conversation_id
+    AND message_id IN (SELECT id FROM messages WHERE version_id = :version_id);
+
+-- name: remove_single_versions
+-- A point with one version offers no choice.
+DELETE FROM conversation_versions
+WHERE conversation_id = :conversation_id AND active = 1 AND NOT EXISTS (
+    SELECT 1 FROM conversation_versions AS others
+    WHERE others.conversation_id = :conversation_id AND others.point_id = conversation_versions.point_id
+        AND others.id <> conversation_versions.id
+);
 
 -- name: messages_from_turn
 SELECT * FROM messages WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND turn >= :first_turn

@@ -66,6 +66,10 @@ DELETE FROM embeddings WHERE kind = :kind AND subject IN (SELECT listed.value FR
 DELETE FROM embeddings
 WHERE kind = 'message' AND subject IN (SELECT id FROM messages WHERE compaction_id = :compaction_id);
 
+-- name: drop_vectors_of_version
+DELETE FROM embeddings
+WHERE kind = 'message' AND subject IN (SELECT id FROM messages WHERE version_id = :version_id);
+
 -- name: move_vector
 UPDATE embeddings SET area = :area WHERE kind = 'fact' AND subject = :id;
 

@@ -9,6 +9,7 @@ from arvis.domain.dataclass import replace
 from arvis.domain.messages import StoredMessage
 from arvis.domain.past_rounds import rounds_of
 from arvis.store.repositories.conversations import compaction_of
+from arvis.store.repositories.message_index import SqlMessageIndex
 from arvis.store.repositories.messages import message_of
 from arvis.store.sql.session import Row, Session
 
@@ -67,8 +68,8 @@ class SqlConversationVersions:
         rows = self._session.rows("summaries_from_turn", conversation_id=conversation_id, first_turn=turn)
         return [compaction_of(row) for row in rows]
 
-    def deactivate(self, version: ConversationVersion) -> int:
-        self._session.execute("set_version_active", id=version.id, active=0)
+    def deactivate(self, version: ConversationVersion, now: int) -> int:
+        self._session.execute("set_version_active", id=version.id, active=0, inactive_since=now)
         return self._session.execute(
             "deactivate_turns",
             version_id=version.id,
@@ -77,5 +78,14 @@ class SqlConversationVersions:
         )
 
     def activate(self, version: ConversationVersion) -> int:
-        self._session.execute("set_version_active", id=version.id, active=1)
+        self._session.execute("set_version_active", id=version.id, active=1, inactive_since=None)
         return self._session.execute("activate_turns", version_id=version.id)
+
+    def outlived(self, before: int, limit: int) -> Sequence[ConversationVersion]:
+        return [version_of(row) for row in self._session.rows("outlived_versions", before=before, limit=limit)]
+
+    def forget(self, version: ConversationVersion) -> None:
+        SqlMessageIndex(self._session).empty_version(version.id)
+        self._session.execute("empty_version", version_id=version.id)
+        self._session.execute("remove_version", conversation_id=version.conversation_id, version_id=version.id)
+        self._session.execute("remove_single_versions", conversation_id=version.conversation_id)

@@ -81,6 +81,11 @@ class SqlMessageIndex(WordIndex):
         self._session.execute("drop_vectors_of_summary", compaction_id=compaction_id)
         self._put(self._session.rows("indexed_messages_of_summary", compaction_id=compaction_id), ())
 
+    def empty_version(self, version_id: str) -> None:
+        """Remove the words and vectors of the texts of an inactive version. The caller deletes the texts afterwards."""
+        self._session.execute("drop_vectors_of_version", version_id=version_id)
+        self._put(self._session.rows("indexed_messages_of_version", version_id=version_id), ())
+
     def remove(self, message_ids: Sequence[str]) -> None:
         """Remove the rows and the vectors of these messages. The caller deletes the messages afterwards, and deletes replies not before
         their questions, because the words of a reply include the key of the person who asked."""

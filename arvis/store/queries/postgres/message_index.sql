@@ -39,6 +39,15 @@ LEFT JOIN messages AS asked ON asked.id = messages.reply_to
 WHERE messages.compaction_id = :compaction_id AND messages.content <> ''
 ORDER BY messages.id;
 
+-- name: indexed_messages_of_version
+-- Sorted, as above.
+SELECT 0 AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name, messages.channel,
+    messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.version_id = :version_id AND messages.content <> ''
+ORDER BY messages.id;
+
 -- name: indexed_messages_of
 -- Sorted, as above.
 SELECT 0 AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name, messages.channel,

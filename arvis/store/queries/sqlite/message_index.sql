@@ -38,6 +38,14 @@ LEFT JOIN messages AS asked ON asked.id = messages.reply_to
 WHERE messages.compaction_id = :compaction_id AND messages.content <> ''
     AND messages.rowid <= (SELECT position FROM message_index_state WHERE id = 1);
 
+-- name: indexed_messages_of_version
+SELECT messages.rowid AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name,
+    messages.channel, messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
+FROM messages
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.version_id = :version_id AND messages.content <> ''
+    AND messages.rowid <= (SELECT position FROM message_index_state WHERE id = 1);
+
 -- name: indexed_messages_of
 SELECT messages.rowid AS number, messages.id, substr(messages.content, 1, 100000) AS content, messages.user_name,
     messages.channel, messages.conversation_id, messages.principal_id, asked.principal_id AS asked_by
