@@ -31,6 +31,7 @@ KINDS = {
     "platforms": "kill a daemon with bots on Discord, Telegram and Slack",
     "servers": "kill the processes of a cluster, and its PostgreSQL server",
     "workflows": "kill a daemon that runs workflows",
+    "rewinds": "kill a daemon while users rewind, switch and branch conversations",
     "power-cut": "cut the power of the daemon's disk",
     "disk-full": "fill the daemon's disk and free it again",
     "sweep": "kill the daemon at every system call that writes, syncs or renames",

@@ -26,6 +26,8 @@ EVENT_WITHIN = 5.0
 REPLACED_WITHIN = 15.0
 #: A healthy daemon commits a turn within this time after the model's answer (seconds).
 COMMITTED = 0.25
+#: A rewind is committed and answered within this time after its request (seconds).
+REWINDING = 0.03
 #: Number of fast restarts in a row; after a row, one boot may work. A row must end before the fifth crash of a job. The
 #: pause of 30 s after the fourth crash ensures this.
 ROW = 7
@@ -60,6 +62,8 @@ class Instant(StrEnum):
     ANSWERED = "answered"
     #: When a client receives a reply.
     SHOWN = "shown"
+    #: While a rewind, a switch of versions or a branch is carried out.
+    REWOUND = "rewound"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,6 +124,8 @@ class Disturber:
                 return await self._disturb_at(self.triggers.answered, after=COMMITTED)
             case Instant.SHOWN:
                 return await self._disturb_at(self.triggers.shown)
+            case Instant.REWOUND:
+                return await self._disturb_at(self.triggers.rewound, after=self.rng.uniform(0, REWINDING))
         return self._disturb_now(self.cluster.some(self.rng))
 
     async def _disturb_at(self, trigger: Trigger, after: float = 0.0) -> Sequence[Daemon]:

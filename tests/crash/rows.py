@@ -127,9 +127,11 @@ MOST_ROWS = 10
 Query = Callable[[LiteralString], Iterable[Sequence[Any]]]
 
 
-def offending(data: Path, database: str | None, *, undisturbed: bool = False) -> dict[str, list[str]]:
+def offending(
+    data: Path, database: str | None, *, undisturbed: bool = False, rules: Rules = OFFENDERS
+) -> dict[str, list[str]]:
     """Return the rows that break each rule, as texts. A rule that is kept is left out."""
-    rules = {**OFFENDERS, **UNDISTURBED} if undisturbed else OFFENDERS
+    rules = {**rules, **UNDISTURBED} if undisturbed else rules
     return ask_sqlite(data / "arvis.db", rules) if database is None else _postgresql(database, rules)
 
 

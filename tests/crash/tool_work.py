@@ -54,7 +54,7 @@ def create_stamp(services):
         """Leave a mark that stays."""
         log = caller.workspace.parents[2] / "{MARKS}"
         descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(descriptor, f"{{key}}\\\\n".encode())
+        os.write(descriptor, f"{{key}} {{caller.execution_id}}\\\\n".encode())
         os.close(descriptor)
         return f"{{key}} is stamped"
 
@@ -104,8 +104,13 @@ def next_steps(token: str, prompt: str) -> list[Step]:
 
 def marks(data: Path) -> list[str]:
     """Return the keys of the calls that must not be repeated, one for each time that the call was made."""
+    return [key for key, _ in marked_executions(data)]
+
+
+def marked_executions(data: Path) -> list[tuple[str, str]]:
+    """Return the key and the execution of each call that must not be repeated, once for each time that it was made."""
     with suppress(FileNotFoundError):
-        return (data / MARKS).read_text().split()
+        return [(key, execution) for key, execution in map(str.split, (data / MARKS).read_text().splitlines())]
     return []
 
 

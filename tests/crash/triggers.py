@@ -54,3 +54,5 @@ class Triggers:
     answered: Trigger = field(default_factory=Trigger)
     #: A client has received a reply.
     shown: Trigger = field(default_factory=Trigger)
+    #: A client is about to ask for a rewind, a switch of versions or a branch.
+    rewound: Trigger = field(default_factory=Trigger)
