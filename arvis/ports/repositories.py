@@ -255,6 +255,11 @@ class Executions(Protocol):
 
     def put_effect(self, effect: Effect) -> None: ...
 
+    def below(self, execution_ids: Sequence[str], limit: int) -> list[Execution]:
+        """Return the first `limit` executions that were started for these: called executions, delegated tasks, runs, and those
+        that were started for them in turn."""
+        ...
+
     def children_of(self, execution_id: str) -> list[Execution]: ...
 
     def prune(self, before: int, limit: int) -> int:
@@ -387,6 +392,10 @@ class Usage(Protocol):
 
     def cost_of(self, execution_id: str) -> int:
         """Return the cost (micros) of the model calls of an execution and its child executions."""
+        ...
+
+    def cost_of_all(self, execution_ids: Sequence[str]) -> int:
+        """Return the cost (micros) of the model calls of these executions, without their child executions."""
         ...
 
     def of_person(self, principal_id: str, since: int) -> UsageSums:

@@ -25,12 +25,13 @@ from arvis.domain.conversations import (
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.effects import EffectKind, Outcome
 from arvis.domain.errors import Conflict, Forbidden, NotFound
-from arvis.domain.executions import WaitKind
+from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import RANKS, MessageStatus, Principal, PrincipalRole, Role, Sender, StoredMessage
+from arvis.domain.past_rounds import PastRound
 from arvis.domain.taint import Label
 from arvis.domain.tools import Risk
-from arvis.domain.workflows import RESULTS
+from arvis.domain.workflows import RESULTS, LogEntry, LogType
 from arvis.extensions import declared_tools
 from arvis.llm.tokens import estimate_tokens
 from arvis.ports.operations import RewoundConversation
@@ -38,11 +39,15 @@ from arvis.ports.store import Transaction
 from arvis.routing import WEB, may_call
 from arvis.services.allowances import Allowed, UsedUp, count_message, too_many_messages
 from arvis.tasks.access import CallerLimits
+from arvis.tasks.past_rounds import AGENT_GRAPHS, past_rounds
 from arvis.turns.requeue import OF_THE_PERSON, begin_again
 from arvis.turns.turns import priority_of
 
-#: The maximum number of messages that a rewind makes inactive, and the maximum length of the detail of an effect.
+#: The maximum number of messages that a rewind makes inactive, and of executions that were started for them; the maximum
+#: length of the detail of an effect.
 _MOST_MESSAGES, _LONGEST_DETAIL = 1_000, 200
+#: The maximum number of lines of a run's log that are searched for tool calls.
+_MOST_LINES = 2_000
 _LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})
 #: The routes of the messages with which agents and workflows begin turns (`turns.Task.route`).
 _ROUTES_OF_AGENTS = frozenset({"delegation", "report", RESULTS})
@@ -381,27 +386,61 @@ def _report(tx: Transaction, conversation: Conversation, effects: EarlierEffects
 
 
 def _effects(tx: Transaction, messages: Sequence[StoredMessage]) -> EarlierEffects:
-    executions = dict.fromkeys(each.execution_id for each in messages if each.execution_id is not None)
-    calls = (effect for each in messages for effect in _calls(each))
+    """Return the effects of these messages' turns and of all executions that were started for them."""
+    turns = list(dict.fromkeys(each.execution_id for each in messages if each.execution_id is not None))
+    own = filter(None, map(tx.executions.get, turns))
+    below = [each for each in tx.executions.below(turns, _MOST_MESSAGES) if each.id not in turns]
+    executions = [*turns, *(each.id for each in below)]
+    calls = (effect for each in messages for effect in _calls(each.execution_id or "", each.rounds))
+    # The rounds of an agent's turn are stored with its reply, and are kept longer than the execution.
+    without_rounds = [*(each for each in own if each.graph not in AGENT_GRAPHS), *below]
+    calls_below = (effect for each in without_rounds for effect in _calls_of(tx, each))
     actions = (effect for each in executions for effect in _actions(tx, each))
     said = [each for each in messages if each.role in {Role.ASSISTANT, Role.PROGRESS}]
     return EarlierEffects(
         turns=len({each.turn for each in messages}),
         sent=sum(each.address.platform != WEB for each in said),
-        cost_micros=sum(tx.usage.cost_of(each) for each in executions),
-        effects=(*calls, *actions),
+        cost_micros=tx.usage.cost_of_all(executions),
+        effects=(*calls, *calls_below, *actions),
     )
 
 
-def _calls(reply: StoredMessage) -> Iterator[EarlierEffect]:
-    """Yield the tool calls that may have changed something."""
-    declared = declared_tools()
-    for past in reply.rounds:
-        for call in past.calls:
-            tool = declared.get(call.name)
-            if tool is None or not (tool.risk is Risk.READ or tool.harmless):
-                detail = json.dumps(dict(call.arguments), ensure_ascii=False)
-                yield EarlierEffect(reply.execution_id or "", call.name, _short(detail), call.failed)
+def _calls(execution_id: str, rounds: Sequence[PastRound]) -> Iterator[EarlierEffect]:
+    """Yield the tool calls of these rounds that may have changed something."""
+    for call in (call for past in rounds for call in past.calls):
+        if _may_change(call.name):
+            detail = json.dumps(dict(call.arguments), ensure_ascii=False)
+            yield EarlierEffect(execution_id, call.name, _short(detail), call.failed)
+
+
+def _calls_of(tx: Transaction, execution: Execution) -> Iterator[EarlierEffect]:
+    """Yield the tool calls of an execution that may have changed something: those of its rounds, or of the workflow's own
+    steps."""
+    if execution.graph in AGENT_GRAPHS:
+        yield from _calls(execution.id, past_rounds(tx, execution))
+    elif (run := tx.workflow_runs.get(execution.id)) is not None:
+        yield from _calls_of_steps(run.execution_id, tx.workflow_runs.entries(run.execution_id, 0, _MOST_LINES))
+
+
+def _calls_of_steps(run_id: str, lines: Sequence[LogEntry]) -> Iterator[EarlierEffect]:
+    """Yield the tool calls of a workflow's own steps. Calls of its agents, whose arguments are texts in the log, are yielded
+    with the executions of these agents."""
+    for number, line in enumerate(lines):
+        if line.type != LogType.TOOL_CALL:
+            continue
+        try:
+            found = json.loads(line.content)
+        except ValueError:  # a long line is cut
+            found = {"tool": "tool", "arguments": {"shortened": line.content}}
+        if isinstance(found["arguments"], dict) and _may_change(found["tool"]):
+            after = next((each.type for each in lines[number + 1 :] if each.node_id == line.node_id), "")
+            detail = _short(json.dumps(found["arguments"], ensure_ascii=False))
+            yield EarlierEffect(run_id, found["tool"], detail, after != LogType.TOOL_RESULT)
+
+
+def _may_change(name: str) -> bool:
+    tool = declared_tools().get(name)
+    return tool is None or not (tool.risk is Risk.READ or tool.harmless)
 
 
 def _actions(tx: Transaction, execution_id: str) -> Iterator[EarlierEffect]:

@@ -207,6 +207,7 @@ SMALL_SORTS = {
     "due_waits": "the due questions",
     "schedules_of_agent": "the schedules of one agent",
     "list_compactions": "the summaries of one conversation",
+    "executions_below": "the executions that the turns of one rewind have started",
     "summaries_from_turn": "the summaries of one conversation",
     "messages_from_turn": "the messages of one conversation that is rewound or branched",
     "files_of_turns": "the files of the newest turns of one conversation",

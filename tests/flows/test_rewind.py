@@ -20,8 +20,9 @@ from arvis.ports.operations import RewoundConversation
 from arvis.ports.store import Transaction
 from arvis.process.leases import Holding
 from tests.flows.app_harness import AppHarness, agent_with, upload
-from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
+from tests.flows.scripted import BOT, PLATFORM, Held, asking, call, said
 from tests.flows.test_operations import person
+from tests.flows.workflow_kit import asks, chain, draw, node
 
 PLACE = Address(PLATFORM, BOT, "room")
 DAY_S = 86_400
@@ -138,6 +139,56 @@ async def test_effects_are_listed_and_the_next_prompt_names_them(either_app: App
     assert "remain in effect: look, srv__dig." in app.provider.asked[-1].changing
     await app.ask("and now")
     assert "remain in effect" not in app.provider.asked[-1].changing
+
+
+async def test_effects_of_delegated_tasks_are_listed(either_app: AppHarness) -> None:
+    """A task that is given in turn by the task is listed, too, and its costs are counted."""
+    app = either_app
+    agents = [
+        agent_with(id=f"agent-{slug}", slug=slug, name=slug.title(), tools=("srv.dig",))
+        for slug in ("worker", "digger")
+    ]
+
+    def hire(tx: Transaction) -> None:
+        for each in agents:
+            tx.agents.add(each, app.clock.now())
+
+    await app.store.write(hire)
+    app.rules["egress"] = Permit.ALWAYS
+    app.provider.script += [
+        said("It goes on. [DELEGATE:worker] Dig. [/DELEGATE]"),
+        said("Given. [DELEGATE:digger] Dig. [/DELEGATE]"),
+        asking(call(1, "srv__dig", words="deep")),
+        said("Dug. [MEMORY:learned]The ground is hard.[/MEMORY]"),
+    ]
+    asked = await app.say("Dig", user="owner")
+    await app.until_sent(3)
+    await app.until_idle()
+    owner = await person(app, "owner")
+    effects = await app.operations.earlier_effects(asked.message_id, owner)
+    assert [each.name for each in effects.effects] == ["srv__dig", "delegate", "delegate", "remember"]
+    assert "deep" in effects.effects[0].detail
+    assert len({each.execution_id for each in effects.effects}) == 3
+    assert effects.cost_micros == await app.store.read(
+        lambda tx: tx.usage.cost_of_all([each.execution_id for each in effects.effects])
+    )
+
+
+async def test_effects_of_a_workflow_are_listed(either_app: AppHarness) -> None:
+    """Both the calls of the workflow's own steps and those of its agents are listed."""
+    app = either_app
+    await app.store.write(
+        lambda tx: tx.agents.update(agent_with(tools=("srv.dig",), allow_users=("ann",)), app.clock.now())
+    )
+    app.rules["egress"] = Permit.ALWAYS
+    step = node("Dig", "tool-call", tool="srv.dig", arguments={"words": "first"})
+    await draw(app, "Digging", chain(node("begin", "trigger", kind="message"), asks(), step, agent="helper"))
+    app.provider.script += [asking(call(1, "srv__dig", words="second")), said("Dug.")]
+    asked = await app.ask("Dig")
+    await app.until_idle()
+    effects = await app.operations.earlier_effects(asked.message.id, await person(app, "ann"))
+    found = [(each.name, each.detail, each.failed) for each in effects.effects]
+    assert sorted(found) == [("srv.dig", '{"words": "first"}', False), ("srv__dig", '{"words": "second"}', False)]
 
 
 async def test_running_work_and_closed_conversations_are_not_rewound(app: AppHarness) -> None:

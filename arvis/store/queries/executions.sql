@@ -74,6 +74,16 @@ WHERE executions.id >= :oldest AND executions.id <= :newest
     AND (CAST(:status AS TEXT) IS NULL OR executions.status = :status)
 GROUP BY executions.id;
 
+-- name: executions_below
+-- All executions that were started for these: called executions, delegated tasks, runs, compactions.
+WITH RECURSIVE tree (id) AS (
+    SELECT executions.id FROM json_each(:ids) AS listed JOIN executions ON executions.begun_by = listed.value
+    UNION
+    SELECT executions.id FROM tree JOIN executions ON executions.begun_by = tree.id
+)
+SELECT executions.* FROM tree CROSS JOIN executions WHERE executions.id = tree.id
+ORDER BY executions.id LIMIT :limit;
+
 -- name: children_of
 SELECT executions.* FROM executions
 JOIN waits ON waits.id = executions.parent_wait

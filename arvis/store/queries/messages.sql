@@ -248,6 +248,11 @@ SELECT CAST(COALESCE(sum(usage.cost_micros), 0) AS BIGINT) AS micros FROM tree
 CROSS JOIN usage
 WHERE usage.execution_id = tree.id;
 
+-- name: cost_of_executions
+SELECT CAST(COALESCE(sum(usage.cost_micros), 0) AS BIGINT) AS micros FROM json_each(:ids) AS listed
+CROSS JOIN usage
+WHERE usage.execution_id = listed.value;
+
 -- name: usage_of_person
 SELECT
     CAST(count(*) AS BIGINT) AS calls,

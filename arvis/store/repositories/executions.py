@@ -195,6 +195,10 @@ class SqlExecutions:
             at=effect.at,
         )
 
+    def below(self, execution_ids: Sequence[str], limit: int) -> list[Execution]:
+        rows = self._session.rows("executions_below", ids=dump(list(execution_ids)), limit=limit)
+        return [execution_of(row) for row in rows]
+
     def children_of(self, execution_id: str) -> list[Execution]:
         return [execution_of(row) for row in self._session.rows("children_of", execution_id=execution_id)]
 

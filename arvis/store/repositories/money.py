@@ -21,7 +21,7 @@ from arvis.domain.money import (
 )
 from arvis.domain.runs import ModelCall
 from arvis.ports.insights import UsageSums
-from arvis.store.sql.session import LAST, Row, Session, first
+from arvis.store.sql.session import LAST, Row, Session, dump, first
 
 
 class SqlUsage:
@@ -73,6 +73,10 @@ class SqlUsage:
 
     def cost_of(self, execution_id: str) -> int:
         row = self._session.one("cost_of_execution", execution_id=execution_id)
+        return int(row["micros"]) if row else 0
+
+    def cost_of_all(self, execution_ids: Sequence[str]) -> int:
+        row = self._session.one("cost_of_executions", ids=dump(list(execution_ids)))
         return int(row["micros"]) if row else 0
 
     def of_person(self, principal_id: str, since: int) -> UsageSums:
