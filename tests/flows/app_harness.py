@@ -148,7 +148,7 @@ class AppHarness:
         self.told.set()
 
     def _flow(self, graphs: Iterable[Graph]) -> MessageFlow:
-        runner = Runner(
+        self.runner = Runner(
             providers=GivenProviders(self._models.providers),
             accounts=lambda: self._models.accounts,
             clock=self.clock,
@@ -171,7 +171,7 @@ class AppHarness:
         self.budget = BudgetSession(store=self.store, limits=lambda: self._limits, clock=self.clock)
         parts = GraphParts(
             store=self.store,
-            runner=runner,
+            runner=self.runner,
             budget=self.budget,
             tools=tools,
             skills=self._current_skills,

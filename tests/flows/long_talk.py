@@ -3,20 +3,26 @@ checks each request to the model and each row of the summaries."""
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import re
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from statistics import median
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction
-from arvis.domain.messages import MessageStatus, StoredMessage
-from arvis.domain.runs import Account
+from arvis.domain.messages import MessageStatus, StoredMessage, Upload
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
 from arvis.graphs.compaction.scripts import COMPACTION, restore_messages
+from arvis.graphs.context import load_turn_context
 from arvis.net.client import open_http_client
+from arvis.ports.provider import StreamingProvider
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.providers.openai import create
@@ -24,6 +30,8 @@ from arvis.store.open import Database
 from arvis.testing.providers import provider_services
 from tests.flows.app_harness import HELPER, AppHarness, Models, agent_with, open_app
 from tests.flows.counting_server import Counted, Document, count_prompt, count_text, counting_server
+from tests.flows.media_kit import png
+from tests.flows.vendor_pairs import incomplete
 from tests.unit.vendor_counters import KINDS, said
 
 WINDOW = 8_192
@@ -33,9 +41,12 @@ VARIANTS: Mapping[str, tuple[Agent, Mapping[str, int]]] = {
     "agent": (agent_with(context_tokens=WINDOW), {}),
     "nobody": (HELPER, {}),
     "tools": (agent_with(tools=("look",), allow_users=("ann",)), {"custom/small": WINDOW}),
+    "files": (agent_with(tools=("look",), allow_users=("ann",)), {"custom/small": WINDOW}),
 }
 #: An agent with tools calls one in every turn with such a number, and gets a table.
 _TOOL_TURN = 5
+#: With the variant `files`, each turn with such a number brings a text file or a picture.
+_FILE_TURN, _PICTURE_TURN = 7, 11
 _TABLE = "\n".join(f"berth {number} | {number * 13} t | free" for number in range(60))
 
 #: Calls after which a model counts as calibrated.
@@ -58,6 +69,18 @@ class Speaker:
     facts: int = 0
     #: The texts of both sides, by mark.
     words: dict[str, str] = field(default_factory=dict)
+    sends_files: bool = False
+
+    def uploads(self, number: int) -> tuple[Upload, ...]:
+        """Return the files of a question."""
+        if not self.sends_files:
+            return ()
+        text = "\n".join(f"Line {line} of the notes {number}." for line in range(1, 40))
+        files = [
+            (_FILE_TURN, Upload(f"notes{number}.txt", "text/plain", text.encode())),
+            (_PICTURE_TURN, Upload(f"plan{number}.png", "image/png", png(2 + number % 50, 2))),
+        ]
+        return tuple(file for every, file in files if number % every == every - 1)
 
     def question(self, number: int) -> str:
         most = 600 if number % _RARE == _RARE - 1 else 160
@@ -96,11 +119,30 @@ class Speaker:
 def marks_of(document: Document) -> list[str]:
     """Return the marks of a request's messages in order, without its system text."""
     turns = [message for message in document["messages"] if message["role"] != "system"]
-    return _MARK.findall("\n".join(str(turn["content"]) for turn in turns))
+    contents = [turn["content"] or "" for turn in turns]
+    parts = [[{"text": each}] if isinstance(each, str) else each for each in contents]
+    return _MARK.findall("\n".join(part.get("text", "") for each in parts for part in each))
 
 
 def is_turn(document: Document) -> bool:
     return str(document["messages"][0]["content"]).startswith("You are Helper")
+
+
+class RecordingProvider:
+    """A provider whose requests are recorded."""
+
+    def __init__(self, provider: StreamingProvider, requests: list[RunRequest]) -> None:
+        self._provider = provider
+        self._requests = requests
+        self.name = provider.name
+
+    async def complete(self, request: RunRequest, account: Account) -> RunResult:
+        self._requests.append(request)
+        return await self._provider.complete(request, account)
+
+    async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
+        self._requests.append(request)
+        return await self._provider.stream(request, account, on_text)
 
 
 @dataclass
@@ -118,6 +160,17 @@ class Figures:
     largest: int = 0
     fill: float = 0.0
     errors: list[float] = field(default_factory=list)
+    #: The milliseconds to read the data of each turn again and to compose its prompt, and the messages and summaries in it.
+    builds: list[float] = field(default_factory=list)
+    contents: list[int] = field(default_factory=list)
+
+    @property
+    def growth(self) -> tuple[float, float]:
+        """The medians of `builds` and `contents` of the last tenth of the turns, divided by those of the first tenth."""
+        tenth = max(1, self.turns // 10)
+        builds, contents = self.builds, self.contents
+        grown = median(builds[-tenth:]) / median(builds[:tenth])
+        return grown, median(contents[-tenth:]) / median(contents[:tenth])
 
     @property
     def usual_error(self) -> float:
@@ -132,15 +185,18 @@ class Figures:
             f"{self.inline} summaries inside turns and {self.planned} between them, {self.failures} failed; prompts of "
             f"{self.fill:.0f} tokens, {self.largest} at most with the reply; p95 of the error {self.usual_error:.1%}, "
             f"{min(self.errors):+.1%} to {max(self.errors):+.1%}, "
-            f"after {CALIBRATED} calls from {min(self.errors[CALIBRATED:] or [0]):+.1%}"
+            f"after {CALIBRATED} calls from {min(self.errors[CALIBRATED:] or [0]):+.1%}; a prompt is built in "
+            f"{median(self.builds):.2f} ms, in the last tenth in {self.growth[0]:.2f} of the time of the first one"
         )
 
 
 class Observer:
     """The checks after every turn."""
 
-    def __init__(self, app: AppHarness, server: Counted, speaker: Speaker) -> None:
+    def __init__(self, app: AppHarness, server: Counted, speaker: Speaker, requests: list[RunRequest]) -> None:
         self._app = app
+        self._requests = requests
+        self._builder = PromptBuilder(runner=app.runner, zone="UTC")
         self._server = server
         self._speaker = speaker
         self._seen = 0
@@ -151,7 +207,8 @@ class Observer:
 
     async def turn(self, number: int) -> None:
         """Ask one question, and check everything after its answer."""
-        timeline = await self._app.ask(self._speaker.question(number))
+        uploads = self._speaker.uploads(number)
+        timeline = await self._app.ask(self._speaker.question(number), uploads=uploads)
         await self._app.until_idle()
         asked = timeline.message
         self.conversation = asked.conversation_id or ""
@@ -165,9 +222,32 @@ class Observer:
             self._look_at_prompt(number, marks_of(document), covered)
         self._turn_of |= await self._app.store.read(_turns, asked, number)
         _look_at_roles(document)
+        _look_at_files(document, uploads)
+        for request in self._requests:
+            assert incomplete(request) == {}, f"turn {number}"
+        self._requests.clear()
+        await self._measure(asked.execution_id or "")
         estimate = await self._app.store.read(_estimated, asked.execution_id or "")
-        self.figures.errors.append(estimate / count_prompt(document) - 1)
+        if '"image_url"' not in json.dumps(
+            document["messages"]
+        ):  # Arvis expects the most tokens of any vendor for a picture
+            self.figures.errors.append(estimate / count_prompt(document) - 1)
         self.figures.turns += 1
+
+    async def _measure(self, execution_id: str) -> None:
+        """Read the data of the turn and compose its prompt again. The shortest of three times is kept."""
+        execution = await self._app.store.read(lambda tx: tx.executions.get(execution_id))
+        assert execution is not None
+        now, times, contents = self._app.clock.now(), list[float](), 0
+        for _ in range(3):
+            begun = time.process_time()
+            turn = await self._app.store.read(load_turn_context, execution, now)
+            inputs = PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=now)
+            self._builder.prompt(turn, inputs, self._builder.limits(turn))
+            times.append((time.process_time() - begun) * 1_000)
+            contents = len(turn.history) + len(turn.summaries)
+        self.figures.builds.append(min(times))
+        self.figures.contents.append(contents)
 
     def _look_at_calls(self, number: int) -> Document:
         """Return the answered request. The server may only refuse the first one that is too long for an unknown
@@ -179,7 +259,9 @@ class Observer:
         figures.answers += len(turns)
         figures.others += len(asked) - len(turns)
         figures.refusals = self._server.refusals
-        prompt, reply = count_prompt(turns[-1]), count_text(self._speaker.words[f"A{number}"])
+        # This model ignores the limit of the reply, which is low beside a large picture.
+        limit = turns[-1].get("max_tokens") or turns[-1]["max_completion_tokens"]
+        prompt, reply = count_prompt(turns[-1]), min(count_text(self._speaker.words[f"A{number}"]), limit)
         assert prompt + reply <= WINDOW, f"{prompt} tokens and a reply of {reply} in turn {number}"
         figures.largest = max(figures.largest, round(prompt + reply))
         figures.fill += (prompt - figures.fill) / (figures.turns + 1)
@@ -194,7 +276,8 @@ class Observer:
         shown = [mark for mark in earlier if self._turn_of[mark] not in standing]
         assert list(marks) == [*shown, f"Q{number}"], f"turn {number}: {_difference(marks, shown)}"
         newest = [mark for mark in (f"Q{number - 1}", f"A{number - 1}", f"Q{number}") if mark in self._speaker.words]
-        large = sum(count_text(self._speaker.words[mark]) for mark in newest) > LARGE
+        files = any(self._speaker.uploads(each) for each in (number - 1, number))
+        large = files or sum(count_text(self._speaker.words[mark]) for mark in newest) > LARGE
         assert large or set(newest) <= set(marks), f"turn {number} without the one before it"
 
     def _summaries(self, tx: Transaction) -> Sequence[Compaction]:
@@ -219,15 +302,15 @@ class Observer:
 async def long_talk(database: Database, variant: str) -> AsyncIterator[Observer]:
     """Run an app with a model of this variant."""
     agent, windows = VARIANTS[variant]
-    speaker = Speaker()
+    speaker, requests = Speaker(sends_files=variant == "files"), list[RunRequest]()
     counting = counting_server(window=WINDOW, reply=speaker.answer, asks=speaker.calls)
     async with counting as server, open_http_client() as http:
         account = Account("main", "custom", "small", base_url=server.url)
-        provider = create("custom", provider_services(http, SystemClock()))
+        provider = RecordingProvider(create("custom", provider_services(http, SystemClock())), requests)
         models = Models({"custom": provider}, [account], windows)
         async with open_app(database, agents=[agent], models=models) as app:
             app.tools.look.script += [_TABLE] * (_ALL // 1_000)
-            yield Observer(app, server, speaker)
+            yield Observer(app, server, speaker, requests)
 
 
 async def talk(database: Database, variant: str, messages: int) -> Figures:
@@ -265,6 +348,14 @@ def _look_at_roles(document: Document) -> None:
     assert system == "system"
     assert roles == [("user", "assistant")[place % 2] for place in range(len(roles))]
     assert roles[-1] == "user"
+
+
+def _look_at_files(document: Document, uploads: Sequence[Upload]) -> None:
+    """Expect the text of each file, and the bytes of each picture, in the request of their turn."""
+    contents = json.dumps(document["messages"], ensure_ascii=False)
+    for each in uploads:
+        data = base64.b64encode(each.data).decode() if each.content_type == "image/png" else each.data.decode()
+        assert all(line in contents for line in data.splitlines()), each.filename
 
 
 def _difference(marks: Sequence[str], wanted: Sequence[str]) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import pytest
 
+from arvis.domain.runs import RunRequest, Turn
+from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.store.open import Database
 from tests.flows.app_harness import AppHarness
 from tests.flows.long_talk import VARIANTS, talk
+from tests.flows.vendor_pairs import FORMS, incomplete
 
 MESSAGES = 200
 
@@ -22,6 +25,23 @@ async def test_nothing_is_lost_and_nothing_is_too_long(database: Database, varia
     # One call for each answer and two for each summary; a summary comes every four or five turns.
     assert figures.answers + figures.others <= MESSAGES, figures
     assert figures.inline + figures.planned >= MESSAGES // 20, figures
+    # The first turns have a short history. The command compares the times of a longer conversation.
+    assert figures.growth[1] <= 3, figures
+
+
+def test_a_call_without_its_result_is_found_in_the_form_of_each_vendor() -> None:
+    """The check of `Observer` for complete pairs."""
+    asked = Turn("assistant", "", calls=(ToolCall("c1", "look", {}), ToolCall("c2", "dig", {})))
+    outputs = (ToolOutput("c1", "A crane."), ToolOutput("c2", "A hole."))
+    last = Turn("assistant", "Seen.")
+    first = Turn("user", "Look.")
+
+    def found(*turns: Turn) -> dict[str, object]:
+        return {**incomplete(RunRequest("", (first, *turns), model="model", agent_name="Helper"))}
+
+    assert found(asked, Turn("user", "", outputs=outputs), last) == {}
+    assert found(asked, Turn("user", "", outputs=outputs[:1]), last).keys() == FORMS.keys()
+    assert found(last, Turn("user", "", outputs=outputs), last).keys() == FORMS.keys()
 
 
 async def test_hello_to_a_plain_agent_is_three_kilobytes_at_most(app: AppHarness) -> None:
