@@ -1,7 +1,8 @@
-"""Defines the command line's client of the daemon's API, and the command classes that use the client. The client is
-blocking, sends one request at a time, and needs only the standard library.
+"""The command line's client of the daemon's API, and the command classes that use this client. The client is blocking,
+sends one request at a time, and needs only the standard library.
 
-It finds the daemon by two files in the data folder: `address`, which exists while the daemon runs, and `api-key`.
+The client finds the daemon by two files in the data folder: `address`, which exists while the daemon runs, and
+`api-key`.
 """
 
 from __future__ import annotations
@@ -125,10 +126,10 @@ class _Daemon(NamedTuple):
 
 
 def _found(config: Path | None, data: Path | None) -> _Daemon:
-    """Return the daemon that uses the data folder. Raises `DaemonUnreachable` if no daemon has used it yet.
+    """Return the daemon that uses the data folder. Raise `DaemonUnreachable` if no daemon has used it yet.
 
-    If `data` is given without `config`, the files of a running daemon are enough. In all other cases the function reads
-    the configuration. The import of the configuration's code takes most of the time of a command.
+    If `data` is given without `config` and a daemon runs, read only the files of the daemon. In all other cases, read
+    the configuration. This is slow, because the import of its code takes most of the time of a command.
     """
     if config is None and data is not None:
         url, key = left_in(address_file(data)), left_in(api_key_file(data))
@@ -166,8 +167,8 @@ def request(
     timeout: float = TIMEOUT,
     decode: Callable[[bytes], Any] = json.loads,
 ) -> Answer:
-    """Send one request and return the response, whatever its status. Raises `DaemonUnreachable` if no program answers.
-    Also raises it if `decode` cannot read the response, because another program then uses this address."""
+    """Send one request and return the response, whatever its status. Raise `DaemonUnreachable` if no program answers,
+    or if `decode` cannot read the response. In the second case, another program uses this address."""
     place = urlsplit(url)
     headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
     if body is not None:
@@ -198,8 +199,8 @@ def _asked(query: Mapping[str, object] | None) -> str:
 
 
 def left_in(file: Path) -> str | None:
-    """Return the line that the daemon wrote to a file; None if the file does not exist. Raises `ConfigError` if the
-    file cannot be read."""
+    """Return the line that the daemon wrote to a file; None if the file does not exist. Raise `ConfigError` if the file
+    cannot be read."""
     try:
         return file.read_text(encoding="utf-8").strip()
     except FileNotFoundError:

@@ -59,7 +59,7 @@ COMMANDS = {
     ),
     "memory": Command("commands.memory", "List, show, create, confirm and delete facts that agents remember."),
     "evals": Command("commands.evals", "Record turns as cases, evaluate agents with them, and compare evaluations."),
-    "audit": Command("commands.reports", "List the changes that agents requested, failed logins and exports."),
+    "audit": Command("commands.reports", "List failed logins, exports and the changes that agents requested."),
     "usage": Command("commands.reports", "Show calls, tokens and costs of models."),
     "clients": Command("commands.clients", "List, show and create customers; enter charges and payments."),
     "explain": Command("commands.explain", "Explain how a message was handled and why."),
@@ -98,7 +98,8 @@ class LazyCommands(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands that begin with a text. Unlike the method of click, import none of them."""
+        """Return the commands that begin with `incomplete`. The method of click would import the modules of all these
+        commands."""
         if not incomplete or incomplete[0].isalpha():
             return [
                 CompletionItem(name, help=command.help)

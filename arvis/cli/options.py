@@ -169,7 +169,7 @@ def with_graph(options: Mapping[str, Any]) -> dict[str, Any]:
 #: The maximum number of characters of a secret; the rest of a longer text is not read.
 _MOST = 65_536
 
-#: A file with a text as the value of an option.
+#: The type of an option whose value is the path of an existing file.
 existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 

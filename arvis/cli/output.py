@@ -173,7 +173,7 @@ def exit_code(error: ArvisError) -> int:
 
 
 def error_text(error: ArvisError) -> str:
-    """Return what / why / fix on three lines."""
+    """Return the text of an error on three lines: what happened, why, and how to fix it."""
     why = [f"  why: {error.why}"] if error.why else []
     fix = [f"  fix: {error.fix}"] if error.fix else []
     return "\n".join([error.what, *why, *fix])

@@ -28,7 +28,7 @@ class StoredAccount:
     base_url: str | None = None
     priority: int = 100
     status: AccountStatus = AccountStatus.ACTIVE
-    #: `chat` or `responses`, for providers of OpenAI's format. None: the API that the model needs.
+    #: The API to use with providers of OpenAI's format: `chat` or `responses`. None: the API that the model needs.
     api: str | None = None
     created_at: int = 0
     updated_at: int = 0

@@ -119,7 +119,7 @@ RESERVED_SLUGS = frozenset({"drop", "all", "channel", "everyone", "here"})
 
 #: Graphs that an agent may use, besides workflows.
 GRAPHS = frozenset({"agent", "planning", "code", "handover"})
-#: Further names of graphs. Agents and schedules accept these names too.
+#: Other names of graphs, which agents and schedules accept, too.
 _ALIASES = {"general": "agent", "overlord": "heartbeat"}
 COMPLETIONS = ("implicit", "explicit")
 #: Ways to handle a message that arrives while the agent works for the same person. `queue`: the message waits for the
@@ -171,7 +171,7 @@ class Flaw:
     """An invalid value of an agent or binding."""
 
     field: str
-    #: The words that follow the field's name in the error.
+    #: The part of the error text after the name of the field.
     text: str
     #: A sentence that says how to correct the value.
     fix: str
@@ -196,7 +196,7 @@ def _flaws_of_names(agent: Agent) -> Iterator[Flaw]:
             yield Flaw(field, f"must be 1 to {LONGEST_NAME} printable characters", "Shorten it to one line.")
     if agent.is_conductor and agent.slug != CONDUCTOR:
         text = f"must not be {CONDUCTOR}: only the agent with the slug {CONDUCTOR} has this role"
-        yield Flaw("role", text, "Take another role, such as custom.")
+        yield Flaw("role", text, "Choose another role, such as custom.")
 
 
 def is_model(name: str) -> bool:

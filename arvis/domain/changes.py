@@ -1,5 +1,5 @@
-"""Change notices, after which clients read data again. A notice contains a topic (the kind of the changed data) and
-perhaps the id of the changed item. `changes_of` returns the notices for an event of the bus."""
+"""Change notices: clients that receive one read the changed data again. A notice contains a topic (the kind of the
+changed data) and perhaps the id of the changed item. `changes_of` returns the notices for an event of the bus."""
 
 from __future__ import annotations
 

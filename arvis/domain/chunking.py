@@ -1,8 +1,8 @@
 """Division of a document's text into chunks, along its structure: headings, paragraphs, lists, tables, code and pages.
 
-A chunk has about `SIZE` characters. It begins at a heading or a new page if enough text precedes it, and it carries the path
-of the headings above it, so that it can be understood and cited alone. A table that is too long for one chunk repeats its
-first row in each of them.
+A chunk has about `SIZE` characters. A heading or a new page begins a new chunk if enough text precedes it. Each chunk
+contains the path of the headings above it, so that it can be understood and cited alone. If a table is too long for one
+chunk, each of its chunks repeats the first row.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class _Block:
 
 
 def chunks_of(text: str, title: str, *, markdown: bool) -> Iterator[NewChunk]:
-    """Yield the chunks of a text. Its pages are separated by `PAGE_BREAK`. With `markdown`, lines with `#` are headings, and
-    fences contain code."""
+    """Yield the chunks of a text. `PAGE_BREAK` separates the pages of the text. With `markdown`, lines with `#` are
+    headings, and fences contain code."""
     pages = text.split(PAGE_BREAK)
     packer = _Packer(title)
     for number, page in enumerate(pages, start=1):
@@ -77,7 +77,7 @@ class _Packer:
     title: str
     #: The headings above the next block, with their levels.
     headings: list[tuple[int, str]] = field(default_factory=list)
-    #: The blocks of the present chunk, their length, and the place at which the chunk begins.
+    #: The blocks of the present chunk, their length, the page and the path of headings at its start, and its number.
     parts: list[str] = field(default_factory=list)
     length: int = 0
     page: int | None = None
@@ -103,11 +103,11 @@ class _Packer:
         self.headings = [pair for pair in self.headings if pair[0] < block.level]
         self.headings.append((block.level, heading))
         if self.parts:
-            # The section before is too short for a chunk of its own.
+            # The previous section is too short for a separate chunk, so this section is added to the same chunk.
             self._append(f"## {heading}", block.page)
 
     def flush(self) -> Iterator[NewChunk]:
-        """Yield the present chunk, if it has a text."""
+        """Yield the present chunk, if it contains text."""
         if self.parts:
             yield NewChunk(self.position, self.path, "\n\n".join(self.parts), self.page)
             self.position += 1

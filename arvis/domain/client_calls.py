@@ -1,4 +1,4 @@
-"""Calls of tools that the client of a request runs itself."""
+"""Tool calls that are run by the client of a request instead of Arvis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ID = regex(r"call_(?P<execution>[0-9A-HJKMNP-TV-Z]{26})_(?P<round>\d{1,4})_(?P<
 
 @dataclass(frozen=True, slots=True)
 class ClientCall:
-    """One call that the client has to make."""
+    """One tool call that the client has to make."""
 
     #: The id of the execution that waits for the result.
     execution_id: str
@@ -27,7 +27,7 @@ class ClientCall:
 
     @property
     def id(self) -> str:
-        """The id for the client, which contains the place of the call."""
+        """The id for the client. It contains the execution, the round and the index of the call."""
         return f"call_{self.execution_id}_{self.round}_{self.index}"
 
 
@@ -41,7 +41,7 @@ class CallId:
 
     @classmethod
     def read(cls, text: object) -> CallId | None:
-        """Return the parts of an id that Arvis has given; None for any other text."""
+        """Return the parts of an id that Arvis created, or None for any other text."""
         found = _ID.fullmatch(text) if isinstance(text, str) else None
         return None if found is None else cls(found["execution"], int(found["round"]), int(found["index"]))
 
@@ -54,7 +54,7 @@ class ClientCalls:
     calls: tuple[ClientCall, ...]
 
     def to_text(self) -> str:
-        """Return the calls as JSON, which the row of the wait stores."""
+        """Return the text and the calls as JSON, for the row of the wait."""
         calls = [[each.execution_id, each.round, each.index, each.name, each.arguments] for each in self.calls]
         return json.dumps({"text": self.text, "calls": calls}, ensure_ascii=False)
 

@@ -85,7 +85,7 @@ class ConversationVersion:
     first_turn: int
     #: The first message of this version.
     message_id: str
-    #: True for the one version of the point whose messages are used.
+    #: True if the messages of this version are used. Only one version of each point is active.
     active: bool
     created_at: int
 
@@ -94,13 +94,13 @@ class ConversationVersion:
 class EarlierEffect:
     """A completed tool call or action of a turn. It is not undone when the turn becomes inactive."""
 
-    #: The id of the execution that caused it.
+    #: The id of the execution that made the call or action.
     execution_id: str
     #: The name of the tool, or the kind of the action.
     name: str
     #: The arguments of the call or the report of the action, shortened.
     detail: str
-    #: True if the call reported an error. It may have changed something nevertheless.
+    #: True if the call reported an error. A failed call may still have changed something.
     failed: bool = False
 
 

@@ -1,7 +1,7 @@
 """Credentials that the daemon inserts into requests of agents. Neither a model nor a program in the sandbox sees them.
 
-A credential belongs to hosts, so a request to another host never carries it. It is sent over https only, except to this
-machine.
+Each credential has a list of hosts, and the daemon never sends it to any other host. The daemon sends credentials only
+over https, except to this machine.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.regex import regex
 
 NAME = regex(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
-#: The placeholders of a template. The value of the variable, or its base64, replaces them.
+#: The placeholders of a template for the value of the variable, and for its base64 form.
 VALUE, BASE64 = "{value}", "{base64}"
 MOST_CREDENTIALS = 200
 MOST_HOSTS = 20
 
 _HEADER = regex(r"[A-Za-z][A-Za-z0-9-]{0,63}", re.ASCII)
-#: Headers that decide how the request is made or understood. A credential must not replace them.
+#: Headers that control the transport or the interpretation of a request. A credential must not replace them.
 _RESERVED = frozenset(
     [
         "accept-encoding",
@@ -43,9 +43,9 @@ _HOST = regex(rf"(?P<any>\*\.)?(?P<host>{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:]+\])(
 _LARGEST_PORT = 65_535
 _PORTS = {"http": 80, "https": 443}
 _SECRET = regex(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
-#: Shown in place of a secret that a server has sent back.
+#: The text that replaces a secret in the answer of a server.
 DOTS = "••••••••"
-#: The minimum length of a secret that is replaced in answers. A shorter one could be a part of ordinary words.
+#: The minimum length of a secret that is replaced in answers. A shorter secret could be a part of ordinary words.
 _LEAST_REPLACED = 4
 
 
@@ -76,7 +76,7 @@ class Credential:
 
     @property
     def plain_hosts(self) -> frozenset[str]:
-        """The hosts without ports, except patterns."""
+        """The hosts without their ports. Patterns such as `*.example.com` are left out."""
         found = (_HOST.fullmatch(each) for each in self.hosts)
         return frozenset(each["host"].strip("[]") for each in found if each is not None and not each["any"])
 
@@ -94,7 +94,7 @@ class Insertion:
         return f"Insertion({self.credential!r})"
 
     def hidden_in(self, text: str) -> str:
-        """Return the text without the secret."""
+        """Return the text with `DOTS` in place of the secret."""
         for form in self._forms:
             text = text.replace(form, DOTS)
         return text
@@ -112,7 +112,7 @@ class Insertion:
 
 
 def insertion_of(credential: Credential, secret: str) -> Insertion | None:
-    """Return the header with the secret; None if a header cannot contain the secret."""
+    """Return the header with the secret, or None if the secret contains characters that a header cannot contain."""
     secret = secret.rstrip("\r\n")
     if not _SECRET.fullmatch(secret):
         return None
@@ -122,7 +122,7 @@ def insertion_of(credential: Credential, secret: str) -> Insertion | None:
 
 
 def flaws_of(credential: Credential) -> Iterator[tuple[str, str, str]]:
-    """Yield each invalid field with the words that follow its name in an error, and a sentence that says how to correct
+    """Yield each invalid field, the part of the error text after its name, and a sentence that says how to correct
     it."""
     if not NAME.fullmatch(credential.name):
         yield (
@@ -163,7 +163,7 @@ def _flaw_of_host(host: str) -> str | None:
 
 
 def normalised(hosts: Iterable[str]) -> tuple[str, ...]:
-    """Return the hosts in lower case, each once, in their order."""
+    """Return the hosts in lower case and in the same order, without duplicates."""
     return tuple(dict.fromkeys(host.strip().lower().rstrip(".") for host in hosts))
 
 

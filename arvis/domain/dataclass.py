@@ -2,12 +2,12 @@
 
 The stub `dataclass.pyi` shows the decorator of the standard library to the type checker. So the type checker reports
 each change of a frozen object. At run time such a change raises no error, because the check would make the creation of
-an object four times slower. The standard library would also generate methods for comparison, hash and text. Generating
-them and the check would take a fifth of the CPU time of the daemon's start. `replace` copies the fields without a call
-of `__init__`, which needs a fifth of the time.
+an object four times slower. The standard library would also generate methods for comparison, hash and text. The
+generation of these methods and of the check would take a fifth of the CPU time of the daemon's start. `replace` copies
+the fields without a call of `__init__`, which is five times as fast.
 
-The methods of a class are generated when a program first needs one of them, because an idle daemon needs a third of its
-600 dataclasses. The standard library would generate them during the import.
+The methods of a class are generated when a program first needs one of them, because an idle daemon uses only a third of
+its 600 dataclasses. The standard library would generate all of them during the import.
 """
 
 from __future__ import annotations
@@ -111,12 +111,12 @@ def _text_of(self: Any) -> str:
 
 # -- classes whose methods are generated at their first use ------------------------------------------------------------
 
-#: Annotations that are no ordinary fields.
+#: Annotations that do not declare an ordinary field.
 _SPECIAL = ("ClassVar", "InitVar", "KW_ONLY")
 
 
 def _can_wait(cls: type[Any]) -> bool:
-    """Return whether each annotation of the class is an ordinary field, and no base class has fields or slots."""
+    """Return whether each annotation of the class declares an ordinary field, and no base class has fields or slots."""
     notes = vars(cls).get("__annotations__", {}).values()
     if not all(isinstance(each, str) and not any(map(each.__contains__, _SPECIAL)) for each in notes):
         return False
@@ -158,16 +158,18 @@ class _Waiting:
         self.cls, self.body, self.kw_only, self.missing = cls, body, kw_only, missing
 
     def complete(self) -> None:
-        """Generate the missing attributes. Two threads may do so at the same time, because they set equal values."""
+        """Generate the missing attributes. Two threads may call this method at the same time, because they set equal
+        values."""
         cls = self.cls
         named = {
             "__module__": cls.__module__,
             "__qualname__": cls.__qualname__,
-            # Without a text, the standard library would create one from the signature.
+            # Without a docstring, the standard library would create one from the signature.
             "__doc__": cls.__doc__ or "-",
             "__annotations__": vars(cls).get("__annotations__", {}),
         }
-        # The standard library takes default values from the attributes of a class, where this class has its slots.
+        # The standard library reads default values from class attributes. In this class, these attributes are the
+        # slots.
         model: Any = dataclasses.dataclass(
             type(cls.__name__, (), {**self.body, **named}), eq=False, repr=False, kw_only=self.kw_only
         )

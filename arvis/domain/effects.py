@@ -130,7 +130,7 @@ class EffectResult:
     outcome: Outcome
     #: One short sentence for people, or "".
     report: str
-    #: The code of the reason why the action was not carried out.
+    #: The code of the reason why the action was not carried out, or None.
     reason: str | None = None
 
 

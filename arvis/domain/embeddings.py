@@ -16,11 +16,12 @@ from operator import mul
 
 from arvis.domain.dataclass import dataclass
 
-#: Only this many characters of a text are embedded. Models read a limited number of tokens, and most messages are shorter.
+#: The maximum number of characters of a text that are embedded. Models read a limited number of tokens, and most
+#: messages are shorter.
 MOST_TEXT = 4_000
-#: Shorter messages, such as "ok", are not embedded.
+#: The minimum length of an embedded message. Shorter messages, such as "ok", are not embedded.
 SHORTEST_TEXT = 12
-#: The maximum number of texts of one request. The answer to more texts would have too many numbers (`providers/exchange.py`).
+#: The maximum number of texts of one request. It limits the size of the answer (`providers/exchange.py`).
 MOST_TEXTS = 16
 #: The accepted numbers of dimensions.
 SIZES = range(8, 8_193)
@@ -85,13 +86,14 @@ class Vector:
 
     @property
     def signs(self) -> bytes:
-        """Return a bit for each number, which is 1 if the number is above 0. Further bits of the last byte are 0."""
+        """Return a bit for each number, which is 1 if the number is above 0. Unused bits of the last byte are 0."""
         bits = "".join("1" if number > 0 else "0" for number in memoryview(self.numbers).cast("b"))
         size = -(-len(bits) // 8)
         return int(bits.ljust(size * 8, "0"), 2).to_bytes(size)
 
     def similarity(self, other: Vector) -> float:
-        """Return the cosine of the angle between the vectors: 1 for the same direction; 0 if they have different sizes."""
+        """Return the cosine of the angle between the vectors, which is 1 for the same direction. Return 0 if the
+        vectors have different sizes."""
         if len(self.numbers) != len(other.numbers):
             return 0.0
         one, two = memoryview(self.numbers).cast("b"), memoryview(other.numbers).cast("b")
@@ -101,8 +103,8 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The vector of a query, with the name of the model that has computed it. Vectors of other models are not
-    comparable."""
+    """The vector of a query, with the name of the model that computed it. It cannot be compared with vectors of other
+    models."""
 
     model: str
     vector: Vector
@@ -110,8 +112,8 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A text to embed, and the row that has it. `area` limits searches: the id of the person who may read a message, the
-    agent and the scope of a fact, or the collection of a chunk."""
+    """A text to embed, and the row that contains it. `area` limits searches: it is the id of the person who may read a
+    message, the agent and the scope of a fact, or the collection of a chunk."""
 
     kind: SubjectKind
     id: str

@@ -50,7 +50,7 @@ class Phase(StrEnum):
 
 
 class ItemKind(StrEnum):
-    """The kinds of rows that an erasure remembers until its end."""
+    """The kinds of items that an erasure stores until its end."""
 
     PERSON = "person"
     CHANNEL = "channel"

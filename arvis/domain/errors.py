@@ -44,8 +44,8 @@ from enum import StrEnum
 
 
 def sentences(*parts: str) -> str:
-    """Join the parts of an error. Each part except the last one gets a period if it does not end with a punctuation
-    mark."""
+    """Join the parts of an error to one text. Add a period to each part except the last one, unless the part ends with
+    a punctuation mark."""
     given = [part.strip() for part in parts if part.strip()]
     ended = [part if part[-1] in ".!?:;…" else f"{part}." for part in given[:-1]]
     return " ".join([*ended, *given[-1:]])
@@ -110,8 +110,7 @@ class Forbidden(AccessError):
 
 
 class TooMany(AccessError):
-    """The refusal of a request because too many requests came in a short time. Another request may succeed after
-    `seconds`."""
+    """The refusal of a request after too many requests in a short time. Another request may succeed after `seconds`."""
 
     code = "too_many"
 
@@ -214,7 +213,7 @@ class FetchFailed(ToolError):
 
 
 class LoginRequired(ToolError):
-    """The signal that a call was not made, because a person must log in at this server of tools."""
+    """The signal that a call was not made because a person must log in at this tool server."""
 
     code = "login_required"
 

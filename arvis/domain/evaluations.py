@@ -1,7 +1,7 @@
-"""Evaluations: suites of recorded turns (cases) with expectations, and the results of an agent for them.
+"""Evaluations: suites of recorded turns (cases) with expectations, and the results of an agent for these cases.
 
-A case contains the inputs of a turn and the outputs of its tool calls, so that the same turn can be repeated with another
-prompt, model or setting. A case is a JSON document that people can edit and keep in files.
+A case contains the inputs of a turn and the outputs of its tool calls, so that the same turn can be repeated with
+another prompt, model or setting. A case is a JSON document that people can edit and keep in files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMAT = "arvis-case/1"
 MOST_CASES = 2_000
 #: The maximum size of a case as JSON, in bytes.
 LARGEST_CASE = 4_000_000
-#: Recall is measured among this many first results of a search.
+#: The numbers of first results of a search among which recall is measured.
 FIRST = (5, 10)
 
 
@@ -56,7 +56,7 @@ class FrozenCall:
     arguments: Mapping[str, Any]
     output: str
     failed: bool = False
-    #: True if the output is secret, so that it was not recorded.
+    #: True if the output is secret and was therefore not recorded.
     secret: bool = False
 
     @classmethod
@@ -106,7 +106,7 @@ class CaseRound:
 
 @dataclass(frozen=True, slots=True)
 class CaseMessage:
-    """A message that the agent has to answer, or an earlier one. `at` in ms (0: unknown)."""
+    """A message that the agent has to answer, or an earlier message. `at` in ms (0: unknown)."""
 
     text: str
     role: Role = Role.USER
@@ -211,7 +211,7 @@ class TurnInput:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """A question for a search, and texts (or ids) of the messages or facts that answer it."""
+    """A question for a search, and the texts or ids of the messages or facts that answer it."""
 
     question: str
     evidence: tuple[str, ...]
@@ -264,7 +264,7 @@ class Case:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
-        """Return the case of a checked document."""
+        """Return the case that a document describes. The caller has checked the document."""
         recorded = kept.get("recorded")
         asked = TurnInput.from_json(kept["input"]) if "input" in kept else Retrieval.from_json(kept["retrieval"])
         return cls(
@@ -379,9 +379,9 @@ SCHEMA: Mapping[str, Any] = _object(
 
 
 def read_case(document: Any) -> Case:
-    """Return the case of a document that a person or program has written. Raise `Unprocessable` with the first
-    problems."""
-    fix = "Correct the document, or record the case again. `arvis evals show SUITE CASE` prints a valid one."
+    """Check a document that a person or program wrote, and return its case. If the document is invalid, raise
+    `Unprocessable` with its first problems."""
+    fix = "Correct the document, or record the case again. `arvis evals show SUITE CASE` prints a valid document."
     problems = problems_of(document, SCHEMA)
     if not problems and ("input" in document) == ("retrieval" in document):
         problems = ["it must have either `input` or `retrieval`"]
@@ -445,14 +445,15 @@ def hash_of_agent(agent: Agent) -> str:
 
 
 def hash_of_cases(cases: Sequence[tuple[str, str]]) -> str:
-    """Return the hash of the cases of a suite: their names and hashes. It changes with every change of a case."""
+    """Return the hash of the cases of a suite, computed from their names and hashes. It changes whenever a case
+    changes."""
     return hash_of("\n".join(f"{name} {known}" for name, known in sorted(cases)))
 
 
 class EvaluationStatus(StrEnum):
     RUNNING = "running"
     DONE = "done"
-    #: It ended before its last case, for example at its limit of costs.
+    #: The evaluation ended before its last case, for example at its cost limit.
     STOPPED = "stopped"
     CANCELLED = "cancelled"
     FAILED = "failed"
@@ -485,14 +486,14 @@ class Evaluation:
     cases_hash: str
     #: The number of cases to evaluate.
     count: int
-    #: The cost in micros above which no further case begins; None: no limit.
+    #: The limit of the cost in micros. Above it, no further case begins. None: no limit.
     most_micros: int | None
     #: The model that judges expectations; None: the stored model of the agent.
     judge: str | None
     by_id: str | None
     created_at: int
     ended_at: int | None = None
-    #: The reason why it ended before its last case.
+    #: The reason why the evaluation ended before its last case.
     problem: str = ""
     #: The status and the error of its execution; None: the execution has been deleted.
     execution: ExecutionStatus | None = None
@@ -527,7 +528,8 @@ class CaseResult:
     checks: tuple[Check, ...] = ()
     #: The reason why there is no reply.
     problem: str = ""
-    #: The tool calls as text; then the calls without a recorded output, and the pictures that are no longer stored.
+    #: The tool calls as text. `unrecorded` lists the calls without a recorded output, and the pictures that are no
+    #: longer stored.
     calls: tuple[str, ...] = ()
     unrecorded: tuple[str, ...] = ()
     #: The actions that the reply asks for. An evaluation carries out none of them.

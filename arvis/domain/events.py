@@ -24,7 +24,7 @@ class Delta:
 
     address: Address
     message_id: str
-    #: The number of characters of the answer before this piece. If the model writes the answer again, the number begins
+    #: The number of characters of the answer before this piece. If the model starts the answer again, the number starts
     #: at 0 again.
     offset: int
     text: str

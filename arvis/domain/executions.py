@@ -62,8 +62,8 @@ class Cursor:
 
     @classmethod
     def start(cls, execution_id: str, node: str = "") -> Self:
-        """Return the first position of an execution. It is not stored until the execution leaves it. Its id is the id of
-        the execution, so that effects of the first visit are found again after a crash."""
+        """Return the first position of an execution. The position is not stored until the execution leaves it. Its id
+        is the id of the execution, so that effects of the first visit are found again after a crash."""
         return cls(execution_id, execution_id, node, None)
 
 
@@ -91,8 +91,8 @@ class Effect:
 
     execution_id: str
     cursor_id: str
-    #: The number of the visit that made the effect, among the visits of this cursor. A later visit of the same node
-    #: does not use the results of earlier visits.
+    #: The number of the visit that made the effect, counted over all visits of this cursor. So a later visit of the
+    #: same node does not use the results of earlier visits.
     visit: int
     name: str
     state: EffectState
@@ -140,11 +140,10 @@ class Wait:
     choices: tuple[str, ...]
     asked_at: int
     expires_at: int | None
-    #: Set only for a question of the engine itself. It is the interrupted effect or the missing node about which a
-    #: person decides.
+    #: The interrupted effect or the missing node about which a person decides. Set only for a question of the engine
+    #: itself.
     subject: str | None = None
-    #: Set only together with `subject`. It is the id of the wait before this question. The visit still needs the answer
-    #: to that wait.
+    #: The id of the wait before this question, whose answer the visit still needs. Set only together with `subject`.
     resumes: str | None = None
     answer: Answer | None = None
     answered_by: str | None = None

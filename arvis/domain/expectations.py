@@ -21,13 +21,13 @@ _SHOWN = 120
 class ExpectationKind(StrEnum):
     """The kinds of expectations. The value is the key of the expectation in its document."""
 
-    #: The reply contains this text, in upper or lower case.
+    #: The reply contains this text. Upper and lower case make no difference.
     CONTAINS = "contains"
     #: The reply does not contain this text.
     LACKS = "lacks"
     #: The reply is JSON that matches this JSON Schema.
     SCHEMA = "schema"
-    #: The agent calls this tool; with `arguments`, with at least these arguments.
+    #: The agent calls this tool. If `arguments` are given, the call has at least these arguments.
     TOOL = "tool"
     #: The agent does not call this tool.
     NO_TOOL = "noTool"
@@ -39,7 +39,7 @@ class ExpectationKind(StrEnum):
     MAX_COST = "maxCostUsd"
     MAX_CHARACTERS = "maxCharacters"
     MAX_SECONDS = "maxSeconds"
-    #: The search finds at least this part of the evidence (0 to 1) among the first ten results.
+    #: The search finds at least this share of the evidence (0 to 1) among the first ten results.
     RECALL = "recall"
 
 
@@ -58,7 +58,8 @@ _MORE = {ExpectationKind.TOOL: frozenset({"arguments"}), ExpectationKind.JUDGE: 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A condition that the answer to a case must meet. `value` is a text, a schema or a number, as the kind requires."""
+    """A condition that the answer to a case must meet. `value` is a text, a schema or a number, depending on the
+    kind."""
 
     kind: ExpectationKind
     value: Any
@@ -69,7 +70,7 @@ class Expectation:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
-        """Return the expectation of a document. Raise `Unprocessable` if it cannot be used."""
+        """Return the expectation that a document describes. Raise `Unprocessable` if the document is invalid."""
         kinds = [kind for kind in ExpectationKind if kind in kept]
         if len(kinds) != 1:
             raise _unusable(f"An expectation must have exactly one of {', '.join(ExpectationKind)}.")
@@ -126,7 +127,7 @@ class Check:
     #: The expectation as text.
     expectation: str
     passed: bool
-    #: The reason why the answer does not meet it, or the reason of a judge.
+    #: The reason why the answer does not meet the expectation, or the reason that a judge gave.
     reason: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -210,10 +211,10 @@ def _problem_of_tool(expectation: Expectation, calls: Sequence[tuple[str, Mappin
 
 
 def _plain(arguments: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those arguments that are named in `wanted`."""
+    """Return the arguments whose names are in `wanted`."""
     return {name: value for name, value in arguments.items() if name in wanted}
 
 
 def _folded(text: str) -> str:
-    """Return the text for a comparison: without differences in case and white space."""
+    """Return the text in a form for comparisons that ignore case and differences in white space."""
     return " ".join(text.casefold().split())

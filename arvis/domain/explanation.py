@@ -13,10 +13,10 @@ from arvis.domain.messages import MessageStatus
 
 #: The reason code of a message whose answer was cut off at the output limit.
 CUT = "cut"
-#: The words after an amount that does not contain all calls.
+#: The text after an amount that does not include all calls.
 UNPRICED = ", without the calls whose price is not known"
 
-#: For each routing rule, the words after "it was asked because …". In these words, "it" is the agent.
+#: For each routing rule, the text after "it was asked because …". In these texts, "it" is the agent.
 CHOSEN: Mapping[str, str] = {
     "named": "the message was sent to it by name",
     "bot_assignment": "this bot is assigned to it",
@@ -76,7 +76,8 @@ _FAILED: Mapping[str, str] = {
 
 
 def in_words(code: str) -> str:
-    """Return the explanation of a reason code, followed by the code. A code without explanation is returned alone."""
+    """Return the explanation of a reason code, followed by the code. If there is no explanation, return only the
+    code."""
     words = CHOSEN.get(code) or _REFUSED.get(code) or _FAILED.get(code)
     return f"{words} ({code})" if words else code
 
@@ -161,6 +162,7 @@ def _because(timeline: Json) -> str:
 
 
 def _again(timeline: Json) -> str:
-    """Return the end of a sentence, with the time of the queue's next attempt; "" if no attempt was postponed."""
+    """Return the end of a sentence that names the time of the queue's next attempt. Return "" if no attempt was
+    postponed."""
     delays = [step for step in timeline["steps"] if step["step"] in {"retried", "snoozed"}]
     return f", next try at {duration(delays[-1]['runAt'] - timeline['createdAt'])}" if delays else ""

@@ -1,8 +1,8 @@
 """Questions of tool servers to people: a form with simple fields, a page to open, or the use of a model.
 
-The Model Context Protocol calls them elicitation and sampling. A server is untrusted, so its texts are limited, shown as
-its own words, and a form that seems to ask for a secret is refused. A person writes the values of a form in a chat, as
-lines `name: value`, or fills it in on a page.
+The Model Context Protocol calls them elicitation and sampling. A server is untrusted. So Arvis limits the length of its
+texts, shows that they come from the server, and refuses a form that seems to ask for a secret. A person writes the
+values of a form in a chat, as lines `name: value`, or enters them on a page.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from arvis.domain.text import storable, storable_json
 #: The decisions about a question of a server.
 ACCEPT, DECLINE, CANCEL = "accept", "decline", "cancel"
 DECISIONS = (ACCEPT, DECLINE, CANCEL)
-#: The choices of a single question with yes or no.
+#: The choices for a question that is answered by yes or no.
 _YES, _NO = "yes", "no"
 
 _MOST_FIELDS = 20
 _MOST_OPTIONS = 100
-#: A list with more options is answered by writing, because a chat shows a limited number of buttons.
+#: People answer a list with more options in writing, because a chat shows a limited number of buttons.
 _MOST_CHOICES = 20
 _LONGEST_MESSAGE = 2_000
 _LONGEST_TEXT = 500
@@ -51,7 +51,7 @@ _SECRET = regex(
     r"|\botp\b|one[\s_-]?time[\s_-]?(?:code|password)|verification[\s_-]?code|security[\s_-]?code",
     re.IGNORECASE,
 )
-#: A demand for a value in the message of the server. The message may name a secret that no field names.
+#: A demand for a value in the message of the server. The message may ask for a secret even if no field does.
 _DEMANDS = regex(r"\b(?:enter|provide|type|give|send|paste|share|what is|tell)\b[^.?!]{0,60}", re.IGNORECASE)
 
 
@@ -60,7 +60,7 @@ class UnusableQuestion(Exception):
 
 
 class WrongValue(ValueError):
-    """The error for a value that does not fit a field; the text follows the name of the field."""
+    """The error for a value that a field does not accept. The text follows the name of the field."""
 
 
 class FieldKind(StrEnum):
@@ -110,7 +110,7 @@ class FormField:
         return self.title or self.name
 
     def checked(self, value: Any) -> Any:
-        """Return the value in the form in which the server gets it. Raise `WrongValue`."""
+        """Return the value in the form for the server. Raise `WrongValue` if the field does not accept it."""
         match self.kind:
             case FieldKind.TEXT:
                 return self._text(value)
@@ -130,7 +130,7 @@ class FormField:
                 return chosen
 
     def read(self, text: str) -> Any:
-        """Return the value that a person wrote. Raise `WrongValue`."""
+        """Return the value that the text of a person means. Raise `WrongValue` if the field does not accept it."""
         word = text.strip().casefold()
         match self.kind:
             case FieldKind.TEXT:
@@ -174,7 +174,8 @@ class FormField:
     def _option(self, value: Any) -> str:
         found = next((known for known, _ in self.options if known == value), None)
         if found is None:
-            # The error is a text of Arvis, so titles with line breaks or signs that could imitate it are left out.
+            # Users read this error as a text of Arvis. So leave out titles that could imitate other text, for example
+            # by line breaks.
             plain = [title for _, title in self.options if _PLAIN.fullmatch(title)][:_MOST_CHOICES]
             raise WrongValue(f"must be one of {', '.join(plain)}" if plain else "must be one of the options")
         return found
@@ -253,7 +254,7 @@ class ServerQuestion:
 
     server: str
     kind: QuestionKind
-    #: The server's words.
+    #: The text of the server.
     message: str
     #: The address of a page.
     url: str = ""
@@ -265,7 +266,8 @@ class ServerQuestion:
 
     @classmethod
     def form(cls, server: str, message: str, schema: Mapping[str, Any]) -> ServerQuestion:
-        """Return the question for a form. Raise `UnusableQuestion` if it cannot be shown, or asks for a secret."""
+        """Return the question for a form. Raise `UnusableQuestion` if the form cannot be shown, or asks for a
+        secret."""
         made = cls(server, QuestionKind.FORM, _message(message), fields=_fields_of(schema))
         if made.asks_for_secret:
             raise UnusableQuestion("the question seems to ask for a secret, which a form must not do")
@@ -308,7 +310,7 @@ class ServerQuestion:
 
     @property
     def start(self) -> dict[str, Any]:
-        """The values that an acceptance without other values sends: the draft, or the initial values."""
+        """The values that are sent if the person accepts without new values: the draft, or the initial values."""
         if self.draft is not None:
             return dict(self.draft)
         return {each.name: each.default for each in self.fields if each.default is not None}
@@ -328,7 +330,7 @@ class ServerQuestion:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The answers that need no text."""
+        """The answers that a person can give by a button."""
         if (only := self.single) is not None:
             titles = (_YES, _NO) if only.kind is FieldKind.BOOLEAN else tuple(title for _, title in only.options)
             return (*titles, DECLINE, CANCEL)
@@ -337,17 +339,18 @@ class ServerQuestion:
 
     @property
     def takes_text(self) -> bool:
-        """True if the person can write the values."""
+        """True if the person can write values as text."""
         return bool(self.fields)
 
     def chosen(self, choice: str) -> dict[str, Any] | None:
-        """Return the values for one of the `choices`; None if the choice is a decision."""
+        """Return the values for one of the `choices`. Return None if the choice is a decision, such as `decline`."""
         if choice in DECISIONS or (only := self.single) is None:
             return None
         return {only.name: only.read(choice)}
 
     def checked(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values for the server. Raise `Unprocessable` with all problems."""
+        """Return the values in the form for the server. If values are invalid, raise `Unprocessable` with all
+        problems."""
         found, problems = {}, [f"`{name[:_LONGEST_NAME]}` is not a field" for name in values.keys() - self._names]
         for each in self.fields:
             value = values.get(each.name)
@@ -363,8 +366,8 @@ class ServerQuestion:
         return found
 
     def read(self, text: str) -> dict[str, Any]:
-        """Return the values that a person wrote: the value of the only field, lines `name: value`, or a JSON object. Raise
-        `Unprocessable` with all problems."""
+        """Return the values that a person wrote: the value of the only field, lines `name: value`, or a JSON object. If
+        values are invalid, raise `Unprocessable` with all problems."""
         if text.lstrip().startswith("{"):
             try:
                 values = json.loads(text)
@@ -387,8 +390,8 @@ class ServerQuestion:
         return self.checked(values)
 
     def may_mean(self, text: str) -> bool:
-        """Return whether a message that replies to no question can contain the values: it names a field, or the only field
-        accepts it as its first value."""
+        """Return whether a message may contain the values although it does not reply to the question. It may if it
+        names a field, or if the only field accepts the text and has no draft value yet."""
         heads = (line.partition(":") for line in text.splitlines())
         if any(colon and head.strip().casefold() in self._words for head, colon, _ in heads):
             return True

@@ -19,7 +19,7 @@ CLASS_MS = 60_000
 #: The milliseconds that each earlier message of a person in the same minute adds to the rank of a message.
 BURST_MS = 15_000
 
-#: A job that was running during this many crashes of a process is ended as poison.
+#: A job that was running during this many crashes of its process is ended as poison.
 POISON_CRASHES = 5
 #: The reason code of a job that was ended as poison.
 POISON = "poison"
@@ -61,7 +61,7 @@ class JobStatus(StrEnum):
 
 
 class Pool(StrEnum):
-    """The groups of jobs. Each process has slots for running jobs. Deliveries have slots of their own. Interactive and
+    """The groups of jobs. Each process has slots for running jobs. Deliveries have separate slots. Interactive and
     background jobs share the other slots, but the last of these slots is only for interactive jobs."""
 
     INTERACTIVE = "interactive"

@@ -1,7 +1,7 @@
 """Knowledge bases: collections of documents that agents search.
 
-A collection belongs to no person: an agent searches those that its settings name. A document is divided into chunks. A
-search finds chunks, and a reply cites them.
+A collection belongs to no person: an agent searches the collections that its settings name. A document is divided into
+chunks. A search returns chunks, and a reply cites them.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN, Label, Taint
 
-#: The tools of agents with collections. These agents have them even if `tools` does not name them.
+#: The tools for searching and reading collections. Every agent with collections has them, even if its `tools` do not
+#: name them.
 SEARCH_KNOWLEDGE, READ_KNOWLEDGE = "search_knowledge", "read_knowledge"
 
 MOST_COLLECTIONS = 200
 MOST_DOCUMENTS = 50_000
 #: The maximum number of bytes of a document.
 LARGEST_DOCUMENT = 20_000_000
-#: The maximum number of characters of a document's text; the end of a longer text is left out.
+#: The maximum number of characters of the text of a document. The end of a longer text is left out.
 LONGEST_DOCUMENT = 4_000_000
 #: The shortest and the longest time (ms) between two fetches of a page.
 SHORTEST_REFRESH, LONGEST_REFRESH = 300_000, 366 * 86_400_000
-#: The endings of files in folders that are documents.
+#: The name extensions of the files in a folder that are documents.
 ENDINGS = frozenset(
     [
         *(".pdf", ".docx", ".html", ".htm", ".md", ".markdown", ".txt", ".rst", ".org", ".adoc"),
@@ -54,7 +55,7 @@ class DocumentStatus(StrEnum):
     INDEXED = "indexed"
     #: The last attempt failed. An earlier version stays in the index.
     FAILED = "failed"
-    #: The document is being deleted. Nothing shows or finds it.
+    #: The document is being deleted. Pages and searches leave it out.
     REMOVED = "removed"
 
 
@@ -86,25 +87,25 @@ class Document:
     sha256: str = ""
     #: The SHA-256 of the stored blob with the compressed bytes of a `FILE`; "" for others.
     blob: str = ""
-    #: The size and the modification time of a file in a folder, which show that the file has changed.
+    #: The size and the modification time of a file in a folder. A different value shows that the file has changed.
     stamp: str = ""
     size: int = 0
     title: str = ""
-    #: True if a person has given the title. Otherwise the title comes from the content.
+    #: True if a person gave the title. Otherwise the title comes from the content.
     named: bool = False
     content_type: str = ""
     status: DocumentStatus = DocumentStatus.PENDING
-    #: The reason for a failure, or the part that could not be read, as a part of a sentence.
+    #: The reason for a failure, or a description of unreadable parts, as a part of a sentence.
     problem: str = ""
-    #: The version whose chunks are found; 0: none. Chunks of other versions are being written or deleted.
+    #: The version whose chunks a search can return; 0: none. Chunks of other versions are being written or deleted.
     version: int = 0
     #: The number of chunks of this version.
     chunks: int = 0
     #: A number that increases with each change by a person and with each change of the file in a folder.
     revision: int = 1
-    #: The time between two fetches of a page; None: it is fetched once.
+    #: The time (ms) between two fetches of a page; None: the page is fetched only once.
     refresh: int | None = None
-    #: The time of the next work on the document; None: there is nothing to do.
+    #: The time (ms) of the next work on the document; None: no work is left.
     due_at: int | None = None
     #: The number of failed attempts since the last success.
     failures: int = 0
@@ -126,13 +127,13 @@ class NewChunk:
 
     @property
     def text(self) -> str:
-        """The text that is searched and embedded."""
+        """The text for searches and embeddings."""
         return f"{self.heading}\n{self.content}"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
-    """A stored chunk with its document and collection, and its place in a search."""
+    """A stored chunk with its document and collection, and its result in a search."""
 
     number: int
     chunk: NewChunk
@@ -143,9 +144,10 @@ class FoundChunk:
     collection: str
     trusted: bool
     score: float = 0.0
-    #: Its place among the results by words; None if the chunk has no word of the question.
+    #: The rank of the chunk among the results by words; None if the chunk contains no word of the question.
     place: int | None = None
-    #: The similarity of its meaning to that of the question; None if meanings were not compared, or are not similar.
+    #: The similarity of the meaning of the chunk to that of the question; None if meanings were not compared, or if the
+    #: similarity is too low.
     similarity: float | None = None
 
     @property
@@ -185,19 +187,19 @@ _BLANKS = regex(r"\s+")
 
 
 def number_of(reference: str) -> int | None:
-    """Return the number in a mark such as `K12` or `[K12]`, or None."""
+    """Return the number in a citation mark such as `K12` or `[K12]`. Return None for other texts."""
     found = _REFERENCE.fullmatch(reference.strip())
     return int(found[1]) if found else None
 
 
 def cited_in(text: str) -> Sequence[int]:
-    """Return the numbers of the chunks that a reply cites, each once, in their order."""
+    """Return the numbers of the chunks that a reply cites, in order and without duplicates."""
     numbers = [int(number) for found in _MARK.finditer(text) for number in _NUMBER.findall(found[0])]
     return [*dict.fromkeys(numbers)]
 
 
 def _plain(text: str, most: int) -> str:
-    """Return a text of a document as one line without formatting, because its author may be anybody."""
+    """Return a text of a document as one line without formatting, because the text is untrusted."""
     line = _BLANKS.sub(" ", _ODD.sub(" ", "".join(each if each.isprintable() else " " for each in text))).strip()
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
@@ -221,7 +223,7 @@ def flaws_of_document(document: Document) -> Iterator[Flaw]:
         field = "url" if document.kind is DocumentKind.PAGE else "name"
         yield Flaw(field, f"must be 1 to {LONGEST_LOCATION} printable characters", "Shorten it to one line.")
     if document.kind is DocumentKind.FILE and (location.startswith("/") or "://" in location):
-        # A web page may have this address, or a file in a folder this path.
+        # Such a name could be equal to the address of a web page, or to the path of a file in a folder.
         yield Flaw("name", "must be a file name, not an absolute path or an address", "Write for example `leave.md`.")
     if len(document.title) > LONGEST_TITLE or not (document.title.isprintable() or not document.title):
         yield Flaw("title", f"must be at most {LONGEST_TITLE} printable characters", "Shorten it to one line.")

@@ -366,7 +366,7 @@ class Scanner:
         return whole.end()
 
     def _read_fence_line(self, text: str, position: int) -> int:
-        """Read the line that may open a fence. A line such as ```` ```code``` ```` does not open one."""
+        """Read the line that may open a fence. A line such as ```` ```code``` ```` does not open a fence."""
         end = text.find("\n", position)
         if end < 0:
             return self._keep_line(text, position)
@@ -426,8 +426,8 @@ def scan(text: str) -> Scan:
 
 
 def find_tags(text: str) -> list[Tag]:
-    """Return the tags in order, at most `MOST_TAGS` + 1. A tag whose body is too long has a `problem`, and so has tag
-    number `MOST_TAGS` + 1."""
+    """Return the tags in order, at most `MOST_TAGS` + 1. Tag number `MOST_TAGS` + 1, and each tag whose body is too
+    long, has a `problem`."""
     return list(scan(text).tags)
 
 

@@ -17,7 +17,7 @@ from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.text import storable
 
-#: Only this many characters of a text are read, so later words are not found.
+#: The maximum number of characters of a text that are read. Words after them are not found.
 _MOST_TEXT = 4_000
 #: The maximum number of words in a query.
 _MOST_ASKED = 64
@@ -59,8 +59,8 @@ def words_of(text: str) -> list[str]:
 
 
 def asked_words(text: str) -> list[str]:
-    """Return the words for which a query searches, each word once. A letter of a dense script is a word of its own only
-    if no other letter of such a script is next to it, because single letters occur in most texts."""
+    """Return the words for which a query searches, without duplicates. A letter of a dense script is a separate word
+    only if no other letter of such a script is next to it, because single letters occur in most texts."""
     words = [word for chunk in _folded(text).split() for word in _words(chunk, asked=True)]
     return list(dict.fromkeys(words))[:_MOST_ASKED]
 
@@ -136,7 +136,7 @@ class FactStatus(StrEnum):
     SUPERSEDED = "superseded"
     DELETED = "deleted"
     FADED = "faded"
-    #: The fact is not true any more, and no other fact has replaced it.
+    #: The fact is no longer true, and no other fact replaced it.
     ENDED = "ended"
 
 
@@ -176,7 +176,7 @@ class Fact:
         return began and not self.is_over(now) and (self.expires_at is None or self.expires_at > now)
 
     def is_over(self, now: int) -> bool:
-        """Return whether the fact was true before and is not any more."""
+        """Return whether the period in which the fact was true has ended."""
         return self.valid_until is not None and self.valid_until <= now
 
 
@@ -199,8 +199,9 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True)
 class FoundFact:
-    """A fact that a search has found. `place` is its place among the facts with words of the question, from 1 on (None: it has
-    none of them), and `similarity` is the similarity of its meaning (None: it was not found by its meaning)."""
+    """A fact that a search has found. `place` is its rank among the facts that contain words of the question, from 1
+    (None: it contains no such word). `similarity` is the similarity of its meaning to the question (None: it was not
+    found by its meaning)."""
 
     fact: Fact
     score: float

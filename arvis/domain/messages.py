@@ -43,8 +43,8 @@ class Principal:
     #: The time zone and the language that the person has chosen; None: the default.
     timezone: str | None = None
     language: str | None = None
-    #: The id of this identity. It differs from `id` if the identity is linked to another one of the same person, which
-    #: then decides the role, the pairing and the preferences.
+    #: The id of this identity. If the identity is linked to another identity of the same person, `id` differs: it is
+    #: the id of the other identity, which decides the role, the pairing and the preferences.
     identity: str = ""
 
     @property
@@ -96,8 +96,8 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that arrived with a message. Its bytes are in memory until the inbox stores them, before the message is
-    committed."""
+    """A file that arrived with a message. Its bytes are in memory until the inbox stores them, which happens before the
+    message is committed."""
 
     filename: str
     content_type: str
@@ -108,8 +108,8 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """A file of a message. The bytes of the file are still on the platform. The connector fetches the bytes after the
-    message was permitted."""
+    """A file of a message. Its bytes are still on the platform. The connector fetches them after the message was
+    permitted."""
 
     filename: str
     content_type: str
@@ -214,8 +214,8 @@ class IncomingMessage:
     taint: Taint = CLEAN
     #: The platform's id of the message to which this one replies.
     in_reply_to: str | None = None
-    #: The parameters for the model: `max_tokens`, `effort`, and `sampling`, which contains all others under OpenAI's
-    #: names.
+    #: The parameters for the model: `max_tokens`, `effort`, and `sampling`, which contains all other parameters under
+    #: OpenAI's names.
     wishes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -322,7 +322,7 @@ class PastMessage:
     role: Role
     #: The text, without the names of files.
     content: str
-    #: An estimate.
+    #: The estimated number of tokens.
     tokens: int
     id: str = ""
     turn: int = 0
@@ -340,7 +340,7 @@ class PastMessage:
 
     @property
     def said(self) -> str:
-        """The text with the quotations in front."""
+        """The text, preceded by the quotations."""
         return with_quotations(self.content, self.quotations)
 
     @property

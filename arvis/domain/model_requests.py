@@ -1,6 +1,6 @@
 """Requests of tool servers to a model at the expense of a person (sampling in the Model Context Protocol).
 
-The model gets only the server's texts and no tools, so that the server learns nothing else.
+The model gets only the texts of the server, and no tools. So the server learns nothing from other sources.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class OpenCall:
     """A model call that has begun."""
 
     spender: Spender
-    #: A receipt with the maximum possible usage. It is stored if the process dies before the call ends.
+    #: A receipt with the maximum possible usage, which is stored if the process dies before the end of the call.
     receipt: ModelCall
 
 
@@ -191,11 +191,11 @@ class OverBudget:
 class ClientPlan(StrEnum):
     """The ways in which a customer pays."""
 
-    #: For each answer.
+    #: The customer pays for each answer.
     PER_TASK = "per_task"
-    #: By a monthly fee that the owner charges.
+    #: The customer pays a monthly fee, which the owner charges.
     MONTHLY = "monthly"
-    #: In advance.
+    #: The customer pays in advance.
     PREPAID = "prepaid"
 
 

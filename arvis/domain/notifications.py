@@ -23,12 +23,12 @@ class NotificationState(StrEnum):
     OPEN = "open"
     #: The cause is gone, or the notification has expired.
     RESOLVED = "resolved"
-    #: A person has dismissed the notification. A cause that persists does not open it again.
+    #: A person has dismissed the notification. It is not opened again while the cause persists.
     DISMISSED = "dismissed"
 
 
 class Remedy(StrEnum):
-    """An action against the cause, which the dashboard offers as a button. It applies to the `subject` of the
+    """An action that may remove the cause. The dashboard offers it as a button. It applies to the `subject` of the
     notification: the id of a job, or the platform and the name of a bot."""
 
     RETRY_JOB = "retry_job"
@@ -61,10 +61,10 @@ class Problem:
     remedy: Remedy | None = None
     #: The id of the object that the notification is about; "" if there is none.
     subject: str = ""
-    #: The least time between two messages about the same cause.
+    #: The minimum time (ms) between two messages about the same cause.
     interval: int = HOUR_MS
-    #: The time after which the notification ends by itself. It is None for a state of the installation, whose end is
-    #: noticed.
+    #: The time (ms) after which the notification ends by itself. None for a state of the installation: the notification
+    #: ends when Arvis notices the end of this state.
     lasts: int | None = None
     #: A bot or channel that must not be used for messages, because the notification reports its failure.
     avoid: Address | None = None
@@ -84,11 +84,11 @@ class Notification:
     #: The times of the newest message in a chat and of the newest e-mail about the cause; None before the first one.
     sent_at: int | None = None
     mailed_at: int | None = None
-    #: True if an e-mail must report the end.
+    #: True if an e-mail must still report the end.
     end_unmailed: bool = False
     expires_at: int | None = None
     ended_at: int | None = None
-    #: The name of the person who dismissed it.
+    #: The name of the person who dismissed the notification.
     ended_by: str | None = None
 
     def may_send(self, now: int) -> bool:
@@ -100,8 +100,9 @@ class Notification:
         return self._is_due(self.mailed_at, now)
 
     def _is_due(self, reported_at: int | None, now: int) -> bool:
-        """Return whether the cause was reported after the last message about it, and the interval has passed. A time in
-        the future means that the clock was set back. A result (`info`) is only listed."""
+        """Return whether the cause was reported again after the last message about it, and the interval has passed. A
+        time in the future means that the clock was set back. A result (`info`) is only listed, so no message reports
+        it."""
         if self.problem.severity is Severity.INFO:
             return False
         if reported_at is None:

@@ -1,8 +1,8 @@
 """Judges the data that a call would send to other systems in a tainted turn (ADR 0071).
 
 In such a turn, a text of an unknown author may have chosen the call. So the call runs without an approval only if its
-destination is known and if it carries nothing that the person who asked has not written. The judge does not need to
-recognize secrets: it recognizes the words that are known, and every other word is new.
+destination is known and if all its words are known, for example from the message of the person who asked. The judge
+does not need to recognize secrets: it recognizes known words, and every other word counts as new.
 
 The choice among known words or addresses also carries data. `Judge` adds up the bits of these choices over the turn.
 """
@@ -21,22 +21,23 @@ from urllib.parse import unquote_plus, urlsplit
 from arvis.domain.dataclass import dataclass
 from arvis.domain.regex import regex
 
-#: The bits that choices of addresses may carry in a turn: fewer than a byte, because the author of a page may own the
-#: host that is read.
+#: The maximum number of bits that choices of addresses may carry in a turn. It is small, because the author of a page
+#: may own the host that is read.
 ADDRESS_BITS = 8.0
-#: The bits that choices of words may carry in a turn to services of the configuration.
+#: The maximum number of bits that choices of words may carry in a turn to services of the configuration.
 SERVICE_BITS = 64.0
 
-#: The bits of one choice for a service.
+#: The bits of one choice for a service: an own word, a common word, a public word, a number, a day, a sign, and a
+#: repeated word.
 _OWN, _COMMON, _PUBLIC, _NUMBER, _DAY, _SIGN, _AGAIN = 1.0, 4.0, 12.0, 4.0, 10.0, 2.0, 4.0
 _LONGEST_NAMED = 80
-#: The shortest word that counts as public. Shorter ones could spell any text.
+#: The minimum length of a public word. Shorter words could spell any text.
 _SHORTEST_PUBLIC = 4
-#: Common words with fewer letters count only beside more known words.
+#: A text with common words below this length is accepted only if it contains more known words than such short words.
 _SHORTEST_COMMON = 3
 #: The maximum number of signs between two words.
 _LONGEST_SIGN = 3
-#: The names of arguments for a language.
+#: The names of arguments that contain a language.
 _LANGUAGES = frozenset({"language", "lang", "locale"})
 _DAYS_AROUND = 400
 
@@ -46,7 +47,7 @@ _LINK = regex(r"\]\(<?(https?://[^\s)>]{1,2000})", re.IGNORECASE)
 #: Programs differ in how they interpret these characters in addresses. So the host of an address with such a character
 #: is not certain.
 _DOUBTFUL = regex(r"[\\@\x00-\x20\x7f]")
-#: Signs that end an address in a text and do not belong to it.
+#: Signs that end an address in a text and are not a part of it.
 _AFTER_ADDRESS = ".,;:!?]}»”*_`'"
 _PIECE = regex(r"(?P<word>[^\W_]+)|(?P<sign>[\W_]+)")
 _ISO_DAY = regex(r"(?<!\d)(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d)?(?:\.0+)?(?:Z|\+\d\d:\d\d)?)?(?!\d)")
@@ -57,9 +58,9 @@ _FREE_SIGNS = frozenset({" ", "", ", ", ". ", "-", ".", ": ", "/", "@", "'", "_"
 
 
 class Reach(StrEnum):
-    """The kinds of systems to which a call sends its arguments."""
+    """The kinds of systems that receive the arguments of a call."""
 
-    #: The arguments stay on this machine, as far as the tool declares.
+    #: The arguments stay on this machine, according to the declaration of the tool.
     LOCAL = "local"
     #: A service that the configuration names, such as a search provider or a tool server.
     SERVICE = "service"
@@ -75,7 +76,7 @@ class Outgoing:
     reach: Reach
     #: The JSON schema of the arguments. The service knows the names and values in it.
     schema: Mapping[str, Any]
-    #: Texts that this service itself returned in the turn. They are empty if the service passes data on to others.
+    #: Texts that this service itself returned in the turn. Empty if the service passes data on to other systems.
     returned: Sequence[str] = ()
 
 
@@ -98,8 +99,8 @@ class Known:
     own: str
     #: The hosts of the configuration.
     hosts: Collection[str] = ()
-    #: Own text of the person from earlier turns, and tasks that an agent wrote without other sources. Services may get
-    #: its words.
+    #: Texts of the person from earlier turns, and tasks that an agent wrote without other sources. Services may get the
+    #: words of these texts.
     earlier: str = ""
     found: Sequence[Found] = ()
     #: The current day.
@@ -132,7 +133,8 @@ class Judge:
     # -- the parts of a call -------------------------------------------------------------------------------------
 
     def _costs(self, call: Outgoing) -> tuple[float, float]:
-        """Return the bits of the choices of addresses and of words. Raise `_Unknown` for a part that is not known."""
+        """Return the bits of the choices of addresses and of words. Raise `_Unknown` if a part of the call is not
+        known."""
         to_addresses = to_service = 0.0
         service = _Words(self, call)
         for text, key in texts_in(call.arguments):
@@ -180,7 +182,8 @@ class Judge:
         return self._cost_of_new_path(key)
 
     def _cost_of_result(self, host: str, key: str) -> list[float]:
-        """Return the bits of the choice of a search result. Several results of one site may belong to one person."""
+        """Return the bits of the choice among all search results of the same site, because one person may own these
+        results. Return an empty list if the address is not a search result."""
         site = _site(host)
         keys = {known for each in self._known.found for known in map(address_key, each.listed) if known}
         there = [known for known in keys if _site(known.partition("/")[0].partition(":")[0]) == site]
@@ -194,7 +197,8 @@ class Judge:
         return costs
 
     def _cost_of_new_path(self, key: str) -> float:
-        """Return the bits of an address at a known host, whose other words the person wrote."""
+        """Return the bits of an address on a known host. Raise `_Unknown` if it has a port, or if its path contains
+        anything but words that the person wrote."""
         place, _, path = key.partition("/")
         if ":" in place:
             raise _Unknown(f"The port of {_named(place)} is not in your message.")
@@ -243,7 +247,7 @@ class Judge:
 
     @cached_property
     def public_words(self) -> frozenset[str]:
-        """The words of public outputs that services may get: words of letters, and years."""
+        """The words of public outputs that services may get: words that consist of letters, and years."""
         words = (word for each in self._known.found for word in words_in(each.text))
         return frozenset(
             word for word in words if (word.isalpha() and len(word) >= _SHORTEST_PUBLIC) or _YEAR.fullmatch(word)
@@ -271,8 +275,8 @@ class _Words:
         self._words = frozenset(form.casefold() for form in self._forms)
 
     def cost(self, text: str, *, is_number: bool = False) -> float:
-        """Return the bits of the choice of this text. Raise `_Unknown` for a new word, and for a text with too few known
-        words, because common words or numbers alone could spell a secret piece by piece."""
+        """Return the bits of the choice of this text. Raise `_Unknown` for a new word, and for a text with too few
+        known words: common words or numbers alone could spell a secret piece by piece."""
         text = text.strip()
         if not text or text in self._forms:
             return 0.0
@@ -340,8 +344,8 @@ def _unknown_host(host: str) -> str:
 
 
 def _plain_host(host: str) -> str:
-    """Return a host for people. Letters of other scripts can look like those of a known host, so add the form that is
-    used for connections."""
+    """Return a host for people. Letters of other scripts can imitate a known host, so add the encoded form that is used
+    for connections."""
     if host.isascii():
         return _named(host)
     try:
@@ -385,7 +389,7 @@ def address_key(address: str, *, fragment: bool = False) -> str | None:
 
 
 def addresses_in(text: str, *, fragments: bool = False) -> frozenset[str]:
-    """Return the keys of the addresses in a text."""
+    """Return the keys (see `address_key`) of the addresses in a text."""
     written = [*_ADDRESS.findall(text), *_LINK.findall(text)]
     written += [f"https://{bare}" for bare in _BARE_ADDRESS.findall(text)]
     keys = (address_key(_trimmed(each), fragment=fragments) for each in written)
@@ -406,7 +410,7 @@ def _site(host: str) -> str:
 
 
 def _is_named(host: str, words: str) -> bool:
-    """Return True if `words` contains the host, and not only as a part of a longer name."""
+    """Return True if `words` contains the host, except as a part of a longer name."""
     return re.search(rf"(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)", words, re.IGNORECASE) is not None
 
 
@@ -414,7 +418,7 @@ def _is_named(host: str, words: str) -> bool:
 
 
 def texts_in(value: Any, key: str = "") -> Iterator[tuple[str, str | None]]:
-    """Yield each text in a value with the key of the text. Keys are texts, too, with None as their key."""
+    """Yield each text in a value with its key. Also yield the keys themselves, with None as their key."""
     if isinstance(value, str):
         yield value, key
     elif isinstance(value, Mapping):
@@ -454,7 +458,7 @@ def _names_in(schema: Any) -> Iterator[str]:
 
 
 def _forms_in(text: str) -> Iterator[str]:
-    """Yield the words of a text, also of its percent-encoded form."""
+    """Yield the words of a text, and the words of its percent-decoded form."""
     for form in dict.fromkeys((text, unquote_plus(text))):
         yield from (found["word"] for found in _PIECE.finditer(form) if found["word"])
 

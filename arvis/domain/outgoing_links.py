@@ -225,7 +225,7 @@ def _links_in(text: str) -> set[str]:
 
 
 class LinkStream:
-    """A filter for the pieces of a streamed reply. It holds a piece back until the words in it are complete."""
+    """A filter for the pieces of a streamed reply. It delays a piece until all words in it are complete."""
 
     def __init__(self, *, links: SafeLinks, send: Callable[[int, str], None]) -> None:
         self._links = links
@@ -234,7 +234,7 @@ class LinkStream:
         self._sent = 0
 
     def add(self, offset: int, text: str) -> None:
-        """Take a piece at this offset. A piece at offset 0 begins a new text."""
+        """Add a piece at this offset. A piece at offset 0 begins a new text."""
         if offset == 0:
             self._held, self._sent = "", 0
         self._held += text
@@ -245,7 +245,7 @@ class LinkStream:
         self._show(end)
 
     def close(self) -> None:
-        """Send the held text."""
+        """Send the delayed text."""
         self._show(len(self._held))
 
     def _show(self, end: int) -> None:

@@ -11,7 +11,7 @@ from arvis.domain.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A text, or its beginning and its end if it is too long to be kept here."""
+    """A text, or only its beginning and its end if it is too long for storage."""
 
     #: The whole text, or its beginning.
     head: str
@@ -71,7 +71,7 @@ class PastCall:
 class PastRound:
     """A reply with tool calls in an ended turn."""
 
-    #: The text beside the calls, without tags.
+    #: The text of the reply beside its calls, without tags.
     text: str
     calls: tuple[PastCall, ...]
 

@@ -16,7 +16,7 @@ LONGEST_NOTE = 1_000
 
 #: A line that an agent wrote: `- 2026-11-22: Found two papers.`
 _OWN_LINE = regex(r"- \d{4}-\d\d-\d\d: (.*)")
-#: The number of last lines that are compared with a new note. If one of them contains the same note, the note is not
+#: The number of last lines that are compared with a new note. If one of them contains the same text, the note is not
 #: added.
 _LOOKED_AT = 3
 

@@ -14,7 +14,7 @@ from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
 #: The maximum number of quotations of a message, and the maximum number of characters of the text of each.
 MOST_QUOTATIONS = 5
 LONGEST_QUOTATION = 4_000
-#: The maximum number of characters that are quoted of a message which the prompt contains anyway.
+#: The maximum number of characters of a quotation if the prompt also contains the quoted message.
 LONGEST_BEGINNING = 200
 _LONGEST_NAME = 40
 #: Characters that are removed from names, because with them a name could look like the end of the heading.
@@ -24,7 +24,7 @@ _NOT_IN_NAMES = regex(r"[#:\[\]<>]")
 class QuotationKind(StrEnum):
     #: The message to which the person replies, or the selected part of it.
     REPLY = "reply"
-    #: A message that the person passes on.
+    #: A message that the person forwards.
     FORWARD = "forward"
     #: The first message of the thread in which the person writes.
     THREAD = "thread"
@@ -77,8 +77,8 @@ def quoted_texts(quotations: Sequence[Quotation]) -> list[str]:
 
 
 def with_quotations(content: str, quotations: Sequence[Quotation]) -> str:
-    """Return the content with the quotations in front. Every quoted line begins with `> `, so that it cannot look like
-    the person's own words. The caller must escape the result for a prompt."""
+    """Return the content, preceded by the quotations. Every quoted line begins with `> `, so that it cannot look like a
+    text of the person. The caller must escape the result for a prompt."""
     if not quotations:
         return content
     blocks = [_block(each, each.text) for each in quotations if each.text or each.kind is not QuotationKind.FORWARD]

@@ -1,9 +1,10 @@
-"""The order of texts in a ranked search. The databases only find candidates. This module decides which of them fit best, so
-both databases return the same order (docs/adr/0066).
+"""The order of texts in a ranked search. The databases only find candidates. This module decides which of them match
+best, so both databases return the same order (docs/adr/0066).
 
-A text scores for each word of the question that it has (BM25): more for a word that few texts have, less for repetitions
-and in a long text. In a conversation, a text also gets a part of the scores of the texts around it, because an answer
-often does not repeat the words of the question before it.
+A text gets a score for each word of the question that it contains (BM25). The score is higher for a word that few texts
+contain. Repetitions of a word add less than its first occurrence, and a word in a long text adds less than in a short
+one. In a conversation, a text also gets a part of the scores of the texts around it, because an answer often does not
+repeat the words of the question before it.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ NEIGHBOURS = (0.45, 0.2)
 #: The weights of the other rankings beside the ranking by words: the similarity of the meaning, the time of a message, and the
 #: confidence in a fact. They were chosen with `python -m bench.recall --embeddings`.
 OF_MEANING, OF_TIME, OF_CONFIDENCE = 0.45, 0.005, 0.005
-#: The constant of reciprocal rank fusion: the higher it is, the less the first places of a ranking differ.
+#: The constant of reciprocal rank fusion. With a higher value, the first ranks of a ranking differ less.
 _FUSION = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The ids of texts, best first, and the weight of this order among others."""
+    """The ids of texts, best first, and the weight of this ranking among other rankings."""
 
     ids: Sequence[str]
     weight: float
@@ -38,8 +39,8 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A word of the question: a text has it if it has one of `words`, its spellings, or a word that begins with
-    `beginning`. `matching` is the number of all texts that have it."""
+    """A word of the question. A text contains it if it contains one of `words` (its spellings), or a word that begins
+    with `beginning`. `matching` is the number of all texts that contain it."""
 
     words: frozenset[str]
     matching: int
@@ -64,14 +65,14 @@ class Text:
 
 
 def rarity(matching: int, total: int) -> float:
-    """Return the weight of a word that `matching` of `total` texts have. It is above 0."""
+    """Return the weight of a word that `matching` of `total` texts contain. The weight is above 0."""
     return math.log(1 + (max(total, matching) - matching + 0.5) / (matching + 0.5))
 
 
 def ranked(texts: Sequence[Text], question: Collection[Wanted], total: int, *, alone: bool = True) -> list[str]:
-    """Return the ids of the texts that have a word of the question, best first; among equals, the last text first. If not
-    `alone`, neighbours count, too, so texts are also returned if only their neighbours have a word. `total` is the number
-    of all texts that were searched."""
+    """Return the ids of the texts that contain a word of the question, best first. Among equal scores, later texts come
+    first. If not `alone`, the scores of neighbours count, too, so a text is also returned if only a neighbour contains
+    a word. `total` is the number of all texts that were searched."""
     scores = _scores(texts, question, total)
     if not alone:
         scores = {text.id: scores[text.id] + _of_neighbours(text, scores) for text in texts}
@@ -100,9 +101,9 @@ def _score(text: Text, weights: Sequence[tuple[Wanted, float]], usual: float) ->
 
 
 def fused(rankings: Collection[Ranking]) -> Mapping[str, float]:
-    """Return the ids of all rankings with their scores, best first (reciprocal rank fusion): for each ranking that
-    contains it, a text gets the weight of the ranking, divided by the sum of `_FUSION` and its place. Texts with equal
-    scores stay in the order of the rankings."""
+    """Return the ids of all rankings with their scores, best first (reciprocal rank fusion). For each ranking that
+    contains its id, a text gets the weight of the ranking, divided by the sum of `_FUSION` and its rank. Texts with
+    equal scores keep the order of the rankings."""
     scores = dict[str, float]()
     for ranking in rankings:
         for place, each in enumerate(ranking.ids, start=1):

@@ -12,7 +12,8 @@ from typing import Any, AnyStr, Generic, cast
 
 def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Return an object with the methods and attributes of a compiled expression. The functions of `re` do not accept
-    it. An invalid `pattern` raises `re.error` at its first use; `tests/architecture/test_idle.py` uses all of them."""
+    this object. An invalid `pattern` raises `re.error` at its first use; `tests/architecture/test_idle.py` checks all
+    patterns."""
     return cast("re.Pattern[AnyStr]", _Expression(pattern, flags))
 
 
@@ -22,8 +23,8 @@ class _Expression(Generic[AnyStr]):
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the compiled expression. It becomes an attribute of this object, so that later uses
-        cost no call."""
+        """Return an attribute of the compiled expression, and store it in this object, so that later uses do not call
+        this method."""
         if name.startswith("__"):
             raise AttributeError(name)
         found = getattr(re.compile(self.pattern, self._flags), name)

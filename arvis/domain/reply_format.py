@@ -32,7 +32,7 @@ _REPAIR = "[Your answer is not valid: {problem} Answer again with the corrected 
 
 
 class UnusableSchema(ValueError):
-    """The error for a schema that cannot be used; the text follows the name of the field."""
+    """The error for a schema that cannot be used. The text follows the name of the field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 def problems_of(value: Any, schema: Mapping[str, Any]) -> list[str]:
-    """Return the first problems of a value, each with its place."""
+    """Return the first problems of a value. Each problem names its position in the value."""
     check = _Check(schema)
     found: list[str] = []
     try:
@@ -204,7 +204,7 @@ class _Check:
 
 
 def _of_value(value: Any, schema: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Yield the problems of a value itself, without its parts."""
+    """Yield the problems of a value itself, without the problems of its items and properties."""
     if "const" in schema and not _equal(value, schema["const"]):
         yield f"{place} must be {_short(schema['const'])}"
     if "enum" in schema and not any(_equal(value, each) for each in schema["enum"]):
@@ -286,7 +286,7 @@ _KEYWORDS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def _keywords(schema: Any, path: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield every keyword of a schema and of the schemas in it: its place, its name and its value."""
+    """Yield the path, the name and the value of every keyword of a schema and of the schemas in it."""
     if not isinstance(schema, dict):
         return
     for keyword, value in schema.items():

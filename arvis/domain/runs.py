@@ -65,7 +65,7 @@ class Turn:
     images: tuple[Image, ...] = ()
     #: The tool calls that an assistant's message requests.
     calls: tuple[ToolCall, ...] = ()
-    #: The outputs of the calls in the previous message, one for each call. They are the beginning of a user's message.
+    #: The outputs of the calls in the previous message, one for each call. A user's message begins with them.
     outputs: tuple[ToolOutput, ...] = ()
     #: The model's reasoning before its calls, in the format that the vendor expects back.
     thoughts: Mapping[str, Any] | None = None
@@ -260,7 +260,7 @@ class Cooldown:
 
     account: str
     model: str
-    #: The time at which the account may be used again. If the kind is `CIRCUIT`, a single request then tries the
+    #: The time at which the account may be used again. If the kind is `CIRCUIT`, a single request then tests the
     #: account first.
     until: int
     #: The number of refusals in a row. It is 0 if the account has answered since the last refusal.

@@ -79,7 +79,7 @@ class Schedule:
     memo: Mapping[str, Any] = field(default_factory=dict)
     #: The principal who wrote the prompt or script. If None, it is `principal_id`.
     author_id: str | None = None
-    #: The model and the reasoning effort of the agent's work. None means those of the agent.
+    #: The model and the reasoning effort of the agent's work. None means the values of the agent.
     model: str | None = None
     effort: str | None = None
 
@@ -94,7 +94,7 @@ class Schedule:
 
     @property
     def key(self) -> str:
-        """The lane of the schedule's jobs. The lane is also the key of these jobs, so that only one of them is live."""
+        """The lane of the schedule's jobs. It is also the key of these jobs, so that only one of them waits or runs."""
         return f"schedule:{self.id}"
 
     @property

@@ -22,13 +22,13 @@ from arvis.domain.text import storable
 #: The version of the rules in this module. If it differs from the version of the stored index, all messages are indexed
 #: again.
 RULES = 2
-#: Only this many characters and words of a message are indexed.
+#: The maximum numbers of characters and words of a message that are indexed.
 MOST_TEXT = 100_000
 MOST_WORDS = 16_000
 #: The maximum length of a word, and the maximum number of terms in a query.
 _MOST_LETTERS = 64
 _MOST_TERMS = 16
-#: A word of a query with at least this many letters also finds longer words. Shorter ones begin too many words.
+#: A word of a query with at least this many letters also finds longer words. Too many words begin with a shorter word.
 SHORTEST_BEGINNING = 3
 #: A text with at least this many words, or with more characters of a script without spaces, is a sentence.
 _SENTENCE, _DENSE_SENTENCE = 3, 6
@@ -37,7 +37,7 @@ NAME = "@"
 
 _DENSE = "".join(f"{chr(first)}-{chr(last)}" for first, last in DENSE_SCRIPTS)
 _PICTURES = "\u2600-\u27bf\U0001f000-\U0001faff"
-#: Combining characters that are part of words: those of Hebrew, Arabic, Syriac, the scripts of India, and Tibetan.
+#: Combining characters that are part of words, in Hebrew, Arabic, Syriac, the scripts of India, and Tibetan.
 _MARKS = (
     "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711-\u074a\u0900-\u0963\u0966-\u0dff\u0f18-\u0fbc"
 )
@@ -75,10 +75,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A query for messages. A message must contain all `terms`, or one of them if `any_term`, and all of `phrases`. With
-    `names`, a term may also be in the names of the person and of the channel. `principal_id` and `conversation_id` limit
-    the search to one person (their messages, and the replies to them) and to one conversation. A search for chunks of documents
-    is limited to the `collections` with these ids; the other limits do not apply to it."""
+    """A query for messages. A message must contain all `terms` (or one of them if `any_term`) and all of `phrases`.
+    With `names`, the names of the person and of the channel may contain a term instead. `principal_id` limits the
+    search to the messages of one person and the replies to them, and `conversation_id` to one conversation. A search
+    for chunks of documents is limited only by `collections` (ids)."""
 
     terms: tuple[Term, ...]
     phrases: tuple[Term, ...] = ()
@@ -89,7 +89,8 @@ class Search:
     collections: tuple[str, ...] = ()
 
     def fits(self, content: str, names: Sequence[str]) -> bool:
-        """Return whether a text with these names has the terms. The caller checks the person and the conversation."""
+        """Return whether a text with these names contains the terms and phrases. The caller checks the person and the
+        conversation."""
         words = message_words(content)
         by_name = [word for name in names for word in message_words(name)] if self.names else []
         found = (term.is_in(words) or term.is_in(by_name) for term in self.terms)
@@ -111,15 +112,15 @@ class Question:
 
 
 def message_words(text: str) -> list[str]:
-    """Return the words of a text in their order. Only the first `MOST_TEXT` characters are read."""
+    """Return the words of a text in order. Read only the first `MOST_TEXT` characters."""
     if text.isascii() and "+" not in text and "#" not in text:
-        # Most messages are such texts, and this is five times as fast.
+        # Most messages are such texts, and this way is five times as fast.
         return [word[:_MOST_LETTERS] for word in _ASCII.findall(text[:MOST_TEXT].lower())[:MOST_WORDS]]
     return list(islice((word for run in _RUN.finditer(_folded(text[:MOST_TEXT])) for word in _words(run)), MOST_WORDS))
 
 
 def terms_of(query: str) -> tuple[Term, ...]:
-    """Return the terms of a query: a text in quotes is one term that is found exactly, and each other word is a term that
+    """Return the terms of a query. A text in quotes is one term that is found exactly. Each other word is a term that
     also finds longer words. A query without any letter or digit has no terms."""
     parts = [_term(quoted or plain, exact=bool(quoted)) for quoted, plain in _QUOTED_OR_PLAIN.findall(query)]
     return tuple(dict.fromkeys(term for term in parts if term is not None))[:_MOST_TERMS]
@@ -129,7 +130,8 @@ def question_of(text: str, most: int = _MOST_TERMS) -> Question:
     """Return the first `most` words of a question without its stop words, and the texts in quotes, which are found
     exactly."""
     runs = [*_RUN.finditer(_folded(text[:MOST_TEXT]))]
-    # The last character of a run is a word of a message, and part of the last pair of a question.
+    # The index contains the last character of a run as a word. A question does not need it, because its last pair
+    # contains it.
     dense = [run["dense"] for run in runs if run["dense"]]
     whole = [word for run in runs for word in _words(run) if not (run["dense"] and len(word) == 1)][:MOST_WORDS]
     languages = languages_of(whole)
@@ -145,7 +147,7 @@ def question_of(text: str, most: int = _MOST_TERMS) -> Question:
 
 
 def name_words(names: Iterable[str]) -> list[str]:
-    """Return the words of names. Each begins with `NAME`, so that it equals no word of a text."""
+    """Return the words of names. Each word begins with `NAME`, so that it cannot be equal to a word of a text."""
     return [NAME + word for name in names for word in message_words(name)]
 
 
@@ -177,7 +179,8 @@ def _term(text: str, *, exact: bool) -> Term | None:
     words = [word for run in runs for word in _words(run)][:MOST_WORDS]
     last = runs[-1]
     if last["dense"]:
-        # In a message, other characters may follow the last one. The last pair already contains it.
+        # Leave out the word for the last character, because in a message other characters may follow it. The last pair
+        # already contains this character.
         single = len(last["dense"]) == 1
         return Term(tuple(words if single else words[:-1]), single)
     begins = not exact and last["tail"] is None and len(words[-1]) >= SHORTEST_BEGINNING

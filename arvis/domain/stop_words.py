@@ -1,5 +1,6 @@
-"""Words that occur in most texts of a language, such as articles and pronouns. A ranked search leaves them out, and they
-show the language of a question. The words are in the form of `domain.search`: in lower case and without accents."""
+"""Words that occur in most texts of a language, such as articles and pronouns. A ranked search ignores them, but uses
+them to recognise the language of a question. The words are in the form of `domain.search`: in lower case and without
+accents."""
 
 from __future__ import annotations
 
@@ -114,14 +115,14 @@ _DENSE = frozenset(
         ),
     }
 )
-#: The language with the most stop words in a question is the most likely one. Another language counts as possible if the
-#: question contains at least this share of that number of stop words in it: 0.5 means half as many.
+#: The language with the most stop words in a question is the most likely one. Another language also counts as possible
+#: if the question contains at least this share of that number of its stop words: 0.5 means half as many.
 _LIKELY = 0.5
 
 
 def languages_of(words: Collection[str]) -> Sequence[str]:
-    """Return the codes of the languages that a text with these words is probably in, the most likely one first; all
-    languages if no word shows it."""
+    """Return the codes of the probable languages of a text with these words, most likely first. If the words show no
+    language, return all codes."""
     counts = {code: len(stop_words.intersection(words)) for code, stop_words in STOP_WORDS.items()}
     most = max(counts.values())
     found = [code for code, count in counts.items() if count >= max(1, most * _LIKELY)] or [*STOP_WORDS]
@@ -129,7 +130,8 @@ def languages_of(words: Collection[str]) -> Sequence[str]:
 
 
 def without_stop_words(words: Sequence[str], languages: Sequence[str]) -> list[str]:
-    """Return the different words that have content in these languages; all words if none has."""
+    """Return the words that have content in these languages, without duplicates. If no word has content, return all
+    words."""
     different = [*dict.fromkeys(words)]
     # If the language is unknown, a word that is a stop word of a few languages may be a name in another one.
     ignored = _DENSE.union(*(STOP_WORDS[code] for code in languages)) if len(languages) < len(STOP_WORDS) else _DENSE

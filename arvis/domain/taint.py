@@ -1,4 +1,4 @@
-"""Taint: the sources of a text other than the words of the person who asked.
+"""Taint: the sources of a text other than the text of the person who asked.
 
 A taint is a set of labels. The empty set means that there are no other sources. If texts are combined, the taint of the
 result is the union of their taints, so no source is lost. Every text that is written in a turn (a reply, a summary, a

@@ -16,8 +16,8 @@ _SPOKEN = regex(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@[A-Za-z0-9_.-]{1,64})
 
 
 def split_command(text: str) -> tuple[str, str] | None:
-    """Return the command's name in lower case and its trimmed argument; None if the text does not have the form of a
-    command. The caller checks whether the command exists."""
+    """Return the command's name in lower case and its trimmed argument. Return None if the text does not have the form
+    of a command. The caller checks whether the command exists."""
     found = _SPOKEN.fullmatch(text)
     return None if found is None else (found["name"].lower(), (found["rest"] or "").strip())
 
@@ -78,7 +78,7 @@ def ends_in_half(text: str) -> bool:
 
 
 def storable_json(value: Any) -> Any:
-    """Return a JSON value with `storable` applied to all its texts and names. Raises `RecursionError` for a value that
+    """Return a JSON value with `storable` applied to all its texts and names. Raise `RecursionError` for a value that
     is nested too deeply."""
     match value:
         case str():
@@ -92,14 +92,14 @@ def storable_json(value: Any) -> Any:
 
 
 def strict_json(text: str | bytes) -> Any:
-    """Parse JSON, but refuse NaN and infinite numbers, which the databases cannot store. Raises `ValueError` for
-    invalid JSON, and `RecursionError` for JSON that is nested too deeply."""
+    """Parse JSON, but refuse NaN and infinite numbers, which the databases cannot store. Raise `ValueError` for invalid
+    JSON, and `RecursionError` for JSON that is nested too deeply."""
     return json.loads(text, parse_constant=_no_number, parse_float=_finite)
 
 
 def json_writer(*, allow_nan: bool = True) -> Callable[[Any], str]:
-    """Return a function that writes a value as compact JSON, with its keys in their order. It prepares the encoder once,
-    while `json` prepares one for each value, which takes longer than writing a small value. Without `allow_nan`, the
+    """Return a function that writes a value as compact JSON, with its keys in their order. The encoder is prepared only
+    once. `json` prepares one for each value, which takes longer than writing a small value. Without `allow_nan`, the
     function raises `ValueError` for NaN and infinite numbers."""
     default = json.JSONEncoder().default  # raises the error for values that JSON does not have
     encode = c_make_encoder(None, default, encode_basestring, None, ":", ",", False, False, allow_nan)

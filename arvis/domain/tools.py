@@ -16,21 +16,23 @@ from arvis.domain.model_requests import ModelRequest
 from arvis.domain.regex import regex
 from arvis.domain.taint import CLEAN, Taint, taint_in
 
-#: The tool that shows stored results and files of the conversation again. Agents with tools have it without naming it.
+#: The tool that shows stored results and files of the conversation again. Every agent with tools has it, even if its
+#: settings do not name it.
 READ_AGAIN = "read_again"
-#: The words in the first line of a page that was read with a credential; its name follows.
+#: The text in the first line of a page that was read with a credential. The name of the credential follows.
 WITH_CREDENTIAL = "with the credential"
-#: The tool that reads the instructions and files of skills. Agents with skills have it without naming it.
+#: The tool that reads the instructions and files of skills. Every agent with skills has it, even if its settings do not
+#: name it.
 READ_SKILL = "read_skill"
 
-#: The beginning of the `kv` keys of the accepted descriptions of tools; the name of the server follows.
+#: The prefix of the `kv` keys of accepted descriptions of tools. The name of the server follows.
 ACCEPTED_TOOLS = "mcp tools "
-#: The beginnings of the keys of the logins of tool servers, and of the attempts to log in.
+#: The prefixes of the `kv` keys of logins to tool servers, and of attempts to log in.
 TOOL_LOGINS, TOOL_LOGIN_ATTEMPTS = "mcp login ", "mcp attempt "
 
 
 class Risk(StrEnum):
-    """The risks of tools, lowest first. A tool with several risks counts as having only the highest of them."""
+    """The risks of tools, lowest first. If a tool has several risks, only the highest one counts."""
 
     #: The tool reads data that the person may see anyway.
     READ = "read"
@@ -150,7 +152,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A web page that a tool found. The service behind the tool, and not the model, has chosen the address."""
+    """A web page that a tool found. The service behind the tool chose the address, not the model."""
 
     url: str
     #: The title is untrusted text.
@@ -166,13 +168,14 @@ class PendingInput:
     questions: Mapping[str, ServerQuestion]
     #: The responses for the server by the same keys. Arvis itself responds to questions that it cannot show.
     responses: Mapping[str, Mapping[str, Any]]
-    #: The text that the server gets back unchanged; None if it sent none.
+    #: The text that is returned to the server unchanged; None if the server sent no such text.
     state: str | None = None
     #: The id of the running call of a server with an older protocol, which waits in this process; empty for other servers.
     held: str = ""
     #: Notes for the model about questions that Arvis has declined.
     notes: tuple[str, ...] = ()
-    #: The requests to a model by the keys of the server. A request without a question is permitted by the configuration.
+    #: The requests to a model, by the keys of the server. A request for which there is no question is permitted by the
+    #: configuration.
     samples: Mapping[str, ModelRequest] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Periods in which facts are true, and questions about earlier times.
 
-People and models write a period as a year, a month or a day: `2024`, `2024-03`, `2024-03-15`. Only a question about
-earlier times, such as *Where did I live before?*, recalls facts that were true before. The test for such a question
-accepts a few needless recalls, so that it misses few questions.
+People and models write a period as a year, a month or a day: `2024`, `2024-03`, `2024-03-15`. Facts that are no longer
+true are recalled only for a question about earlier times, such as *Where did I live before?* The test for such a
+question also accepts some other questions, so that it misses few questions about earlier times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _DATE = regex(r"(1[6-9]\d\d|[2-9]\d{3})(?:-(\d{2})(?:-(\d{2}))?)?")
 
 
 def _period(text: str) -> tuple[date, date] | None:
-    """Return the first day of a year, month or day, and the day after its last one; None if the text is no date."""
+    """Return the first day of a year, month or day, and the day after its last day. Return None if the text is no
+    date."""
     found = _DATE.fullmatch(text.strip())
     if found is None:
         return None
@@ -50,8 +51,8 @@ def end_of(text: str, zone: str) -> int | None:
 
 
 def validity_of(fact: Fact, zone: str) -> str:
-    """Return the period in which the fact is true, such as `from 2024-01-01 until 2024-12-31`, with its first and its last day;
-    "" if it is unknown."""
+    """Return the period in which the fact is true, with its first and last day, such as `from 2024-01-01 until
+    2024-12-31`. Return "" if the period is unknown."""
     began = "" if fact.valid_from is None else f"from {day_of(fact.valid_from, zone)}"
     ended = "" if fact.valid_until is None else f"until {day_of(fact.valid_until - 1, zone)}"
     return " ".join(filter(None, [began, ended]))
@@ -78,11 +79,12 @@ _IN_A_YEAR = (
 _ASKS = regex(
     rf"(?<!\w)(?:{'|'.join(word.replace('.', '[ ]') for word in _WORDS.split())})(?!\w)|{_DENSE}|{_IN_A_YEAR}"
 )
-#: Beginnings of requests in which a word for earlier times is about the order of actions: "before you answer, read the file".
+#: Beginnings of requests in which a word for earlier times concerns the order of actions: "before you answer, read the
+#: file".
 _ORDER = regex(
     r"(?<!\w)(?:before (?:you|we|i|it|they|that|the|doing|sending|answering|starting)|bevor|avant (?:de|que)|antes de|prima di)(?!\w)"
 )
-#: Only this many characters of a text are read.
+#: The maximum number of characters of a text that are read.
 _MOST = 600
 
 

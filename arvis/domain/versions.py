@@ -36,7 +36,7 @@ class Version:
 
 
 def version_before(versions: Sequence[Version]) -> Version:
-    """Return the version that an undo restores: the second one of `versions`, which are ordered newest first. Raises
+    """Return the version that an undo restores: the second one of `versions`, which are ordered newest first. Raise
     `Conflict` if there are fewer than two."""
     if len(versions) < 2:  # noqa: PLR2004 - the newest version is the current one
         raise Conflict("There is no change to undo.", fix="Edit the current version instead.")

@@ -70,8 +70,8 @@ class SearchProblem(StrEnum):
 
 
 class SearchFailed(Exception):
-    """The only error of a search provider. The text is the second half of the sentence "PROVIDER: …", and contains
-    neither the key nor a text of the provider. `retry_after` is the wait in seconds that the provider named."""
+    """The only error that a search provider raises. The text completes "PROVIDER: …", and contains neither the key nor
+    a text of the provider. `retry_after` is the wait in seconds that the provider demanded."""
 
     def __init__(self, problem: SearchProblem, text: str, *, retry_after: float | None = None) -> None:
         super().__init__(text)

@@ -62,7 +62,7 @@ def value_at(value: Any, path: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a text unchanged, None as "", and any other value as JSON."""
+    """Return a value as text: a text unchanged, None as "", and any other value as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -25,7 +25,7 @@ POSITION = "node:"
 #: already posted. The text is not posted again when the run ends.
 SAID = "said:"
 #: The key in the state for the depth of a run. If a person or event starts run A, and A starts run B, the depth of A is
-#: 0 and that of B is 1.
+#: 0 and the depth of B is 1.
 DEPTH = "workflow_depth"
 
 #: The value of `Task.route` for the task that reports the result of a run to the agent that started the run.
@@ -180,7 +180,7 @@ ENDS: Mapping[ExecutionStatus, RunStatus] = {
 
 
 def as_text(value: Any) -> str:
-    """Return the output of a node as text: a text unchanged, None as "", any other value as compact JSON."""
+    """Return the output of a node as text. Return a text unchanged, None as "", and any other value as compact JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -88,7 +88,7 @@ class TurnContext(TurnMessages):
         if not self.conversation.direct:
             said += [each for each in self.history[::-1] if each.role is Role.USER]
         people: dict[str, str] = {}
-        for each in said:  # the newest message is of the person who asks
+        for each in said:  # the person who asks wrote the newest message
             people.setdefault(each.principal_id or "", each.user_name)
         people.pop("", None)
         return Here(
@@ -107,7 +107,7 @@ class TurnContext(TurnMessages):
 def load_turn_messages(
     tx: Transaction, execution: Execution, known: Sequence[StoredMessage] | None = None
 ) -> TurnMessages:
-    """Return the agent and the messages of a turn; `known` are the messages if the caller has them."""
+    """Return the agent and the messages of a turn; `known` are the messages, if the caller has already read them."""
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     if agent is not None and is_run(execution):
         person = tx.principals.get(execution.principal_id) if execution.principal_id is not None else None
@@ -119,8 +119,8 @@ def load_turn_messages(
 
 
 def _as_given(agent: Agent, execution: Execution) -> Agent:
-    """Return the agent as the task of the run changes it: with the model, the effort and the completion of the task, and
-    only with the tools that the task allows."""
+    """Return the agent with the changes of the run's task: the model, the effort and the completion that the task
+    names, and only the tools that the task allows."""
     task = WorkState.from_json(execution.state).run or RunTask("")
     allowed, model = task.tools, task.model
     return replace(
@@ -144,8 +144,8 @@ def working_agent(agent: Agent, execution: Execution) -> Agent:
 
 
 def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the agent's tools that `allowed` also names. An entry `server.*` of the agent is replaced by
-    those tools of this server that `allowed` names."""
+    """Return the tools of the agent that `allowed` also names. An entry `server.*` of the agent is replaced by the
+    tools of this server that `allowed` names."""
     found: list[str] = []
     for tool in tools:
         if tool in allowed:
@@ -157,7 +157,7 @@ def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Surroundings:
-    """The rows of a turn that seldom change, and the values that follow from them."""
+    """The rows of a turn that seldom change, and the values that are derived from them."""
 
     conversation: Conversation
     #: The scopes of the facts that may be recalled.
@@ -172,7 +172,7 @@ class _Surroundings:
 def load_turn_context(
     tx: Transaction, execution: Execution, now: int, messages: Sequence[StoredMessage] | None = None
 ) -> TurnContext:
-    """Read the rows of a turn; `messages` are its messages if the caller has them."""
+    """Read the rows of a turn; `messages` are its messages, if the caller has already read them."""
     asked = load_turn_messages(tx, execution, messages)
     agent, newest, run = asked.agent, asked.current[-1], is_run(execution)
     around = _surroundings(tx, execution, agent, newest.principal_id)
@@ -229,7 +229,7 @@ def recall_by_meaning(tx: Transaction, execution: Execution, turn: TurnContext, 
 
 
 def _is_among_others(tx: Transaction, execution: Execution, conversation: Conversation) -> bool:
-    """Return whether other people may read the answer."""
+    """Return True if other people may read the answer."""
     # The place of a run may be the direct conversation of a person for whom the run does not work.
     return not conversation.direct or (
         is_run(execution) and not tx.messages.recent(conversation.id, execution.principal_id or "", 1)
@@ -243,12 +243,12 @@ def _is_alone(execution: Execution) -> bool:
 
 
 def _surroundings(tx: Transaction, execution: Execution, agent: Agent, asker: str | None) -> _Surroundings:
-    """Read the surroundings of a turn. A turn that a person has just begun has the same state as the previous turn of
-    this person here, so its surroundings are the same while the rows do not change."""
+    """Return the surroundings of a turn, from memory if possible: a turn that a person has just begun has the same
+    state as this person's previous turn here, so the surroundings are the same until a row changes."""
     if execution.steps or execution.parent_wait or execution.begun_by or is_run(execution):
         return _read_surroundings(tx, execution, agent, asker)
     key = ("surroundings", execution.principal_id, asker, repr(execution.state))
-    # The agent is read again, because what is held must depend on the row of the agent.
+    # The agent is read again, so that a change of its row also invalidates the stored surroundings.
     around = tx.held(key, lambda: _read_surroundings(tx, execution, tx.agents.get(agent.id) or agent, asker))
     return replace(around, spender=replace(around.spender, execution_id=execution.id, turn=execution.id))
 

@@ -3,7 +3,7 @@ cycle is a child execution of graph `agent` with its own prompt and no history, 
 continues, and a cancelled heartbeat cancels the child.
 
 After a blocked cycle, a further cycle begins with the reason in its prompt, even if `max_cycles` is reached. If the
-further cycle is blocked too, the heartbeat continues only if the reason is a new one and `max_cycles` is not reached.
+further cycle is blocked too, the heartbeat continues only if the reason is new and `max_cycles` is not reached.
 Otherwise the heartbeat ends and an owner gets an alert. Without open work no model is called."""
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from arvis.tasks.task import child_state, source_of
 
 # -- the prompt of one cycle -------------------------------------------------------------------------------------------
 #
-# The prompt holds the directive, the time, the open work, the active agents, the result of the last cycle, and rules
-# for the work. The prompt contains text of agents and other people only as data, escaped and cut.
+# The prompt contains the directive, the time, the open work, the active agents, the result of the last cycle, and rules
+# for the work. Text of agents and other people is in the prompt only as data, escaped and cut.
 
 
 #: The maximum number of projects in a prompt.
@@ -189,7 +189,7 @@ _MOST_OBSERVED = 30
 #: The number of the schedule's newest occurrences that are searched for the last check for work.
 _TIMES = 50
 
-#: The mark by which an agent says that people need not read its reply.
+#: The mark in a reply that people need not read.
 _SILENT = regex(r"\[SILENT\]", re.ASCII | re.IGNORECASE)
 #: In an occurrence with one of these statuses, the agent has checked for work and seen all earlier messages.
 _LOOKED = frozenset({OccurrenceStatus.DONE, OccurrenceStatus.SILENT, OccurrenceStatus.IDLE, OccurrenceStatus.BLOCKED})
@@ -347,8 +347,8 @@ def _focus(work: OpenWork, state: HeartbeatState) -> Project | None:
 
 
 def _after(context: NodeContext, outcome: WorkOutcome, brought: Mapping[str, Any]) -> Decision:
-    """Begin another cycle, or end the heartbeat. `brought`: the changes of the state, such as the taint and the files
-    of the cycles."""
+    """Begin another cycle, or end the heartbeat. `brought`: changes of the state from the cycles, such as their taint
+    and files."""
     state = HeartbeatState.from_json(context.state)
     left = state.cycle < state.most_cycles
     ended = changes(HeartbeatState, summary=_summary(outcome), status_note=outcome.note)
@@ -408,7 +408,7 @@ def load_open_work(tx: Transaction, execution: Execution, now: int, _: object = 
     projects = [
         each for each in tx.projects.active(agent.id, MOST_PROJECTS) if authors_may_use(tx, agent, [each.author])
     ]
-    # In a direct conversation the turns hold all messages, so no message is overheard.
+    # In a direct conversation, each message belongs to a turn, so no message is overheard.
     observed = [] if conversation.direct else _observed(tx, execution)
     found = [each for each in activities(tx, now) if each.agent.id != agent.id]
     return OpenWork(

@@ -1,5 +1,5 @@
-"""Graph `reset`: after a conversation is closed, the plugins forget the conversation, and its folder is removed. Its
-messages stay.
+"""Graph `reset`: after a conversation is closed, the plugins delete their data about the conversation, and its folder
+is removed. The messages of the conversation are kept.
 
 The reset is a separate execution in the lane of the closed conversation. So a running turn keeps the folder until the
 turn ends, a crash only restarts the reset, and the next conversation does not wait for the reset.

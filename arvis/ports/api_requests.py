@@ -34,8 +34,8 @@ class IdempotencyKeys(Protocol):
         ...
 
     def take_over(self, asker: str, key: str, begun_at: int, now: int) -> bool:
-        """Take over an interrupted write that began at `begun_at` (ms). Return False if another caller was faster, or
-        if the write has ended."""
+        """Take over an interrupted write that began at `begun_at` (ms). Return False if another caller has already
+        taken it over, or if the write has ended."""
         ...
 
     def finish(self, asker: str, key: str, status: int, content: str) -> None: ...
@@ -72,7 +72,7 @@ class CompletionRequest:
     #: The number of the request in its `thread`.
     position: int
     created_at: int
-    #: The request's `Idempotency-Key`, if any.
+    #: The request's `Idempotency-Key`; None if the request has no key.
     key: str | None = None
     #: The hash of the answer; None: no answer was sent.
     answer: str | None = None

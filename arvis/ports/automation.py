@@ -30,7 +30,7 @@ class Webhooks(Protocol):
         ...
 
     def taken(self, webhook_id: str, call_id: str) -> str | None:
-        """Return the execution that this call started; None if the call is unknown or started none."""
+        """Return the execution that this call started; None if the call is unknown or started no execution."""
         ...
 
     def note_run(self, webhook_id: str, call_id: str, execution_id: str) -> None:
@@ -93,7 +93,7 @@ class StoredSkill:
     by_id: str
     created_at: int
     updated_at: int
-    #: The hash of text and files that an owner has trusted; None: no owner has.
+    #: The hash of the text and files that an owner has trusted; None if no owner has trusted the skill.
     trusted: str | None
     #: The size and the SHA-256 of each file by its path; empty: the skill is only the text.
     files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
@@ -188,7 +188,7 @@ class Schedules(Protocol):
         ...
 
     def rate(self, schedule_id: str, failures: int, cooldown_until: int | None) -> None:
-        """Store the number of failures in a row, and the end of the cooldown that follows from them."""
+        """Store the number of failures in a row, and the end of the resulting cooldown (None: no cooldown)."""
         ...
 
     def ran(self, schedule_id: str, now: int) -> None:

@@ -70,7 +70,7 @@ class BackupWatch(Protocol):
 
 class Backups(Protocol):
     async def make(self) -> BackupFile:
-        """Make a backup now, and return it when it is verified and on disk. Raises `Conflict` if the database is not
+        """Make a backup now, and return it when it is verified and on disk. Raise `Conflict` if the database is not
         SQLite, and `StoreError` if the backup failed. A failure leaves no unfinished file."""
         ...
 
@@ -79,16 +79,16 @@ class Backups(Protocol):
         ...
 
     async def path(self, name: str) -> Path:
-        """Return the path of a backup in the data folder. Raises `NotFound`."""
+        """Return the path of a backup in the data folder. Raise `NotFound` if there is no such backup."""
         ...
 
     async def receive(self, parts: AsyncIterator[bytes]) -> BackupFile:
-        """Store a backup that was made elsewhere, and return it when it is verified. Raises `BackupDamaged`,
+        """Store a backup that was made elsewhere, and return it when it is verified. Raise `BackupDamaged`,
         `BackupLocked` or `DiskFull`, and every error of `parts`."""
         ...
 
     async def restore(self, name: str) -> RestoreOutcome:
-        """Verify a backup, and restart the daemon, which then restores it. Raises `NotFound`, `BackupDamaged`,
+        """Verify a backup, and restart the daemon, which then restores it. Raise `NotFound`, `BackupDamaged`,
         `BackupLocked`, and `Conflict` if the database is not SQLite."""
         ...
 

@@ -71,8 +71,8 @@ class ConversationFilter:
     platform: str | None = None
     channel: str | None = None
     thread: str | None = None
-    #: A text that is searched in the names of agents, and whose words are searched in messages and in the names of their
-    #: writers and channels.
+    #: A search text. The whole text is searched in the names of agents, and its words in messages and in the names of
+    #: their writers and channels.
     text: str | None = None
     #: If set, select only conversations that are in this person's own channels and contain messages of this person.
     own: Person | None = None

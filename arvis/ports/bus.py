@@ -26,11 +26,11 @@ class Relay(Protocol):
         ...
 
     async def tell(self, topic: Topic, notice: str) -> None:
-        """Send a notice, and return after it was sent. Raises `StoreError` if it could not be sent."""
+        """Send a notice, and return after it was sent. Raise `StoreError` if it could not be sent."""
         ...
 
     def listen(self, topics: Collection[Topic]) -> AbstractAsyncContextManager[AsyncIterator[Sequence[str]]]:
         """Return a context manager whose value yields the notices that other processes send while the `async with`
-        block runs. Raises `StoreError` if the connection breaks. Notices are then lost until the next call of
+        block runs. Raise `StoreError` if the connection breaks. Notices are then lost until the next call of
         `listen`."""
         ...

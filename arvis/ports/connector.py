@@ -138,8 +138,8 @@ class Connector(Protocol):
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
         """Pass events to the inbox until cancelled. Call `up` as soon as events can arrive, and again after each outage
-        of the platform. Raises `TokenRefused`. After any other exception, which counts as a temporary outage, the
-        caller runs the connector again."""
+        of the platform. Raise `TokenRefused` if the platform rejects the bot. After any other exception, which counts
+        as a temporary outage, the caller runs the connector again."""
         ...
 
     def plan(self, delivery: Delivery) -> Sequence[Piece]:
@@ -149,7 +149,7 @@ class Connector(Protocol):
 
     async def send(self, part: Part) -> Receipt:
         """Send one part. If `part.platform_id` is set, edit the message with that id instead; such an edit may be
-        repeated. This must also work in a process that does not call `run`. Raises only `SendError`."""
+        repeated. This must also work in a process that does not call `run`. Raise only `SendError`."""
         ...
 
     async def close(self) -> None:
@@ -161,7 +161,7 @@ class Connector(Protocol):
 class FindsParts(Protocol):
     async def find(self, part: Part) -> Receipt | None:
         """Return the receipt of a part that an earlier attempt has sent. Return None if the part can safely be sent
-        again: it certainly did not arrive, or the platform does not show a repeated part twice. Raises `SendError`: a
+        again: it certainly did not arrive, or the platform does not show a repeated part twice. Raise `SendError`: a
         `permanent` error means that the connector can never find out whether the part arrived; after any other error
         the caller may try again."""
         ...
@@ -170,7 +170,7 @@ class FindsParts(Protocol):
 @runtime_checkable
 class Reserves(Protocol):
     async def reserve(self, part: Part) -> Receipt:
-        """Send a placeholder, which `send` will fill. Raises `SendError`."""
+        """Send a placeholder, which `send` will fill. Raise `SendError` if this fails."""
         ...
 
 
@@ -185,7 +185,7 @@ class ShowsStored(Protocol):
 
 class Ability(Generic[T]):
     """A test for one of the optional protocols of connectors. `test` returns the connector if it implements the
-    protocol. The result is kept for each class, because Python's test of a protocol takes longer than all other work
+    protocol. The result is cached for each class, because Python's test of a protocol takes longer than all other work
     for an event."""
 
     def __init__(self, test: Callable[[object], T | None]) -> None:
@@ -193,7 +193,7 @@ class Ability(Generic[T]):
         self._known: dict[type[object], bool] = {}
 
     def of(self, connector: Connector | None) -> T | None:
-        """Return the connector if it implements the protocol, else None."""
+        """Return the connector if it implements the protocol, otherwise None."""
         known = self._known.get(type(connector))
         if known is None:
             known = self._known[type(connector)] = self._test(connector) is not None
@@ -208,7 +208,7 @@ class ShowsTyping(Protocol):
         ...
 
     async def typing(self, address: Address) -> None:
-        """Show that the bot is working. Raises `SendError`, which the caller ignores."""
+        """Show that the bot is working. Raise `SendError` if this fails; the caller ignores the error."""
         ...
 
 
@@ -221,15 +221,15 @@ class ShowsDrafts(Protocol):
 
     async def show_draft(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
         """Show a draft in the chat. Return the platform's id of the draft, or None if the draft disappears by itself.
-        Raises `SendError`."""
+        Raise `SendError` if this fails."""
         ...
 
     async def change_draft(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
-        """Replace the text of a draft. Raises `SendError`."""
+        """Replace the text of a draft. Raise `SendError` if this fails."""
         ...
 
     async def remove_draft(self, address: Address, platform_id: str) -> None:
-        """Remove the draft; a draft that does not exist counts as removed. Raises `SendError`."""
+        """Remove the draft; a draft that does not exist counts as removed. Raise `SendError` if this fails."""
         ...
 
 
@@ -238,16 +238,16 @@ class FindsDrafts(Protocol):
     async def find_draft(self, draft: Draft) -> str | None:
         """Return the platform's id of a draft that a dead process may have left in the chat. Return None if the chat
         shows no such draft, or if the connector cannot find out. On a platform that shows one message for each key, a
-        connector may send the draft again to get its id; the caller then replaces or removes the draft. Raises
-        `SendError`."""
+        connector may send the draft again to get its id; the caller then replaces or removes the draft. Raise
+        `SendError` if this fails."""
         ...
 
 
 @runtime_checkable
 class FetchesFiles(Protocol):
     async def fetch(self, source: str, max_bytes: int) -> bytes:
-        """Return the bytes of the file with this `FileRef.source`. Raises `FetchError`, also for a file of more than
-        `max_bytes`."""
+        """Return the bytes of the file with this `FileRef.source`. Raise `FetchError` if the file cannot be fetched or
+        has more than `max_bytes`."""
         ...
 
 
@@ -314,5 +314,6 @@ class ConnectorServices:
 
 class CreateConnector(Protocol):
     def __call__(self, settings: BotSettings, services: ConnectorServices) -> Connector:
-        """Check the settings and create a connector without contacting the platform. Raises `BadSetting`."""
+        """Check the settings and create a connector without contacting the platform. Raise `BadSetting` if a setting is
+        not valid."""
         ...

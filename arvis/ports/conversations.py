@@ -65,8 +65,8 @@ class Compactions(Protocol):
 
     def add(self, compaction: Compaction, message_ids: Sequence[str]) -> bool:
         """Store a summary, so that it replaces the messages `message_ids` in prompts. `message_ids` must be all
-        messages of the summary's turns, except those that another summary replaces. Otherwise return False and change
-        nothing."""
+        messages of the summary's turns, except messages that another summary replaces. Otherwise return False and
+        change nothing."""
         ...
 
     def get(self, compaction_id: str) -> Compaction | None: ...
@@ -87,7 +87,7 @@ class Compactions(Protocol):
 
     def is_postponed(self, conversation_id: str, *, planned: bool) -> bool:
         """Return whether compaction is postponed. `planned` is True for a compaction that is due although prompts still
-        have space, and False for one that a prompt without space needs now."""
+        have space, and False for a compaction that a prompt without space needs now."""
         ...
 
     def forget(self, before: int, limit: int, now: int) -> int:
@@ -97,14 +97,15 @@ class Compactions(Protocol):
 
 
 class ConversationVersions(Protocol):
-    """The versions of conversations, and the messages of inactive ones. The caller holds the lane of the conversation."""
+    """The versions of conversations, and the messages of inactive versions. The caller must have locked the lane of the
+    conversation."""
 
     def add(self, version: ConversationVersion) -> None: ...
 
     def get(self, version_id: str) -> ConversationVersion | None: ...
 
     def beginning_with(self, message_id: str) -> ConversationVersion | None:
-        """Return the version whose first message is this one."""
+        """Return the version that begins with this message."""
         ...
 
     def active_of(self, point_id: str) -> ConversationVersion | None:
@@ -148,8 +149,8 @@ class Calibration:
 
     #: `provider/model`.
     model: str
-    #: The numbers that `arvis.llm.tokens` has learned. The first ones are the tokens per letter, per word, and so on;
-    #: the others are needed to continue learning.
+    #: The numbers that `arvis.llm.tokens` has learned. The first numbers are the tokens per letter, per word, and so
+    #: on; the other numbers are needed to continue learning.
     weights: tuple[float, ...]
     #: The number of calls from which the values were learned.
     samples: int
@@ -169,8 +170,8 @@ class Reactions(Protocol):
     """Reactions to messages of bots, and feedback on answers."""
 
     def add(self, message: StoredMessage, principal_id: str, emoji: str, text: str, now: int) -> None:
-        """Store a reaction, unless it is stored. `text` is the line for the next prompt of the conversation. Only the
-        newest reactions wait for this prompt."""
+        """Store a reaction, unless it is already stored. `text` is the line for the next prompt of the conversation.
+        Only the newest reactions wait for this prompt."""
         ...
 
     def remove(self, message_id: str, principal_id: str, emoji: str) -> None: ...
@@ -184,11 +185,12 @@ class Reactions(Protocol):
         ...
 
     def rate(self, message_id: str, principal_id: str, rating: Rating, now: int) -> None:
-        """Store a person's rating of an answer, in place of an earlier one."""
+        """Store a person's rating of an answer; it replaces an earlier rating of this person."""
         ...
 
     def unrate(self, message_id: str, principal_id: str, rating: Rating | None = None) -> bool:
-        """Remove a person's rating of an answer; with `rating`, only this one. Return False if there was none."""
+        """Remove a person's rating of an answer; if `rating` is given, only if it is this rating. Return False if there
+        was no such rating."""
         ...
 
     def feedback(self, message_id: str) -> Sequence[Feedback]: ...

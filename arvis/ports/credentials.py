@@ -27,6 +27,6 @@ class Credentials(Protocol):
 
 class CredentialInserter(Protocol):
     async def insertion(self, agent: Agent, url: str) -> Insertion | None:
-        """Return the header that the agent's request to this address must carry; None: no credential of the agent belongs
-        to the host. Raise `ToolError` if the secret is not available, so that no request is made without it."""
+        """Return the header that the agent's request to this address must contain; None if no credential of the agent
+        applies to the host. Raise `ToolError` if the secret is not available, so that no request is made without it."""
         ...

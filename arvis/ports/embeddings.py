@@ -12,8 +12,8 @@ from arvis.domain.embeddings import Meaning, Subject, SubjectKind, Vector
 
 @dataclass(frozen=True, slots=True)
 class Unembedded:
-    """The texts of a slice of rows that have no vector of a model, newest first. `position` is the position of the next
-    slice, with older rows; None if there are none."""
+    """The texts in one batch of rows that have no vector of a model, newest first. The next batch, with older rows,
+    begins at `position`; None if there are no older rows."""
 
     subjects: Sequence[Subject]
     position: str | None
@@ -21,12 +21,13 @@ class Unembedded:
 
 class Embeddings(Protocol):
     def unembedded(self, kind: SubjectKind, model: str, before: str | None, limit: int) -> Unembedded:
-        """Return those of the newest `limit` rows before a position that need a vector of this model. Without `before`, the
-        slice begins with the newest row."""
+        """Examine the next `limit` rows before the position `before` (None: beginning with the newest row), and return
+        the texts that need a vector of this model."""
         ...
 
     def put(self, model: str, subject: Subject, vector: Vector) -> bool:
-        """Store the vector of a text, in place of one of another model. Return False if the text has changed or is gone."""
+        """Store the vector of a text; it replaces a vector of another model. Return False and store nothing if the text
+        was changed or deleted."""
         ...
 
     def drop(self, kind: SubjectKind, ids: Collection[str]) -> None:
@@ -34,8 +35,8 @@ class Embeddings(Protocol):
         ...
 
     def prune(self, kind: SubjectKind, model: str, after: str, limit: int) -> str | None:
-        """Delete the vectors of other models, and those whose text is gone, among the `limit` rows that follow `after`. Return
-        the id of the last one; None if no rows follow."""
+        """Examine the `limit` vectors that follow the id `after`. Delete vectors of other models, and vectors whose
+        text was deleted. Return the id of the last examined vector; None if these were the last vectors."""
         ...
 
     def are_stored(self) -> bool:
@@ -43,7 +44,8 @@ class Embeddings(Protocol):
         ...
 
 
-#: Returns the vector of a search text; None if texts are not embedded, or if the vendor does not answer in time.
+#: A function that returns the vector of a search text; None if texts are not embedded, or if the vendor does not answer
+#: in time.
 MeaningOf = Callable[[str], Awaitable[Meaning | None]]
 
 

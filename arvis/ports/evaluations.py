@@ -38,7 +38,7 @@ class Evaluations(Protocol):
         ...
 
     def next_case(self, suite_id: str, after: str) -> StoredCase | None:
-        """Return the case that follows the name `after`; "" for the first one."""
+        """Return the first case whose name follows `after`; with "", the first case of the suite."""
         ...
 
     def case(self, case_id: str) -> StoredCase | None: ...
@@ -60,7 +60,7 @@ class Evaluations(Protocol):
         ...
 
     def newest(self, suite_id: str | None, limit: int, before: str | None = None) -> Sequence[Evaluation]:
-        """Return the newest evaluations with their totals, newest first; `suite_id` None: of all suites."""
+        """Return the newest evaluations of a suite (None: of all suites) with their totals, newest first."""
         ...
 
     def of_agent(self, suite_id: str, agent_hash: str, cases_hash: str, limit: int) -> Sequence[Evaluation]:

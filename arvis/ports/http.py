@@ -21,7 +21,7 @@ class Fetched:
     status: int
     #: The media type of `body`, in lower case and without parameters.
     content_type: str
-    #: The charset that the server reports, if any.
+    #: The charset that the server reports; None if it reports no charset.
     charset: str | None
     body: bytes
     #: True if the answer was longer than the requested maximum, so that `body` contains only its beginning.
@@ -52,12 +52,12 @@ class Fetcher(Protocol):
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
         """GET a public address over http or https. `timeout` limits the whole exchange, in seconds. `headers` are sent
-        only to the host of `url`, not to other hosts after a redirect. Raises `FetchRefused` if the address is not
-        allowed, and `FetchFailed` if no answer comes; both are kinds of `ToolError`."""
+        only to the host of `url`, not to other hosts after a redirect. Raise `FetchRefused` if the address is not
+        allowed, and `FetchFailed` if no answer arrives; both are kinds of `ToolError`."""
         ...
 
 
-#: A connection, as asyncio reads and writes it.
+#: A connection: the reader and the writer of asyncio.
 Connection: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -70,7 +70,7 @@ class Dialer(Protocol):
         ...
 
     async def checked(self, url: str) -> CheckedAddress:
-        """Look up the host of an address. Raises `FetchRefused` if it is not allowed, such as a private one, and
+        """Look up the host of an address. Raise `FetchRefused` if the host is not allowed, such as a private host, and
         `FetchFailed` if the host is not known; both are kinds of `ToolError`."""
         ...
 
@@ -82,8 +82,8 @@ class Dialer(Protocol):
 
 
 class GuardedNetwork(Fetcher, Dialer, Protocol):
-    """The access to hosts that users, models or web pages choose: public ones, and those that the configuration
-    names."""
+    """The access to hosts that users, models or web pages choose. It permits public hosts and hosts that the
+    configuration names."""
 
 
 class GuardedClient(Fetcher, Protocol):
@@ -92,8 +92,8 @@ class GuardedClient(Fetcher, Protocol):
     async def post(
         self, url: str, *, content: bytes, headers: Mapping[str, str], max_bytes: int, timeout: float
     ) -> Fetched:
-        """POST to an address under the rules of `fetch`. A redirect is not followed, but returned. Raises as `fetch`
-        does."""
+        """POST to an address under the rules of `fetch`. A redirect is not followed, but returned. Raise the same
+        errors as `fetch`."""
         ...
 
 
@@ -134,12 +134,12 @@ class HttpResponse(Protocol):
         ...
 
     async def body(self) -> bytes:
-        """Return the whole answer. Raises `HttpError`, for example if the answer exceeds `max_bytes`."""
+        """Return the whole answer. Raise `HttpError`, for example if the answer exceeds `max_bytes`."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the pieces of the answer as they arrive. Raises `HttpError`, also if all pieces together exceed
-        `max_bytes`."""
+        """Yield the pieces of the answer as they arrive. Raise `HttpError` if the exchange fails, or if all pieces
+        together exceed `max_bytes`."""
         ...
 
 

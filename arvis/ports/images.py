@@ -23,5 +23,6 @@ class Generated:
 
 class ImageGenerator(Protocol):
     async def generate(self, prompt: str, size: str) -> Generated:
-        """Return a picture. An empty `size` means the configured one. Raises `ToolError` with a text for the model."""
+        """Return a picture. An empty `size` means the configured one. Raise `ToolError`, with a text for the model, if
+        the service returns no picture."""
         ...

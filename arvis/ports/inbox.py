@@ -87,7 +87,8 @@ class Inbox(Protocol):
         ...
 
     async def feeds(self, platform: str, connector: str) -> dict[str, int]:
-        """Return the read positions of this bot by feed. If there are more than 1,000, return the highest ones."""
+        """Return the read positions of this bot by feed. If there are more than 1,000, return the 1,000 highest
+        positions."""
         ...
 
     async def stop(self, address: Address, by: str) -> int:

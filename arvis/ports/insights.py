@@ -98,7 +98,7 @@ class Answers:
     failed: bool
     #: The time from acceptance to answer, rounded to at least two significant digits.
     latency_ms: int
-    #: The count.
+    #: The number of these messages.
     number: int
 
 
@@ -146,7 +146,7 @@ class MessageTimeline:
     output_tokens: int
     #: The part of the input that was read from the caches of vendors.
     cached_tokens: int = 0
-    #: The id of the workflow run that answered, if any.
+    #: The id of the workflow run that answered; None if no run answered.
     run: str | None = None
     #: The ratings of the reply.
     feedback: Sequence[Feedback] = ()
@@ -215,7 +215,7 @@ class UsageSums:
 class UsageGroup:
     """One group of a usage report."""
 
-    #: The id, the name or the day by which the calls were grouped; empty for calls that have none.
+    #: The id, the name or the day by which the calls were grouped; empty for calls that have no such value.
     key: str
     #: The name under which people see the group.
     name: str
@@ -334,10 +334,11 @@ class Insights(
     async def search_messages(
         self, text: str, *, principal_id: str | None, limit: int, meaning: Meaning | None = None
     ) -> Sequence[StoredMessage]:
-        """Return the messages of conversations that fit a question best: those with the most and rarest of its words, and
-        for a sentence also those next to them. The best match is first, and the newest of equal ones. With
-        `principal_id`, return only this person's messages and the replies to them. With `meaning`, the vector of the text,
-        also return messages with a similar meaning, ranked together with the others."""
+        """Return the messages of conversations that fit a question best: messages with the most and the rarest words of
+        the question and, if the question is a sentence, also the messages next to them. The best match is first; of
+        equal matches, the newest is first. With `principal_id`, return only this person's messages and the replies to
+        them. With `meaning`, the vector of the text, also return messages with a similar meaning, ranked together with
+        the other messages."""
         ...
 
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:

@@ -30,7 +30,7 @@ class Slots:
     #: The maximum number of background jobs. They also count towards `work`.
     background: int
     delivery: int
-    #: False if no interactive job is ready, so that the claim need not look for one.
+    #: False if no interactive job is ready, so that the claim need not search for such a job.
     interactive: bool = True
 
     def __bool__(self) -> bool:
@@ -57,7 +57,7 @@ class JobStore(Protocol):
     def get(self, job_id: str) -> Job | None: ...
 
     def claim(self, slots: Slots, owner: str, node: str, now: int, lease_until: int) -> list[Job]:
-        """Claim due heads of lanes, lowest rank first, and return them. The claim also stores the start of the
+        """Claim due heads of lanes, lowest rank first, and return them. The claim also stores the start times of the
         jobs."""
         ...
 
@@ -143,8 +143,8 @@ class JobStore(Protocol):
         ...
 
     def running(self, now: int, limit: int) -> list[tuple[Job, str]]:
-        """Return the jobs that any process runs under a valid lease, except deliveries. Each job is in a pair with the
-        name of its node. The longest running job is first."""
+        """Return the jobs that any process runs under a valid lease, except deliveries. Return each job in a pair with
+        the name of its node, the job that has run longest first."""
         ...
 
     def head_of_lane(self, lane: str) -> Job | None:

@@ -11,7 +11,7 @@ from arvis.domain.embeddings import Meaning
 from arvis.domain.knowledge import Collection, Document, FoundChunk, NewChunk
 from arvis.ports.pages import Page
 
-#: A key of the vocabulary, and the word that has it.
+#: A key of the vocabulary, with its word.
 WordKey: TypeAlias = tuple[str, str]
 
 
@@ -19,7 +19,7 @@ class Knowledge(Protocol):
     """The collections and their documents."""
 
     def are_any(self) -> bool:
-        """Return whether a collection exists; a removed one counts until it is deleted."""
+        """Return whether a collection exists; a removed collection counts until it is deleted."""
         ...
 
     def collections(self) -> Sequence[Collection]:
@@ -57,7 +57,8 @@ class Knowledge(Protocol):
     def at(self, collection_id: str, location: str) -> Document | None: ...
 
     def of_folder(self, collection_id: str, after: str, limit: int) -> Sequence[Document]:
-        """Return the documents of a collection that come from folders, whose ids follow `after`."""
+        """Return up to `limit` documents of a collection that come from folders and whose ids follow `after`, in the
+        order of their ids."""
         ...
 
     def add(self, document: Document) -> None: ...
@@ -75,19 +76,20 @@ class Knowledge(Protocol):
         ...
 
     def drop(self, document_id: str) -> None:
-        """Delete the row of a removed document without chunks."""
+        """Delete the row of a removed document whose chunks are already deleted."""
         ...
 
     def due(self, now: int) -> Document | None:
-        """Return a document whose work is due; it may be a removed one. Pages come after other documents."""
+        """Return a document whose work is due. It may be a removed document. Web pages are returned only if no other
+        document is due."""
         ...
 
     def next_due(self) -> int | None:
-        """Return the time (ms) of the next work."""
+        """Return the earliest time (ms) at which work on a document is due; None if no work is planned."""
         ...
 
     def is_blob_used(self, blob: str, besides: str) -> bool:
-        """Return whether a message, or a document other than `besides`, has this blob."""
+        """Return whether a message, or a document other than `besides`, refers to this blob."""
         ...
 
 
@@ -118,20 +120,21 @@ class Chunks(Protocol):
         ...
 
     def new_keys(self, words: Several[str]) -> Sequence[WordKey]:
-        """Return the keys of those words that are not in the vocabulary."""
+        """Return keys for the words that the vocabulary does not contain yet."""
         ...
 
     def advance(self, words: Mapping[int, Sequence[str]], keys: Sequence[WordKey]) -> int:
-        """Add the next chunks to the index, up to the first one that `words` (words by number) does not contain. Return
-        their number."""
+        """Add the next chunks to the index, up to the first chunk whose number is not in `words` (words by number).
+        Return their number."""
         ...
 
     def erasures(self) -> int | None:
-        """Return the number of removals so far if the index may still contain words of deleted chunks, else None."""
+        """Return the number of removals so far if the index may still contain words of deleted chunks, otherwise
+        None."""
         ...
 
     def purge(self, *, begin: bool) -> bool:
-        """Remove words of deleted chunks from a part of the index. Return True if there is more to do."""
+        """Remove words of deleted chunks from a part of the index. Return True if other parts must still be checked."""
         ...
 
     def drop_words(self, after: str) -> str | None:
@@ -140,7 +143,7 @@ class Chunks(Protocol):
         ...
 
     def purged(self, erasures: int) -> None:
-        """Note that the words of these removals are gone."""
+        """Store that the index no longer contains the words of the first `erasures` removals."""
         ...
 
     def with_numbers(self, slugs: Sequence[str], numbers: Sequence[int]) -> Sequence[FoundChunk]:
@@ -174,8 +177,8 @@ class KnowledgeInsights(Protocol):
     async def search_knowledge(
         self, text: str, slugs: Sequence[str], limit: int, meaning: Meaning | None = None
     ) -> Sequence[FoundChunk]:
-        """Return the chunks that fit a question best, best first: those with the most and rarest of its words and, with its
-        `meaning`, those with a similar meaning."""
+        """Return the chunks that fit a question best, best first: chunks with the most and the rarest words of the
+        question and, if its `meaning` is given, chunks with a similar meaning."""
         ...
 
     async def knowledge_around(

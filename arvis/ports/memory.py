@@ -23,9 +23,9 @@ class FactChange:
     scope: str
     #: The kind of the change: added, refreshed, superseded, merged, confirmed, deleted, restored, faded or ended.
     change: str
-    #: The fact that replaced this one.
+    #: The id of the fact that replaced this fact.
     other_id: str | None
-    #: The id of the change that this one undid.
+    #: The id of the change that this change undid.
     undoes: str | None
     #: The taint of the fact before the change.
     taint: Taint
@@ -83,7 +83,7 @@ class Facts(Protocol):
     def expired(self, now: int, limit: int) -> list[Fact]: ...
 
     def over(self, now: int, limit: int) -> list[Fact]:
-        """Return active facts whose validity has ended, the first to end first."""
+        """Return active facts whose validity has ended, in the order of the ends of their validity."""
         ...
 
     def past(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], now: int, limit: int) -> list[Fact]:
@@ -132,7 +132,7 @@ class Facts(Protocol):
 
     def prune(self, before: int, limit: int) -> int:
         """Delete up to `limit` changes of facts from before this time, and up to `limit` facts that were replaced,
-        faded or ended before it. Return the larger number."""
+        faded or ended before this time. Return the larger number."""
         ...
 
     def by_number(self, number: int) -> Fact | None: ...

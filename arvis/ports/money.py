@@ -16,8 +16,8 @@ class Spending(Protocol):
     def get(self, pot: Pot) -> Spent: ...
 
     def hold(self, pots: Sequence[Pot], needed: Sequence[Pot] | None = None) -> Mapping[Pot, Spent]:
-        """Lock these pots until this commit, and return the values of at least the `needed` ones; None: of all. The
-        pots must be in sort order, so that no two scripts wait for each other."""
+        """Lock these pots until this commit. Return the values of at least the pots in `needed` (None: of all pots).
+        The pots must be in sort order, so that no two scripts wait for each other."""
         ...
 
     def book(self, pots: Sequence[Pot], more: Spent) -> None:
@@ -51,8 +51,8 @@ class Spending(Protocol):
     def open_calls(
         self, *, job_id: str | None = None, visit: tuple[str, str] | None = None, before: int | None = None
     ) -> list[OpenCall]:
-        """Return the open calls of a job, those of a `visit` (execution, visit), and those that began before `before`
-        (ms). An argument of None selects no calls."""
+        """Return the open calls of a job, the open calls of a `visit` (execution, visit), and the open calls that began
+        before `before` (ms). An argument of None selects no calls."""
         ...
 
     def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:

@@ -17,8 +17,8 @@ class Notifications(Protocol):
         ...
 
     def lasting(self, limit: int) -> Sequence[Notification]:
-        """Return the notifications whose cause may persist: all open ones, and those that a person has dismissed and
-        that do not expire. The oldest come first."""
+        """Return the notifications whose cause may persist, oldest first: all open notifications, and dismissed
+        notifications that do not expire."""
         ...
 
     def unmailed_ends(self, limit: int) -> Sequence[Notification]:

@@ -54,7 +54,7 @@ class Operations(Protocol):
     async def retry_job(self, job_id: str) -> None: ...
 
     async def ask_anew(self, job_id: str, content: str, by: Principal) -> str:
-        """Run a failed or cancelled turn again with a different text, and return the id of its new job. Also raises
+        """Run a failed or cancelled turn again with a different text, and return the id of its new job. Also raise
         `Forbidden` if the author of the original text has more rights than `by`."""
         ...
 
@@ -86,21 +86,21 @@ class Operations(Protocol):
         self, message_id: str, by: Principal, sender: Sender, *, content: str | None = None
     ) -> RewoundConversation:
         """Answer the turn of a message again in a new version of the conversation; `content` replaces the message's
-        text. `sender` has the limits of the credential of `by`. Also raises `Forbidden` if `by` is a member and other
+        text. `sender` has the limits of the credential of `by`. Also raise `Forbidden` if `by` is a member and other
         people have written later messages, or if the author of a replaced text has more rights."""
         ...
 
     async def switch_version(self, conversation_id: str, version_id: str, by: Principal) -> RewoundConversation:
-        """Make an inactive version of a conversation active. Also raises `Forbidden` if `by` is a member and other
+        """Make an inactive version of a conversation active. Also raise `Forbidden` if `by` is a member and other
         people have written in the versions."""
         ...
 
     async def branch_conversation(self, message_id: str, place: Address, by: Principal) -> Conversation:
-        """Begin a conversation at `place` with copies of the messages until the turn of this message. Also raises
-        `Forbidden` if `by` is a member and other people have written these messages."""
+        """Begin a conversation at `place` with copies of the messages up to and including the turn of this message.
+        Also raise `Forbidden` if `by` is a member and other people have written these messages."""
         ...
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
-        """Answer a question. Also raises `Forbidden` if the person `by` may not answer, and `Unprocessable` if the
+        """Answer a question. Also raise `Forbidden` if the person `by` may not answer, and `Unprocessable` if the
         answer does not fit the question."""
         ...

@@ -97,8 +97,8 @@ class Users(Protocol):
     def get(self, user_id: str) -> User | None: ...
 
     def after(self, user_id: str, limit: int) -> Sequence[User]:
-        """Return the users whose ids follow `user_id`, in the order of their ids. An empty `user_id` returns all
-        users."""
+        """Return up to `limit` users whose ids follow `user_id`, in the order of their ids. If `user_id` is empty,
+        begin with the first user."""
         ...
 
     def any_password(self) -> bool:
@@ -124,8 +124,8 @@ class ApiKeys(Protocol):
     def by_hash(self, key_hash: str) -> StoredKey | None: ...
 
     def before(self, key_id: str | None, limit: int) -> Sequence[StoredKey]:
-        """Return the keys that were created before the key `key_id`, newest first. If `key_id` is None, return all
-        keys."""
+        """Return up to `limit` keys that were created before the key `key_id`, newest first. If `key_id` is None, begin
+        with the newest key."""
         ...
 
     def add(self, key: StoredKey) -> None: ...
@@ -180,14 +180,15 @@ class Principals(Protocol):
 
 
 class Identities(Protocol):
-    """The links between the identities of one person, and the requests for them."""
+    """The links between the identities of one person, and the requests for links."""
 
     def of(self, person_id: str) -> Sequence[Principal]:
         """Return all identities of a person, each with its own id. The first one is the person's own row."""
         ...
 
     def link(self, identity_id: str, person_id: str, now: int) -> None:
-        """Link an identity without links to a person. The person gets its memory, spending, messages and work."""
+        """Link an identity without links to a person. The memory, spending, messages and work of the identity then
+        belong to the person."""
         ...
 
     def unlink(self, identity_id: str, role: PrincipalRole, paired_at: int | None, now: int) -> bool:
@@ -222,14 +223,14 @@ class PeopleInsights(Protocol):
         limit: int,
         cursor: str | None,
     ) -> Page[Person]:
-        """Return people, newest first. `text` is a part of the name or of the platform's id; case is ignored. The role
-        `member` also returns people whose stored role is owner: the caller checks whether the configuration still names
-        them as owners."""
+        """Return people, newest first. `text` is a part of the name or of the platform's id; case is ignored. With the
+        role `member`, people whose stored role is owner are also returned, because the caller checks whether the
+        configuration still names them as owners."""
         ...
 
     async def person(self, principal_id: str) -> Person | None: ...
 
     async def pairings(self, *, pending_at: int | None, limit: int, cursor: str | None) -> Page[Pairing]:
-        """Return pairing requests, newest first. With `pending_at` (ms), return only those that can be approved at that
-        time."""
+        """Return pairing requests, newest first. With `pending_at` (ms), return only requests that can be approved at
+        that time."""
         ...

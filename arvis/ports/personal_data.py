@@ -12,7 +12,8 @@ from arvis.domain.messages import Address, Principal, StoredMessage
 
 
 class Erasures(Protocol):
-    """The rows that erasures delete. Each method that deletes rows may be called again after a crash."""
+    """The repository of erasures and of the rows that they delete. Each method that deletes rows may be called again
+    after a crash."""
 
     def begin(self, erasure: Erasure, subject: Subject) -> None: ...
 
@@ -27,7 +28,8 @@ class Erasures(Protocol):
         ...
 
     def before(self, erasure_id: str | None, limit: int) -> Sequence[Erasure]:
-        """Return erasures, newest first."""
+        """Return up to `limit` erasures, newest first. If `erasure_id` is not None, return only erasures that are older
+        than this one."""
         ...
 
     def save(self, erasure: Erasure) -> None: ...
@@ -41,7 +43,8 @@ class Erasures(Protocol):
     def has_item(self, erasure_id: str, kind: ItemKind, item: str) -> bool: ...
 
     def newest_messages(self, erasure_id: str, before: str, limit: int) -> Sequence[str]:
-        """Return the messages that the erasure remembers, newest first. Replies come before their questions."""
+        """Return the ids of messages that are stored for the erasure, newest first. Replies come before their
+        questions."""
         ...
 
     def remember(self, erasure_id: str, kind: ItemKind, items: Collection[str]) -> None: ...
@@ -49,12 +52,12 @@ class Erasures(Protocol):
     def forget_items(self, erasure_id: str) -> None: ...
 
     def find_messages(self, erasure_id: str, subject: Subject, after: str) -> str | None:
-        """Remember the messages of the next slice that belong to the subject, with their conversations and executions.
-        Return the id at which the next slice begins; None after the last slice."""
+        """Examine the next batch of messages. Store for the erasure which of them belong to the subject, with their
+        conversations and executions. Return the id at which the next batch begins; None after the last batch."""
         ...
 
     def divide_conversations(self, erasure_id: str, subject: Subject) -> None:
-        """Find the conversations in which no other person wrote, and remember all their messages."""
+        """Find the conversations in which no other person wrote, and store all their messages for the erasure."""
         ...
 
     def find_executions(self, erasure_id: str, subject: Subject, after: str) -> str | None:
@@ -70,19 +73,19 @@ class Erasures(Protocol):
     def conversation(self, conversation_id: str) -> Conversation | None: ...
 
     def erase_facts(self, erasure_id: str, subject: Subject, limit: int, *, authored: bool = True) -> int:
-        """Delete facts about the subject and, if `authored`, facts that the people wrote. Return the number of deleted
-        facts."""
+        """Delete facts about the subject and, if `authored` is True, facts that the people of the subject wrote. Return
+        the number of deleted facts."""
         ...
 
     def erase_values(self, erasure_id: str, subject: Subject, *, authored: bool = True) -> int: ...
 
     def mentions(self, subject: Subject, limit: int) -> Sequence[str]:
-        """Return the ids of facts whose text contains the name or the user id of one of the people."""
+        """Return the ids of facts whose text contains the name or the user id of a person of the subject."""
         ...
 
     def find_jobs(self, erasure_id: str, subject: Subject, after: str) -> tuple[str | None, Sequence[tuple[str, str]]]:
-        """Return the id at which the next slice begins (None after the last slice), and the ids and lanes of the jobs
-        of this slice that belong to the subject."""
+        """Examine the next batch of jobs. Return the id at which the next batch begins (None after the last batch), and
+        the ids and lanes of the jobs that belong to the subject."""
         ...
 
     def erase_jobs(self, jobs: Sequence[tuple[str, str]]) -> int:
@@ -90,8 +93,8 @@ class Erasures(Protocol):
         ...
 
     def erase_messages(self, erasure_id: str, message_ids: Sequence[str]) -> None:
-        """Delete messages with their deliveries and search words, and the summaries that include them. Remember their
-        files."""
+        """Delete messages with their deliveries and search words, and the summaries that include them. Store for the
+        erasure which files they had."""
         ...
 
     def erase_words(self, message_ids: Sequence[str]) -> None:
@@ -103,7 +106,7 @@ class Erasures(Protocol):
         ...
 
     def empty_conversation(self, conversation_id: str) -> None:
-        """Delete the data that agents and plugins keep for a conversation beside its messages."""
+        """Delete the data that agents and plugins have stored for a conversation in addition to its messages."""
         ...
 
     def erase_conversation(self, conversation: Conversation) -> None:
@@ -111,8 +114,9 @@ class Erasures(Protocol):
         ...
 
     def erase_quotations(self, erasure_id: str, subject: Subject, after: str) -> tuple[str | None, int]:
-        """Remove quotations of erased messages, and of the people, from the messages with ids after `after`. Return the
-        last id of the slice (None: there are no more messages), and the number of removed quotations."""
+        """Remove the quotations of erased messages, and the quotations of the subject's people, from the next batch of
+        messages after the id `after`. Return the last id of the batch (None: there are no more messages), and the
+        number of removed quotations."""
         ...
 
     def erase_overheard(self, subject: Subject, limit: int) -> int: ...
@@ -122,33 +126,35 @@ class Erasures(Protocol):
         ...
 
     def find_automation(self, erasure_id: str, subject: Subject) -> None:
-        """Remember the schedules and web hooks that belong to the subject, and their executions."""
+        """Store for the erasure which schedules and web hooks belong to the subject, and their executions."""
         ...
 
     def erase_automation(self, erasure_id: str, subject: Subject) -> int:
-        """Delete the schedules and web hooks that the erasure remembers, and the projects of the people. Return the
-        number of schedules, web hooks and projects."""
+        """Delete the schedules and web hooks that are stored for the erasure, and the projects of the subject's people.
+        Return the number of schedules, web hooks and projects."""
         ...
 
     def erase_cases(self, erasure_id: str, subject: Subject) -> int:
-        """Delete the cases of evaluations that contain messages of the subject, with their results. Remember the
-        executions of the evaluations that may have used them. Return the number of cases."""
+        """Delete the cases of evaluations that contain messages of the subject, with their results. Store for the
+        erasure which executions of evaluations may have used these cases. Return the number of cases."""
         ...
 
     def erase_person(self, person: Principal, since: str) -> bool:
         """Delete the data about a person. Delete the person, too, unless the person can still log in, is blocked, has
-        rights, or has written after the id `since`; then only the name is deleted. Return True if the person was
-        deleted."""
+        rights, or has written after the id `since`. In these cases, delete only the name of the person. Return True if
+        the person was deleted."""
         ...
 
     def anonymise_usage(self, subject: Subject, after: str) -> str | None:
-        """Remove the person from the receipts of the next slice. Return the id at which the next slice begins."""
+        """Remove the person from the receipts of the next batch. Return the id at which the next batch begins; None
+        after the last batch."""
         ...
 
     def file_is_used(self, sha256: str) -> bool: ...
 
     def erase_blob(self, sha256: str) -> None:
-        """Delete the bytes of a file from the database. On SQLite, no file is in the database."""
+        """Delete the bytes of a file from the database. On SQLite, this changes nothing, because files are stored
+        outside of the database."""
         ...
 
     def erase_channel(self, channel: Channel) -> None:
@@ -156,13 +162,14 @@ class Erasures(Protocol):
         ...
 
     def purge_facts(self, *, begin: bool) -> bool:
-        """Remove the words of deleted facts from one part of their search index. Return True if other parts may contain
-        some."""
+        """Remove the words of deleted facts from one part of their search index. Return True if other parts may still
+        contain such words."""
         ...
 
 
 class Interchange(Protocol):
-    """The rows of an export, in slices. `person` is the id of the person whose data is exported; None: everybody."""
+    """The rows of an export or import, in batches. `person` is the id of the person whose data is exported; None:
+    everybody."""
 
     def people(self, after: str, people: Sequence[str] | None, limit: int) -> Sequence[Principal]: ...
 
@@ -171,7 +178,7 @@ class Interchange(Protocol):
     def conversations(self, after: str, people: Sequence[str] | None, limit: int) -> Sequence[Conversation]: ...
 
     def in_place(self, agent_id: str, address: Address) -> Sequence[Conversation]:
-        """Return the conversations of an agent in a place, including closed ones."""
+        """Return the conversations of an agent in a place, including closed conversations."""
         ...
 
     def messages(

@@ -27,7 +27,7 @@ from arvis.domain.platforms import (
 class SeenEvent:
     """A received event that created no message."""
 
-    #: The message that the event concerns, if any.
+    #: The message that the event concerns; None if it concerns no message.
     message_id: str | None
     #: The result of the event. If the platform repeats the event, the repetition has the same result.
     outcome: str
@@ -55,8 +55,8 @@ class Events(Protocol):
 
 class Overheard(Protocol):
     def add(self, message: OverheardMessage, keep: int) -> bool:
-        """Store an overheard message. Then delete the oldest messages of the channel until it has at most `keep`. Return
-        False if the event is already stored."""
+        """Store an overheard message. Then delete the oldest overheard messages of the channel, so that at most `keep`
+        remain. Return False if the event is already stored."""
         ...
 
     def newest(self, address: Address, since: int, limit: int) -> list[OverheardMessage]:
@@ -138,8 +138,8 @@ class Drafts(Protocol):
         ...
 
     def put(self, execution_id: str, state: DraftState, *, platform_id: str | None, now: int) -> None:
-        """Store the state of a draft; change nothing if the draft is gone. If `platform_id` is None, keep the stored
-        id."""
+        """Store the state of a draft; change nothing if the draft is no longer stored. If `platform_id` is None, keep
+        the stored id."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...
@@ -175,7 +175,8 @@ class Incidents(Protocol):
         ...
 
     def reopen(self, conversation_id: str, execution_ids: Sequence[str]) -> None:
-        """Report the incidents of the prompts of these executions again."""
+        """Mark the incidents that the prompts of these executions reported as not reported, so that the next prompt
+        reports them again."""
         ...
 
     def mark_reported(self, conversation_id: str, execution_id: str, upto: str) -> None:

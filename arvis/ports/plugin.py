@@ -48,7 +48,7 @@ class PluginPlace:
     address: Address
     #: The folder of the conversation; it may not exist yet.
     workspace: Path
-    #: The name of the agent's time zone, or of the daemon's if the agent has none.
+    #: The name of the agent's time zone or, if the agent has no time zone, of the daemon's time zone.
     zone: str
 
 

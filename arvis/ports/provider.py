@@ -16,7 +16,7 @@ from arvis.ports.sandbox import Programs
 
 
 class Provider(Protocol):
-    """A model vendor. It keeps no state between calls, and raises only `ProviderError`, besides cancellation."""
+    """A model vendor. It stores no state between calls. Besides cancellation, it raises only `ProviderError`."""
 
     @property
     def name(self) -> str: ...
@@ -37,7 +37,7 @@ class EmbeddingProvider(Protocol):
     """A provider whose vendor computes the vectors of texts."""
 
     async def embed(self, request: EmbeddingRequest, account: Account) -> EmbeddingResult:
-        """Return a vector for each text. Raises only `ProviderError`, besides cancellation."""
+        """Return a vector for each text. Raise only `ProviderError`, besides cancellation."""
         ...
 
 
@@ -66,5 +66,5 @@ class Providers(Protocol):
     """The model vendors by name; each is loaded at its first use."""
 
     async def get(self, name: str) -> Provider:
-        """Return the provider with this name. Raises `ConfigError` if there is none, or if its package is missing."""
+        """Return the provider with this name. Raise `ConfigError` if there is none, or if its package is missing."""
         ...

@@ -12,7 +12,7 @@ from arvis.ports.http import Fetched
 class WebText:
     """The text of a file from the web. All texts are untrusted."""
 
-    #: The media type that the content has; if the content shows no type, the one that the server declares.
+    #: The media type that was detected in the content or, if none was detected, the type that the server declares.
     content_type: str
     text: str = ""
     title: str = ""

@@ -49,7 +49,7 @@ class Receipts:
     """An ended execution with its model and tool calls."""
 
     execution: Execution
-    #: The executions above this one: the caller, the caller's caller, and so on.
+    #: The executions above this execution: the caller, the caller's caller, and so on.
     ancestors: Sequence[str]
     agent_id: str
     #: The agent's slug.

@@ -95,35 +95,37 @@ class Messages(Protocol):
         ...
 
 
-#: A key of the vocabulary of the search index, and the word that it finds.
+#: A key of the vocabulary of the search index, with its word.
 Key: TypeAlias = tuple[str, str]
 
 
 class MessageIndex(Protocol):
-    """The search index, which follows the table of messages. Changed texts are changed in the index by the repositories
-    that change them."""
+    """The search index of messages. New messages are added after their commit, by `advance`. A repository that changes
+    the text of a message also updates the index."""
 
     def unindexed(self, since: str | None = None) -> Sequence[str]:
-        """Return the texts of the messages that `advance` will add next; none if the index is complete. With `since`, look
-        at all messages with higher ids instead of those after the last one that was added. On a database that several
-        processes use, a message may be committed after messages with higher ids were added."""
+        """Return the texts of the messages that `advance` will add next; none if the index is complete. With `since`,
+        examine all messages with higher ids than `since`, not only messages after the last added message. This is
+        necessary if several processes use the database: a message may be committed after messages with higher ids were
+        added."""
         ...
 
     def new_keys(self, words: Collection[str]) -> Sequence[Key]:
-        """Return the keys of those of these words that are not in the vocabulary. It takes long for new words, so it
-        should not be called by a transaction that writes."""
+        """Return keys for the words that the vocabulary does not contain yet. This takes long for new words, so it
+        should not be called in a transaction that writes."""
         ...
 
     def advance(
         self, words: Mapping[str, Sequence[str]], since: str | None = None, *, keys: Sequence[Key] = ()
     ) -> str | None:
-        """Add the next messages, and return the id of the last one (None if the index is complete). `words` are the words
-        of some texts (`domain.search.message_words`); those of other texts are computed. `keys` are added to the
-        vocabulary."""
+        """Add the next messages, and return the id of the last one (None if the index is complete). `words` are the
+        words of some texts (`domain.search.message_words`); the words of the other texts are computed. `keys` are added
+        to the vocabulary."""
         ...
 
     def is_outdated(self) -> bool:
-        """Return whether the index was made by other rules, or for rows that have other numbers now."""
+        """Return whether the index was made by earlier rules, or whether the row numbers of the messages have changed
+        since."""
         ...
 
     def clear(self) -> None:
@@ -131,22 +133,22 @@ class MessageIndex(Protocol):
         ...
 
     def erasures(self) -> int | None:
-        """Return the number of removals of words so far; None if all removed words are gone from the files of the
-        database."""
+        """Return the number of removals of words so far; None if the files of the database contain no removed words any
+        more."""
         ...
 
     def purge(self, *, begin: bool) -> bool:
-        """Rewrite a part of the index without removed words. The first call of a pass has `begin`. Return whether
-        another call is necessary."""
+        """Rewrite the next part of the index without removed words. `begin` is True in the first call of a pass. Return
+        whether another call is necessary."""
         ...
 
     def drop_words(self, after: str) -> str | None:
-        """Remove words that no message has any more from the vocabulary. Each call checks some of the words that follow
-        `after`, and returns the last one; None if there are no others."""
+        """Remove words that no message contains any more from the vocabulary. Check some of the words that follow
+        `after`, and return the last checked word; None at the end of the vocabulary."""
         ...
 
     def purged(self, erasures: int) -> None:
-        """Note that the words of the first `erasures` removals are gone."""
+        """Store that the files of the database no longer contain the words of the first `erasures` removals."""
         ...
 
 
@@ -194,7 +196,7 @@ class Agents(Protocol):
         ...
 
     def active_after(self, slug: str, limit: int) -> Sequence[Agent]:
-        """Return the first active agents with higher slugs than this one, in the order of their slugs."""
+        """Return up to `limit` active agents whose slugs follow `slug`, in the order of their slugs."""
         ...
 
     def add(self, agent: Agent, now: int) -> None: ...
@@ -319,8 +321,8 @@ class Waits(Protocol):
 
 class Deliveries(Protocol):
     def prune(self, before: int, limit: int) -> int:
-        """Delete up to `limit` ended deliveries from before this time, with their parts; return their number. Deliveries
-        of open questions stay."""
+        """Delete up to `limit` ended deliveries from before this time, with their parts; return their number.
+        Deliveries of open questions are kept."""
         ...
 
     def next_seq(self, address: Address) -> int:
@@ -432,8 +434,8 @@ class Variables(Protocol):
     def get(self, key: str) -> Variable | None: ...
 
     def after(self, key: str, limit: int) -> Sequence[Variable]:
-        """Return the variables whose keys follow `key`, in the order of their keys. An empty `key` returns all
-        variables."""
+        """Return up to `limit` variables whose keys follow `key`, in the order of their keys. If `key` is empty, begin
+        with the first variable."""
         ...
 
     def put(self, variable: Variable, now: int) -> None: ...
@@ -463,10 +465,11 @@ class KeyValues(Protocol):
     def delete(self, key: str) -> None: ...
 
     def delete_others(self, prefix: str, names: Collection[str]) -> None:
-        """Delete the values whose key begins with `prefix`, except those of the keys `prefix` + name."""
+        """Delete the values whose key begins with `prefix`, except the keys that consist of `prefix` and one of the
+        `names`."""
 
     def swap(self, key: str, before: str, value: str, now: int) -> bool:
-        """Replace the value `before`. Return False, and change nothing, if the present value is another one."""
+        """Replace the value `before`. Return False and change nothing if the stored value is a different one."""
         ...
 
 

@@ -77,7 +77,7 @@ class Sandbox(Protocol):
         """Run a program. With `answer`, the program has a bridge: the program writes lines to a stream socket, and
         `answer` answers each line with one line, one after the other. An exception of `answer` ends the program. The
         end of the program cancels a running `answer`. A cancellation, and the end of this process, end the program with
-        all its child processes. Raises `ToolError` if the program cannot be started or the sandbox is unavailable."""
+        all its child processes. Raise `ToolError` if the program cannot be started or the sandbox is unavailable."""
         ...
 
 
@@ -85,7 +85,7 @@ class Worker(Protocol):
     """A program that keeps running and answers each line with one line."""
 
     async def ask(self, line: bytes, *, timeout: float) -> bytes:
-        """Send a line and return the program's answer; neither includes its line end. Raises `ToolError` if the program
+        """Send a line and return the program's answer; neither includes its line end. Raise `ToolError` if the program
         has ended or does not answer within `timeout` seconds. The program is then ended, and the worker cannot be used
         again."""
         ...
@@ -97,7 +97,7 @@ class Worker(Protocol):
 
 class Workers(Protocol):
     async def start(self, argv: Sequence[str], *, environment: Mapping[str, str], memory: int) -> Worker:
-        """Start a program. `memory` (bytes) limits the program together with its child processes. Raises `ToolError` if
+        """Start a program. `memory` (bytes) limits the program together with its child processes. Raise `ToolError` if
         the program cannot be started."""
         ...
 
@@ -110,6 +110,6 @@ class Programs(Protocol):
         """Run a program. The program gets only the variables of `task.environment`; `task.readable` and `task.network`
         are ignored. With `on_stdout`, each piece of the output is passed to this function when it arrives, and is not
         kept; an exception of the function ends the program. A cancellation, the time limit and the end of this process
-        end the program with all its child processes. Raises `ToolError` if the program cannot be started, with the code
+        end the program with all its child processes. Raise `ToolError` if the program cannot be started, with the code
         `PROGRAM_MISSING` if it does not exist."""
         ...

@@ -13,7 +13,7 @@ from arvis.ports.http import HttpClient
 
 
 class SearchProvider(Protocol):
-    """A search service. It keeps no state between searches, and raises only `SearchFailed`, besides cancellation."""
+    """A search service. It stores no state between searches. Besides cancellation, it raises only `SearchFailed`."""
 
     async def search(self, query: SearchQuery) -> Findings: ...
 

@@ -11,7 +11,7 @@ class SecretBox(Protocol):
         ...
 
     def open(self, sealed: str) -> str:
-        """Decrypt a sealed text. Raises `SecretLost` if it was sealed with another key, or changed afterwards."""
+        """Decrypt a sealed text. Raise `SecretLost` if it was sealed with another key, or changed afterwards."""
         ...
 
     def unheard(self) -> SecretBox:

@@ -1,4 +1,4 @@
-"""The files of skills, for tools. `arvis/skills` implements it."""
+"""The interface through which tools read the files of skills. `arvis/skills` implements it."""
 
 from __future__ import annotations
 

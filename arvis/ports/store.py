@@ -70,8 +70,8 @@ R = TypeVar("R")
 
 class Transaction(Protocol):
     def held(self, key: Hashable, make: Callable[[], R]) -> R:
-        """Return the result of `make`, which must depend only on `key` and on rows that it reads in this transaction. The
-        result may be held in memory for later transactions while these rows do not change, so it must be
+        """Return the result of `make`, which must depend only on `key` and on rows that it reads in this transaction.
+        The result may be kept in memory for later transactions until one of these rows changes, so it must be
         immutable."""
         ...
 
@@ -218,8 +218,8 @@ class Store(Protocol):
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a script and return its result after the commit. If the caller is cancelled, the commit may still happen.
-        Raises `Unavailable` if nothing was written and the caller may retry later. After other errors of the database,
-        a retry is useless."""
+        Raise `Unavailable` if nothing was written and the caller may retry later. After other errors of the database, a
+        retry is useless."""
         ...
 
     async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -232,8 +232,8 @@ class Store(Protocol):
         ...
 
     async def wait_for_change(self, timeout: float) -> bool:
-        """Wait until another process changes the queue, at most `timeout` seconds. Return whether this happened. If no
-        other process can write, wait for the whole time and return False."""
+        """Wait until another process changes the queue, at most `timeout` seconds. Return whether another process
+        changed it. If no other process can write, wait for the whole time and return False."""
         ...
 
     async def put_blob(self, data: bytes) -> str:
@@ -250,5 +250,6 @@ class Store(Protocol):
 
     async def overwrite_deleted(self) -> bool:
         """Overwrite the bytes of deleted rows in the files of the database, as far as the database can do this while it
-        is in use. Drop the texts that are held in memory. Return False if another reader prevents it for now."""
+        is in use. Drop the texts that are held in memory. Return False if another reader of the database prevents this
+        now."""
         ...

@@ -52,7 +52,8 @@ class Caller:
     call_id: str
     #: The folder of the conversation; it may not exist yet.
     workspace: Path
-    #: The name of the time zone: that of the person for whom the agent works, else the agent's, else the daemon's.
+    #: The name of the time zone of the person for whom the agent works; if it is not set, the agent's, otherwise the
+    #: daemon's.
     timezone: str
     #: A function that adds a file to the reply of the turn, after the call has succeeded.
     attach: Callable[[OutgoingFile], None] = _nowhere
@@ -76,7 +77,7 @@ class Caller:
 
 
 class InputNeeded(Exception):
-    """The signal of a tool that a person must answer questions of its server. The call is made again with the
+    """The signal that a person must answer questions of the tool's server. Arvis then makes the call again with the
     responses."""
 
     def __init__(self, pending: PendingInput) -> None:
@@ -106,7 +107,7 @@ class Tool(Protocol):
         ...
 
     def check(self, arguments: Mapping[str, Any]) -> None:
-        """Check the arguments without running the tool. Raises `ToolError` if they do not fit the schema."""
+        """Check the arguments without running the tool. Raise `ToolError` if they do not fit the schema."""
         ...
 
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str: ...
@@ -114,7 +115,8 @@ class Tool(Protocol):
 
 @runtime_checkable
 class Declares(Protocol):
-    """A tool that declares further properties besides its risk. A tool that does not declare them has none of them."""
+    """A tool that declares further properties besides its risk. A tool without this protocol has none of these
+    properties."""
 
     @property
     def declaration(self) -> ToolDeclaration: ...
@@ -240,7 +242,7 @@ class BrowserPages(Protocol):
 
     async def element(self, caller: Caller, page: str, ref: str) -> str:
         """Return the address of a page and an element of it, in lines for a question. After that, `click`, `type` and
-        `download` use the element only if it is the same."""
+        `download` use the element only if it has not changed."""
         ...
 
 

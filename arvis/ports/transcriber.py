@@ -24,7 +24,7 @@ class Sound:
 
 class Transcriber(Protocol):
     async def transcribe(self, sound: Sound) -> str:
-        """Return the transcript of a recording; "" if it contains no speech. Raises `SpeechError`."""
+        """Return the transcript of a recording; "" if it contains no speech. Raise `SpeechError` if this fails."""
         ...
 
     async def close(self) -> None: ...
@@ -32,7 +32,7 @@ class Transcriber(Protocol):
 
 class Speaker(Protocol):
     async def speak(self, text: str) -> Sound:
-        """Return a recording of the spoken text. Raises `SpeechError`."""
+        """Return a recording of the spoken text. Raise `SpeechError` if this fails."""
         ...
 
     async def close(self) -> None: ...

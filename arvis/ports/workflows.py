@@ -189,7 +189,7 @@ class RunView:
     visits: Mapping[str, int]
     #: The executions that the run called, oldest first.
     children: Sequence[RunChild]
-    #: The message that the run answers, if any.
+    #: The id of the message that the run answers; None if the run answers no message.
     message_id: str | None
 
 

@@ -1,4 +1,5 @@
-"""Files of messages. A file is stored under the SHA-256 of its content, so the same content is stored only once."""
+"""Files of messages and documents. Each file is stored under the SHA-256 of its content, so the same content is stored
+only once."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class Stopped(Exception):
 
 
 def go_on(stop: threading.Event) -> None:
-    """Raise `Stopped` if `stop` is set. Long work calls this between two pieces."""
+    """Raise `Stopped` if `stop` is set. Long work calls this function between two pieces."""
     if stop.is_set():
         raise Stopped
 
@@ -42,14 +43,14 @@ def private_folder(folder: Path) -> Path:
 
 
 def create_private(path: Path) -> BinaryIO:
-    """Create an empty file that only this user can read. A file at this path is replaced. Links are not followed."""
+    """Create an empty file that only this user can read. Replace an existing file at this path. Do not follow links."""
     flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "wb")
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that only this user can read. A file at this path is replaced. The new content is on disk when this
-    function returns. After a crash the file has either its old or its new content."""
+    """Write a file that only this user can read, and replace an existing file at this path. The new content is on disk
+    when this function returns. After a crash the file has either its old or its new content."""
     fresh = path.with_name(f"{path.name}.new")
     with create_private(fresh) as file:
         file.write(data)
@@ -77,8 +78,8 @@ def _sync(path: Path) -> None:
 
 
 def sha256_of(path: Path, stop: threading.Event) -> str | None:
-    """Return the SHA-256 of a file, or None if the file does not exist. Raises `Stopped` if `stop` is set while the
-    file is read."""
+    """Return the SHA-256 of a file, or None if the file does not exist. Raise `Stopped` if `stop` is set during the
+    work."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
@@ -126,19 +127,19 @@ class Blobs:
         return await asyncio.to_thread(self.keep, data)
 
     async def get(self, sha256: str) -> bytes | None:
-        """Return the content; None if the file was deleted."""
+        """Return the content, or None if the file does not exist."""
         return await asyncio.to_thread(self._read, sha256)
 
     def path(self, sha256: str) -> Path:
         return self._folder / sha256[:2] / sha256[2:]
 
     def names(self) -> list[str]:
-        """Return the names of all files, in order. Other files in the folder are ignored."""
+        """Return the names of all stored files, in order. Ignore other files in the folder."""
         found = (path.parent.name + path.name for path in self._folder.glob("??/*"))
         return sorted(name for name in found if _NAME.fullmatch(name))
 
     def replace(self, data: bytes) -> None:
-        """Store the content. Replace a stored file that was changed."""
+        """Store the content. Replace an existing file, because its content may have changed."""
         self.path(hashlib.sha256(data).hexdigest()).unlink(missing_ok=True)
         self.keep(data)
 
@@ -146,9 +147,9 @@ class Blobs:
         """Delete a file, if it exists, and its folder if it is empty. Unlike `put`, this method runs on the caller's
         thread."""
         path = self.path(sha256)
-        with disk_trouble("A file of a message cannot be deleted"):
+        with disk_trouble("A stored file cannot be deleted"):
             path.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # other files are in it
+            with contextlib.suppress(OSError):  # the folder contains other files
                 path.parent.rmdir()
 
     def keep(self, data: bytes) -> str:
@@ -157,12 +158,12 @@ class Blobs:
         path = self.path(name)
         if path.exists():
             return name
-        with disk_trouble("A file that came with a message cannot be stored"):
+        with disk_trouble("A file cannot be stored"):
             self._write(path, data)
         return name
 
     def _read(self, sha256: str) -> bytes | None:
-        with disk_trouble("A file that came with a message cannot be read"):
+        with disk_trouble("A stored file cannot be read"):
             try:
                 return self.path(sha256).read_bytes()
             except FileNotFoundError:

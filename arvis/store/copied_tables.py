@@ -1,7 +1,8 @@
 """Reads tables of SQLite files that other programs have written.
 
-Such a file is untrusted, and its program may still have it open. So a copy is read, with its write-ahead log, and only
-ordinary tables of it: a view or a virtual table could run expressions of the file's author.
+Such a file is untrusted, and its program may still have it open. So this module copies the file and its write-ahead
+log, and reads the copy. It reads only ordinary tables, because a view or a virtual table could run expressions of the
+file's author.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _COLUMNS = "SELECT name FROM pragma_table_info(?)"
 
 
 def read_tables(file: Path, wanted: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the rows of these tables, each with the name of its table, in the order of the tables and of the first
-    two columns. A missing table has no rows, and a missing column is None. Raise `Unprocessable` if the file is damaged,
-    also after some rows."""
+    """Yield each row of these tables with the name of its table, in the order of `wanted` and of the first two columns
+    of each table. A missing table has no rows, and a missing column is None. Raise `Unprocessable` if the file is
+    damaged; some rows may have been returned before."""
     log = file.with_name(f"{file.name}-wal")
     logs = [log] if log.is_file() and not log.is_symlink() else []
     if sum(each.stat().st_size for each in (file, *logs)) > _LARGEST:
@@ -68,4 +69,6 @@ def _rows(connection: sqlite3.Connection, table: str, columns: Sequence[str]) ->
 
 
 def _unreadable(why: str) -> Unprocessable:
-    return Unprocessable("The database cannot be read.", why=why, fix="Stop its program and copy the file again.")
+    return Unprocessable(
+        "The database cannot be read.", why=why, fix="Stop the program that uses it, and copy the file again."
+    )

@@ -165,7 +165,7 @@ def _webhooks(run_query: RunQuery) -> Sequence[Row]:
 
 
 def _complaint_of(run_query: RunQuery, workflow: Row) -> str | None:
-    """Return why a version of a workflow cannot be read, or None. The newest and the runnable version are checked."""
+    """Return the reason why the newest or the runnable version of a workflow cannot be read, or None."""
     versions = {workflow["version"], workflow["runnable"]} - {None}
     rows = [
         row
@@ -235,8 +235,8 @@ class DatabaseState:
 
 def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
     """Open the database, compare the schema, check the files and read the rows. If no process uses the database
-    (`at_rest`), its files are compared with their checksums. Otherwise SQLite checks the database, unless the database
-    is large. Raises `StoreError` if the database is unusable."""
+    (`at_rest`), compare its files with their checksums. Otherwise let SQLite check the database, unless the database is
+    large. Raise `StoreError` if the database is unusable."""
     if database.url is not None:
         return _inspect_server(database.url, now)
     queries = load_queries(SqliteDialect())
@@ -248,7 +248,7 @@ def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
             readable = not missing and not isinstance(files, Damaged)
             return DatabaseState(missing, files, _rows(connection, queries, now) if readable else None)
     except (OSError, sqlite3.Error, UnicodeError) as error:
-        fix = f"Restore one of the copies in {database.backups}: `arvis restore` lists them."
+        fix = f"Restore one of the backups in {database.backups}: `arvis restore` lists them."
         raise StoreError(f"The database {database.file} cannot be read", why=str(error), fix=fix) from error
 
 
@@ -298,7 +298,7 @@ def _examine_files(database: Database) -> Sound | LogCut | Damaged:
 
 
 def _check(connection: sqlite3.Connection, file: Path) -> Sound | Damaged | None:
-    """Run SQLite's own check while other processes may write. If the database is larger than `_QUICK`, return None,
+    """Run SQLite's own check while other processes may write. Return None if the database is larger than `_QUICK`,
     because the check would take too long."""
     if file.stat().st_size > _QUICK:
         return None

@@ -22,7 +22,7 @@ _DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 
 def survey(url: str) -> tuple[dict[str, str], Server]:
     """Return the checksums of the migrations that ran, by migration name, and the version and unsafe settings of the
-    server. Raises `StoreError`."""
+    server. Raise `StoreError` if the server cannot be read."""
     with _connected(url) as connection:
         unsafe = [name for name in _DURABLE if _setting(connection, name) == "off"]
         server = Server(connection.info.server_version, unsafe)
@@ -34,7 +34,7 @@ def survey(url: str) -> tuple[dict[str, str], Server]:
 
 @contextlib.contextmanager
 def query_runner(url: str) -> Iterator[RunQuery]:
-    """Yield a function that runs named queries in one snapshot. Raises `StoreError`."""
+    """Yield a function that runs named queries in one snapshot. Raise `StoreError` if the server cannot be read."""
     queries = load_queries(PostgresDialect())
     with _connected(url) as connection:
         yield lambda query, /, **parameters: connection.execute(queries[query].encode(), parameters).fetchall()

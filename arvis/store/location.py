@@ -39,5 +39,5 @@ class Database:
 
     @property
     def aside(self) -> Path:
-        """The folder for databases that a restore or a repair has replaced. Arvis never deletes them."""
+        """The folder for databases that a restore or a repair has replaced. Arvis never deletes these databases."""
         return self.folder / "aside"

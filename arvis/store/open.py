@@ -51,7 +51,7 @@ def bring_up_to_date(
     complete an interrupted restore first, and make a backup of an existing database before the commit. The caller must
     have checked the files (`make_sound`).
 
-    Raises `SchemaTooNew`, `MigrationFailed`, `UpgradeFailed` or `DiskFull`; the data is then unchanged. Raises `Conflict`
+    Raise `SchemaTooNew`, `MigrationFailed`, `UpgradeFailed` or `DiskFull`; the data is then unchanged. Raise `Conflict`
     if `arvis move` has moved the data to another database, unless `moved` is set.
     """
     if database.url is not None:
@@ -68,8 +68,8 @@ def bring_up_to_date(
 
 
 def rehearse_upgrade(database: Database, now: int, check: UpgradeCheck, *, at_rest: bool) -> list[str]:
-    """Do the same as `bring_up_to_date`, but change nothing. Return the names of the migrations that would run. On
-    SQLite, work on a copy, so a daemon can use the database meanwhile (`at_rest` is then False)."""
+    """Run the same steps as `bring_up_to_date`, but change nothing. Return the names of the migrations that would run.
+    On SQLite, work on a copy, so that a daemon may use the database at the same time (`at_rest` is then False)."""
     if database.url is not None:
         target = load_postgres("postgres.migrations").PostgresTarget(url=database.url, now=now)
         missing = missing_among(available(), target.applied())
@@ -77,7 +77,7 @@ def rehearse_upgrade(database: Database, now: int, check: UpgradeCheck, *, at_re
     with _opening(database), tempfile.TemporaryDirectory(dir=database.folder, prefix=".look-") as folder:
         copy = Path(folder) / database.file.name
         with looking_at(database.file, at_rest=at_rest) as source:
-            # The copy, and its log, which contains every page that the migrations change.
+            # The space for the copy and for its log, which contains every page that the migrations change.
             check_room(database.folder, 3 * database.file.stat().st_size, "a copy of the database")
             copy_pages(source, copy, threading.Event())
         with contextlib.closing(connect(copy, writing=True)) as connection:
@@ -92,8 +92,8 @@ def _opening(database: Database) -> Iterator[None]:
 
 
 class _SafeUpgrade:
-    """The `UpgradeCheck` for SQLite: another check, a check of the pages and rows, and finally `back_up` with the name
-    of the first migration. The backup contains the data before the transaction."""
+    """The `UpgradeCheck` for SQLite. It checks the pages and rows, runs another check, and finally calls `back_up` with
+    the name of the first migration. This backup contains the data from before the transaction."""
 
     def __init__(
         self, connection: sqlite3.Connection, check: UpgradeCheck, *, back_up: Callable[[str], object]
@@ -111,8 +111,8 @@ class _SafeUpgrade:
 
 
 def moved_to(database: Database) -> str | None:
-    """Return the address to which `arvis move` has moved the data of this database, or None. No process may use a
-    SQLite database meanwhile."""
+    """Return the address to which `arvis move` has moved the data of this database, or None. While this function runs,
+    no process may use a SQLite database."""
     if database.url is not None:
         found: str | None = load_postgres("postgres.migrations").moved_to(database.url)
         return found
@@ -136,7 +136,7 @@ def _mark_in(connection: sqlite3.Connection) -> str | None:
 def _refuse_moved(database: Database, to: str | None) -> None:
     if to is None:
         return
-    back = "" if database.url is not None else f"; `arvis restore {database.file}` brings the old state back"
+    back = "" if database.url is not None else f"; to return to the old data, run `arvis restore {database.file}`"
     raise Conflict(
         f"The data of this database was moved to {to}",
         why="`arvis move` marked the database, so that no daemon continues with the old data",
@@ -169,8 +169,8 @@ async def open_store(
 
 @asynccontextmanager
 async def open_relay(database: Database, *, boot: str) -> AsyncIterator[Relay | None]:
-    """Yield the relay, which connects the processes that use this database. Close it at the end of the block. Yield
-    None for SQLite, because only one process uses it."""
+    """Yield the relay, which connects the processes that use this database, and close it at the end of the block. Yield
+    None for SQLite, because only one process uses a SQLite database."""
     if database.url is None:
         yield None
         return

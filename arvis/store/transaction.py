@@ -66,8 +66,8 @@ def store_closed() -> StoreError:
 
 
 def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> R:
-    """Run the script and return its result. Raises `TypeError` if the result is a coroutine or an iterator, because the
-    result would do its work after the commit."""
+    """Run the script and return its result. Raise `TypeError` if the result is a coroutine or an iterator, because it
+    would do its work after the commit."""
     try:
         result = script(transaction)
     except StopIteration as stop:
@@ -78,7 +78,9 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
     if _works_later(kind):
         if inspect.iscoroutine(result):
             result.close()
-        raise TypeError(f"a script returned a {type(result).__name__}, which works after the commit; return a value")
+        raise TypeError(
+            f"a script returned a {type(result).__name__}, which would do its work after the commit; return a value"
+        )
     return result
 
 
@@ -145,7 +147,7 @@ def claim_and_commit(
 
 
 class SqlTransaction:
-    """Implements the port `Transaction` with a session. It has no state of its own, so one object can serve all
+    """Implements the port `Transaction` with a session. The object has no other state, so one object can serve all
     transactions of a connection."""
 
     def __init__(self, session: Session) -> None:  # noqa: PLR0915 - one statement for each repository

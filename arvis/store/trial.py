@@ -20,9 +20,10 @@ _FAILED = "the work was stopped for the trial of an upgrade"
 
 class TrialStore:
     """Implements `Store` in the open transaction of a candidate. Nothing is committed: the owner of the transaction
-    rolls back what the scripts write, and blobs stay in memory.
+    rolls back everything that the scripts write, and blobs stay in memory.
 
-    The work that waits in the database is ended within the transaction, so that only the work of the trial can run.
+    Within the transaction, the store first ends the work that waits in the database, so that only the work of the trial
+    can run.
     """
 
     def __init__(self, candidate: Candidate, *, now: int) -> None:

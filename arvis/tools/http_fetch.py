@@ -33,7 +33,7 @@ _OK = 200
 #: A part ends between two words, at most this many characters before its limit.
 _LONGEST_WORD = 200
 
-#: The number of texts that are kept for the next parts, and the time in seconds for which they are kept.
+#: The number of texts that are cached for later parts, and the time in seconds for which they are cached.
 _KEPT = 4
 _KEPT_SECONDS = 600.0
 _LONGEST_KEPT = 1_000_000
@@ -84,7 +84,7 @@ class Page:
 
 
 class RecentPages:
-    """Fetches and reads pages. The texts of the newest pages are kept for their next parts: the parts then fit together,
+    """The reader of pages, with a cache of the newest texts. Because of the cache, the parts of a text fit together,
     and a long document is fetched and read only once."""
 
     def __init__(self, *, fetcher: Fetcher, reader: WebReader, clock: Clock) -> None:
@@ -94,8 +94,9 @@ class RecentPages:
         self._kept: OrderedDict[tuple[str, str], tuple[float, Page]] = OrderedDict()
 
     async def get(self, url: str, *, again: bool, inserted: Insertion | None = None) -> Page:
-        """Return a page. `again` is True for the next part of a page. `inserted` is the credential of the request: a page is
-        kept only for the same credential, and its text does not contain the secret."""
+        """Return a page. If `again` is True (for a later part of its text), return a cached page if possible.
+        `inserted` is the credential of the request: a cached page is used only for the same credential, and its text
+        does not contain the secret."""
         key = (url, f"{inserted.credential} {inserted.value}" if inserted is not None else "")
         until, kept = self._kept.get(key, (0.0, None))
         if again and kept is not None and until > self._clock.monotonic():
@@ -125,7 +126,8 @@ def _head(answer: Fetched, inserted: Insertion | None) -> str:
 
 
 def part_of(page: Page, offset: int, max_chars: int) -> str:
-    """Return a part of a page as text for the model: the address, the title, the part, and the place of the next part."""
+    """Return a part of a page as text for the model: the address, the title, the part, and the offset of the next
+    part."""
     read, text = page.read, page.read.text
     lines = [page.head, *([f"Title: {read.title[:300]}"] if read.title else []), ""]
     if read.problem:
@@ -145,7 +147,7 @@ def part_of(page: Page, offset: int, max_chars: int) -> str:
 
 
 def _end(text: str, offset: int, max_chars: int) -> int:
-    """Return the end of a part: the last line break or space in it, if there is one near its limit."""
+    """Return the end of a part: after the last line break or space near its limit, otherwise at the limit."""
     end = offset + max_chars
     if end >= len(text):
         return len(text)
@@ -155,7 +157,8 @@ def _end(text: str, offset: int, max_chars: int) -> int:
 
 
 async def _picture(page: Page, data: bytes, caller: Caller) -> str:
-    """Store an image in the folder of the conversation, and return a text about it. Models cannot see the image."""
+    """Store an image in the folder of the conversation if the agent has a tool that uses this folder, and return a text
+    about it. Models cannot see the image."""
     about = f"{page.head}\n\nAn image ({page.read.content_type}, {len(data):,} bytes)."
     use = next((text for tool, text in _FOLDER_TOOLS.items() if tool in caller.agent.tools), "")
     if not use:

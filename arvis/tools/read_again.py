@@ -1,7 +1,7 @@
 """Tool `read_again`: returns a stored result or file of an earlier turn of the same conversation.
 
-It is not an entry point: every agent with tools has it in turns of a conversation in which prompts only name or shorten
-results and files (`prompt/past.py`)."""
+The tool is not an entry point. Agents with tools or knowledge bases get it in turns of a conversation whose prompts
+only name or shorten earlier results and files (`prompt/past.py`)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PastTurns:
         return (self._tool,)
 
     async def all(self) -> Sequence[Tool]:
-        """Return no tool, because the tool is not given to agents one by one."""
+        """Return no tool, because settings of agents do not name this tool."""
         return ()
 
 

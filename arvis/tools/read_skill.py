@@ -1,5 +1,5 @@
-"""Tool `read_skill`: shows the instructions of a skill, or one of its files. Agents with skills have it without naming
-it."""
+"""Tool `read_skill`: shows the instructions of a skill, or one of its files. Every agent with skills has this tool,
+even if its settings do not name the tool."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_NAMED = 100
 #: The tools that run programs in the sandbox, where they find the files of skills.
 _PROGRAMS = frozenset({"run_shell", "code_execution"})
 
-#: An owner has trusted the files, as the prompt of the agent.
+#: An owner has trusted the files of a skill, so the output does not taint a turn.
 DECLARATION = ToolDeclaration(risk=Risk.READ, harmless=True, own_output=True)
 
 
@@ -37,7 +37,7 @@ class SkillReader:
         return (self._tool,) if READ_SKILL in names else ()
 
     async def all(self) -> Sequence[Tool]:
-        """Return no tool, because the tool is not given to agents one by one."""
+        """Return no tool, because settings of agents do not name this tool."""
         return ()
 
 

@@ -54,8 +54,8 @@ class Registry:
 
 class InstalledTools:
     """The `ToolSource` of the entry points `arvis.tools`: Arvis's own tools and those of other packages. A tool is
-    imported off the event loop when an agent first needs it; `services` is called only then. A tool that cannot be made
-    is left out."""
+    imported in a thread when an agent first needs it; `services` is called only then. A tool that cannot be created is
+    left out."""
 
     def __init__(self, *, services: Callable[[], Awaitable[ToolServices]]) -> None:
         self._services = services

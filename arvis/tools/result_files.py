@@ -22,7 +22,7 @@ from arvis.tools.workspace import write_bytes
 
 #: The maximum number of bytes of text in one result.
 MAX_BYTES = 262_144
-#: The maximum number of files of one result that are used; the others are only mentioned.
+#: The maximum number of files of one result that are used; further files are only mentioned.
 _MOST_FILES = 10
 #: The maximum number of characters of a document in a result.
 _MOST_TEXT = 20_000
@@ -37,7 +37,7 @@ _FOLDER_TOOLS = {
 }
 _ODD = regex(r"[^\w.\- ]+")
 _LONGEST_NAME = 60
-#: The endings that the table of this machine may lack.
+#: File name extensions that may be missing in the table of media types of this machine.
 _ENDINGS = {
     "image/webp": ".webp",
     "audio/ogg": ".ogg",
@@ -58,7 +58,7 @@ class Media:
     #: The name and the media type that the other system states. Both may be empty or wrong.
     name: str
     declared: str
-    #: True if the other system marks the file as one for the person.
+    #: True if the other system marks the file as a file for the person.
     for_person: bool = False
     #: True if the result also contains the content as text.
     known: bool = False
@@ -67,9 +67,9 @@ class Media:
 async def text_with_files(
     parts: Sequence[str | Media], *, tool: str, services: Services | None, send: bool, caller: Caller
 ) -> str:
-    """Return the text of a result for the model, after its files are stored and shown. `tool` names files without a
-    name. If `send` is True, all files are sent with the reply, else those that the server marks for the person.
-    `services` is None in a process that stores no files."""
+    """Return the text of a result for the model, after its files are stored and shown. A file without a name gets the
+    name of the `tool`. If `send` is True, all files are sent with the reply, otherwise only the files that the server
+    marks for the person. `services` is None in a process that stores no files."""
     texts, count = [], 0
     for part in parts:
         if isinstance(part, str):
@@ -126,7 +126,7 @@ async def _in_folder(media: Media, name: str, caller: Caller, *, sent: bool) -> 
 
 
 def _filename(name: str, content_type: str) -> str:
-    """Return a safe name, whose ending fits the content."""
+    """Return a safe file name, whose extension fits the content."""
     plain = _ODD.sub("_", storable(name).replace("\\", "/").rpartition("/")[2]).strip(" .") or "file"
     ending = _ENDINGS.get(content_type) or mimetypes.guess_extension(content_type) or ""
     suffix = PurePosixPath(plain).suffix

@@ -3,9 +3,9 @@
 With this tool, an agent that works on its own records its progress for the next time.
 
 The tool needs no approval, because an agent that works while no person is present could otherwise never record its
-work. Therefore it can only add lines and set the status, and only for the agent's own projects and those shared by all
-agents. It never changes text that people wrote, and every change is a version that `arvis projects undo` reverts.
-Prompts mark the lines as data.
+work. Therefore it can only add lines and set the status, and only for the agent's own projects and for projects that
+all agents share. It never changes text that people wrote, and every change is a version that `arvis projects undo`
+reverts. Prompts mark the lines as data.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def create(services: ToolServices) -> Tool:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """The record to write. `day` is a date such as 2026-11-22."""
+    """The note and the status that an agent records. `day` is a date such as 2026-11-22."""
 
     slug: str
     note: str

@@ -25,7 +25,7 @@ _MOST_RESULTS = 10
 
 #: The longest wait in seconds for a provider that allows few searches at a time.
 _PATIENCE = 5.0
-#: The seconds for which a provider is left out if its answer names no wait.
+#: The seconds for which a provider is left out if its answer names no waiting time.
 _USUAL_WAITS = {SearchProblem.RATE_LIMIT: 30.0, SearchProblem.QUOTA: 3600.0}
 #: The seconds for which a provider is asked last after another failure.
 _LAST = 60.0
@@ -65,7 +65,8 @@ class SearchChain:
     def __init__(self, *, providers: SearchProviders, clock: Clock) -> None:
         self._providers = providers
         self._clock = clock
-        #: For each provider, a lock: services limit the searches per second.
+        #: A lock for each provider, so that it gets one search at a time, because services limit the searches per
+        #: second.
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         #: By provider: the time (s, of the monotonic clock) before which the provider must not be asked, and the time
         #: before which it is asked last.
@@ -73,7 +74,7 @@ class SearchChain:
         self._last_before: dict[str, float] = {}
 
     async def answer(self, query: SearchQuery) -> tuple[str, Sequence[Source]]:
-        """Return the results as text for the model, and their addresses. Raises `ToolError` if no provider answers."""
+        """Return the results as text for the model, and their addresses. Raise `ToolError` if no provider answers."""
         reasons: list[str] = []
         now = self._clock.monotonic()
         in_order = await self._providers.get()
@@ -91,7 +92,8 @@ class SearchChain:
         raise ToolError(f"The search failed: {why}. An owner can set up another provider (docs/how-to/web-search.md).")
 
     async def _asked(self, name: str, provider: SearchProvider, query: SearchQuery) -> Findings:
-        """Ask a provider. If it allows the next search within `_PATIENCE` seconds, wait and ask once more."""
+        """Ask a provider. If it refuses the search but allows another one within `_PATIENCE` seconds, wait and ask once
+        more."""
         async with self._locks[name]:
             await self._wait_for(name)
             try:
@@ -113,7 +115,7 @@ class SearchChain:
             raise
 
     async def _wait_for(self, name: str, failed: SearchFailed | None = None) -> None:
-        """Wait until the provider may be asked. Raises `SearchFailed` if this takes longer than `_PATIENCE`."""
+        """Wait until the provider may be asked. Raise `SearchFailed` if this takes longer than `_PATIENCE`."""
         wait = self._not_before.get(name, 0.0) - self._clock.monotonic()
         if wait > _PATIENCE:
             reason = str(failed) if failed is not None else "the service allows no further search now"

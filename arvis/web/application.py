@@ -139,13 +139,15 @@ def _refuse_unknown_query(endpoint: Endpoint, request: Request) -> None:
     for name in request.query_params:
         if name not in endpoint.query:
             known = (
-                f"The known parameters are {', '.join(endpoint.query)}." if endpoint.query else "This route has none."
+                f"The known parameters are {', '.join(endpoint.query)}."
+                if endpoint.query
+                else "This route has no parameters in the query."
             )
             raise Unprocessable(f"There is no parameter `{name[:100]}` here.", fix=known, code="unknown_parameter")
 
 
 def _place(route: tuple[str, Sequence[Endpoint]]) -> tuple[bool, list[bool]]:
-    """Return a sort key that puts fixed paths before paths with parameters. The router takes the first path that
-    matches, and the header `Allow` then lists the methods of the fixed path."""
+    """Return a sort key that puts fixed paths before paths with parameters, because the router uses the first path that
+    matches. The header `Allow` then lists the methods of the fixed path."""
     path, endpoints = route
     return any(endpoint.deep for endpoint in endpoints), [part.startswith("{") for part in path.split("/")]

@@ -1,4 +1,5 @@
-"""The events and requests that the metrics count from the start of the daemon on, before anyone reads the metrics."""
+"""The counts of events and requests for the metrics. Counting begins at the start of the daemon, before anyone reads
+the metrics."""
 
 from __future__ import annotations
 

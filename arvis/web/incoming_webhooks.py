@@ -1,8 +1,8 @@
-"""Incoming webhooks: `POST /hooks/PLATFORM/NAME` for chat platforms, and `POST /hooks/PATH` for webhooks of the
-product.
+"""Incoming webhooks: `POST /hooks/PLATFORM/NAME` for chat platforms, and `POST /hooks/PATH` for webhooks that people
+have created.
 
-A signature identifies the caller. A call of a disabled webhook gets the same error as a call of an unknown path. So
-does a call of a bot that is disabled or does not support webhooks.
+A signature identifies the caller. A call of a disabled webhook gets the same error as a call of an unknown path, and so
+does a call for a bot that is disabled or does not support webhooks.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _same(given: str, wanted: str) -> bool:
 
 
 # Calls of stored webhooks: `POST /hooks/PATH`. The checks run in this order: existence, size, signature, rate, disk.
-# After them the body is parsed, and the call is committed before the caller gets an answer.
+# Then the body is parsed, and the call is committed before the caller gets an answer.
 
 #: The limits of calls and of platform events: the maximum size of a body in bytes, the seconds in which it must be
 #: received (an event must also be stored in this time), and the maximum number of concurrent calls or events.
@@ -174,8 +174,8 @@ _TIMEOUT = 10.0
 _AT_ONCE = 32
 #: The maximum number of calls of one webhook per minute.
 _A_MINUTE = 60
-#: The maximum number of opening brackets and commas in a JSON text. A longer text is not parsed and counts as plain
-#: text.
+#: The maximum number of opening brackets and commas in a JSON text. A text with more of them is not parsed and counts
+#: as plain text.
 _MOST_MARKS = 262_144
 _THREAD_BYTES = 65_536
 
@@ -203,7 +203,7 @@ class WebhookReceiver:
         hook = await self._store.read(webhooks.open_at, path)
         if hook is None:
             raise nothing_there()
-        body = await _body(call)  # before a place is taken, because any caller can send a body slowly
+        body = await _body(call)  # before the semaphore is acquired, because any caller can send a body slowly
         if self._places.locked():
             raise Unavailable("Too many calls run at the same time.", fix="Send the request again in a few seconds.")
         async with self._places:
@@ -247,7 +247,10 @@ class WebhookReceiver:
         try:
             return self._secrets.open(sealed) if sealed else ""
         except SecretLost:
-            raise Unavailable("The secret of this web hook cannot be decrypted.", fix="Create a new secret.") from None
+            raise Unavailable(
+                "The secret of this web hook cannot be decrypted.",
+                fix="Create a new secret: `arvis webhooks rotate ID`.",
+            ) from None
 
     def _admit(self) -> None:
         if not self._room():

@@ -121,8 +121,8 @@ class _Minute:
 
 
 class LatencySeries:
-    """The series of answered messages, latencies and queue depths. The query for the depth of the queue also returns
-    the costs of the current day. `zone` is the time zone of this day."""
+    """The series of answered messages, latencies and queue depths. `zone` is the time zone of the current day, because
+    the query for the depth of the queue also returns the costs of this day."""
 
     def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
         self._insights = insights
@@ -161,7 +161,8 @@ class LatencySeries:
         async with self._reading:
             minutes = await self._read(first * length)
         if span is Span.HOUR and self._listens and self._warming is None:
-            # A person who opens the view of the hour may open the day next, so the data of the day is read in advance.
+            # A person who opens the view of an hour may open the view of a day next, so the data of the day is read in
+            # advance.
             self._warming = asyncio.create_task(self._warm())
         known = self._finished.get(span, {})
         points = {

@@ -37,7 +37,7 @@ _LONGEST_LOOK = 86_400_000
 
 
 class DatabaseMetrics:
-    """The metrics of rows since `since` (ms)."""
+    """The metrics of database rows that were written since `since` (ms)."""
 
     def __init__(self, *, registry: CollectorRegistry, insights: Insights, clock: Clock, since: int) -> None:
         self._insights = insights

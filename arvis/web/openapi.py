@@ -75,7 +75,7 @@ _TAGS = {
     "questions": "Questions that wait for a person.",
     "notifications": "Problems and results that owners should know.",
     "agents": "Agents, their versions and their channels.",
-    "memory": "Facts that agents keep about people, projects and themselves.",
+    "memory": "Facts that agents store about people, projects and themselves.",
     "accounts": "Accounts at model vendors.",
     "bots": "Bots on chat platforms.",
     "hooks": "Incoming events of platforms and webhooks.",

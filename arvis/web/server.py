@@ -45,8 +45,9 @@ class Handling(Listener, Protocol):
 
 class WebServer:
     """The web server and its address. The parts that serve requests are built at the first request: `handling` returns
-    them, given the function that returns the login address for a code. `listeners` listen to the bus while the server
-    runs. `max_frame` is the maximum number of bytes of a frame, and `new_code` returns a code for one login."""
+    these parts; its argument is a function that returns the login address for a code. `listeners` listen to the bus
+    while the server runs. `max_frame` is the maximum number of bytes of a frame, and `new_code` returns a code for one
+    login."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class WebServer:
         self._config, self._bus, self._port = config, bus, config.port
         self._timeouts, self._max_frame, self._new_code = timeouts or Timeouts(), max_frame, new_code
         self._handling, self._listeners = handling(self._link), listeners
-        #: The parts that listen since the last start.
+        #: The parts that serve requests; None before the first request after the last start.
         self._handles: Handling | None = None
         self._listening = contextlib.ExitStack()
         #: The `UvicornServer` since the first connection after the last start.
@@ -123,7 +124,7 @@ class WebServer:
         return found
 
     async def wait_closed(self) -> None:
-        """Wait until the server has stopped for any reason."""
+        """Wait until the server has stopped, whatever the reason."""
         if self._serving is not None:
             await asyncio.shield(self._serving)
 

@@ -28,8 +28,8 @@ from websockets.protocol import State
 #   frames.
 
 
-#: The maximum number of bytes of one read from a connection. The bytes of a read are parsed together, and thousands of
-#: tiny frames or chunks would block the event loop. The default of asyncio is 256 KiB.
+#: The maximum number of bytes of one read from a connection. The bytes of a read are parsed together, so a larger read
+#: could contain thousands of tiny frames or chunks and block the event loop. The default of asyncio is 256 KiB.
 _PIECE = 16_384
 
 #: The highest value of `most_connections`, and the minimum seconds between two log lines about connections that cannot
@@ -46,7 +46,7 @@ _UNAUTHENTICATED_FRAME = 65_536
 class RequestProtocol(H11Protocol):
     """A connection that is dropped if no whole request arrives in time, or if its client does not read the response.
     uvicorn's own timeout covers only the time before the first byte of a request, so a client that sends slowly could
-    keep the connection."""
+    occupy a connection for any length of time."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -143,10 +143,10 @@ class _Config(uvicorn.Config):
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """The protocol of a WebSocket. The application finds two functions in the state of the connection: only small frames
-    are accepted until it calls `take_large_frames`; `send_now` sends a text without waiting, and returns False if the
-    client does not read. When the handler has ended and the client does not read the remaining data, the connection is
-    dropped."""
+    """The protocol of a WebSocket. The state of the connection contains two functions for the application.
+    `take_large_frames` allows large frames; before this call, only small frames are accepted. `send_now` sends a text
+    without waiting, and returns False if the client does not read. The connection is dropped if the client does not
+    read the remaining data after the end of the handler."""
 
     config: _Config
 
@@ -264,12 +264,12 @@ class UvicornServer(uvicorn.Server):
             log.warning(
                 "requests_aborted",
                 number=len(tasks),
-                why=f"They still ran {self._grace} seconds after the web server began to stop.",
+                why=f"These requests still ran {self._grace} seconds after the web server began to stop.",
             )
         for connection in list(self.server_state.connections):
             connection.transport.abort()
-        # The protocols learn of the abort in the next pass of the event loop. A task that is cancelled before would end
-        # without a response, and uvicorn would log this as an error of the application.
+        # The protocols process the abort in the next pass of the event loop. A task that is cancelled before this pass
+        # would end without a response, and uvicorn would log this as an error of the application.
         for task in tasks:
             asyncio.get_running_loop().call_soon(task.cancel)
         self.force_exit = True

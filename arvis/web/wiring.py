@@ -75,8 +75,8 @@ from arvis.web.system_routes import ReadinessProbe, SystemRoutes
 
 
 class Assembly:
-    """All parts of the web package that serve requests, each of which is created once; implements `Handling`.
-    `observers` listen to the bus from the start of the daemon on. `login_link` returns the login address for a code."""
+    """The parts of the web package that serve requests. Each part is created once. Implements `Handling`. `observers`
+    listen to the bus from the start of the daemon on. `login_link` returns the login address for a code."""
 
     def __init__(self, deps: WebDependencies, observers: Observers, login_link: Callable[[str], str]) -> None:
         self._deps = deps

@@ -97,7 +97,7 @@ _MOST_BRANCHES = 1_000
 
 
 def compile_document(document: Mapping[str, Any], parts: NodeParts, name: str) -> Graph:
-    """Return the graph of a document; `name` becomes the graph's name. Raises `Unprocessable` if the document has
+    """Return the graph of a document; `name` becomes the graph's name. Raise `Unprocessable` if the document has
     errors, so that no part of it is run."""
     errors = [each for each in check(document) if each.severity is Severity.ERROR]
     if errors:

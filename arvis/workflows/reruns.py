@@ -43,7 +43,7 @@ def rerun(
     """Begin a run that repeats the run `run_id`, in the same place, and return it.
 
     The new run begins at `node` (None: at the node where the earlier run began). It uses the same version, or if
-    `newest` is True, the version that may run now. If a run of this `request` exists, return that run. Raises
+    `newest` is True, the version that may run now. If this `request` has already started a run, return that run. Raise
     `NotFound`, and `Unprocessable` if the version has no such node or cannot run.
     """
     if request is not None and (known := tx.workflow_runs.of_request(request)) is not None:
@@ -191,8 +191,8 @@ class EarlierRun:
     # -- the stored data of nodes --------------------------------------------------------------------------------------
 
     def _sources(self, node: str, known: Mapping[str, Any]) -> list[str]:
-        """Return the nodes from which the node's input came. If the earlier run did not record them, use the nodes whose
-        output led to this node: all of them for a join, and the one that was visited last for any other node."""
+        """Return the nodes from which the node's input came. If the earlier run did not record them, use the nodes
+        whose output led to this node: all of them for a join, and only the last visited node for any other node."""
         remembered = {source for source, _ in known.get("joined") or ()} or {known.get("source")}
         if found := [each for each in self._drawing.nodes if each in remembered and self._kept(each)]:
             return found

@@ -1,5 +1,5 @@
 """Create, change, remove and restore workflows, within limits. A changed document becomes a new version, and the stored
-triggers are those of the newest version that may run.
+triggers belong to the newest version that may run.
 
 The caller checks a document beforehand (`check_document`), outside of any transaction, because it may be large.
 """
@@ -30,13 +30,14 @@ from arvis.workflows.validation.rules import Problem, Severity
 MOST_WORKFLOWS = 1_000
 LONGEST_NOTE = 500
 
-#: Names that are no slugs, because paths of the API use them in the place of a slug.
+#: Names that must not be slugs, because paths of the API contain them in the position of a slug.
 _RESERVED = RESERVED_SLUGS | {"check", "examples", "import", "kinds", "schema"}
 #: For each kind of schedule: the kind of the trigger that it starts, if the two kinds have different names.
 _TRIGGERED = {str(ScheduleKind.CRON): "schedule"}
 _NOT_IN_SLUGS = regex(r"[^a-z0-9]+")
 _LONGEST_SLUG = 48
-#: The audited fields. The version is one of them, because the versions of a removed workflow are kept.
+#: The audited fields. They include the number of the version, because the versions remain stored after the workflow is
+#: removed.
 _AUDITED = ("slug", "name", "description", "enabled", "version", "runnable")
 
 
@@ -85,7 +86,7 @@ class AvailableNames:
 
 def known_in(tx: Transaction, available: AvailableNames, workflow: str | None = None) -> KnownNames:
     """Return the names that the document of a workflow may use. `workflow`: the id or slug of the workflow; None if it
-    is not saved yet, so that no schedule or web hook can refer to it."""
+    is not saved yet. In that case, no schedule or web hook can refer to it."""
     agents = tx.agents.all()
     saved = None if workflow is None else find(tx, workflow)
     return KnownNames(
@@ -132,7 +133,7 @@ def create(tx: Transaction, wanted: Wanted, now: int, *, by: str | None) -> Work
 
 
 def update(tx: Transaction, name: str, wanted: Wanted, now: int, *, by: str | None) -> Workflow:
-    """Write the changes. Raises `Conflict` if a newer version than `wanted.expected` was saved meanwhile."""
+    """Write the changes. Raise `Conflict` if a newer version than `wanted.expected` was saved meanwhile."""
     known = _lock(tx, name)
     if wanted.expected is not None and wanted.expected != known.version:
         raise Conflict(
@@ -165,7 +166,7 @@ def restore(
 
 
 def remove(tx: Transaction, name: str, now: int, *, by: str | None) -> Workflow:
-    """Remove a workflow. It can no longer be found or started; its current runs continue to their end."""
+    """Remove a workflow. It can no longer be found or started, but its current runs continue to their end."""
     known = _lock(tx, name)
     gone = replace(known, removed_at=now, updated_at=now)
     tx.workflows.update(gone)

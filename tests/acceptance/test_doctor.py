@@ -145,7 +145,7 @@ def test_a_daemon_of_another_version_with_few_files(tmp_path: Path) -> None:
     with answering(patient, health=HEALTH, ready=ready, metrics=figures):
         found = patient.examined()
     assert (found["daemon_version"].status, found["daemon_ready"].status) == ("warn", "fail")
-    assert found["daemon_ready"].why == "Down: the role workers, room on the disk."
+    assert found["daemon_ready"].why == "Down: the role workers, space on the disk."
     assert found["open_files"].status == "fail"
 
 

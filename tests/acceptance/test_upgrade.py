@@ -36,7 +36,7 @@ def test_a_check_changes_nothing_and_an_upgrade_changes_data_and_configuration(t
     assert checked.stdout.splitlines() == [
         *(f"would run {name}" for name in NAMES),
         "would change the configuration: `model.fast` is now `model.summarizer`",
-        "The upgrade succeeds with the data as it is now. Nothing was changed.",
+        "The upgrade would succeed with the current data. Nothing was changed.",
     ]
     assert (content_of(database), config.read_text()) == (before, OLD_CONFIG)
 

@@ -226,5 +226,5 @@ def test_the_tables_that_a_query_changes_are_found() -> None:
     }
     unheld = ("SELECT * FROM conversations", "SELECT id FROM conversations ORDER BY last_message_at")
     for text in (texts["update"], "SELECT * FROM jobs JOIN agents", "SELECT 1", *unheld):
-        with pytest.raises(ValueError, match="may not be held"):
+        with pytest.raises(ValueError, match="must not be cached"):
             read_tables(text)

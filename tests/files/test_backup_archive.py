@@ -158,7 +158,7 @@ def test_the_reason_is_told(database: Database, good: Path, tmp_path: Path) -> N
     error = refused(database, rebuilt(tmp_path / "evil.tar.gz", parts))
     assert error.why == f"the content of {BLOB} does not match the manifest"
     newer = refused(database, rebuilt(tmp_path / "newer.tar.gz", with_manifest(dict(members(good)), format=2)))
-    assert newer.why == "it was made by a newer Arvis"
+    assert newer.why == "a newer version of Arvis made it"
 
 
 # -- bytes --------------------------------------------------------------------------------------------------

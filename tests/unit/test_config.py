@@ -202,7 +202,7 @@ def test_a_bad_variable_is_named(variable: str, value: str, expected: list[str])
         ("agents: [{slug: a, name: x, timezone: Mars}]", ["`agents[0].timezone`", "Europe/Berlin"]),
         ("agents: [{slug: a, name: x, fallbacks: gpt-4o}]", ["`agents[0].fallbacks`", "provider/model"]),
         ("agents: [{slug: a, name: x, graph: dance}]", ["`agents[0].graph`", "not available", "Use agent,"]),
-        ("agents: [{slug: boss, name: x, role: conductor}]", ["`agents[0].role`", "Take another role"]),
+        ("agents: [{slug: boss, name: x, role: conductor}]", ["`agents[0].role`", "Choose another role"]),
         ("agents: [{slug: a, name: x, channels: ['web:x', hall]}]", ["`agents[0].channels[1].channel`"]),
         ("agents: [{slug: a}]", ["`agents[0].name`", "missing", "Add `agents[0].name`"]),
         ("agents:\n  - slug: a\n    name: A\n    promt: x", ["`agents[0].promt`", "line 4", "`agents[0].prompt`"]),

@@ -63,7 +63,7 @@ _details = all_options(
         "--api",
         "wire",
         type=click.Choice([*APIS, "default"]),
-        help="For openai and custom: the API that calls use (default: the one that the model needs).",
+        help="For openai and custom: the API that calls use (default: the API that the model needs).",
     ),
     secret_options("key"),
 )

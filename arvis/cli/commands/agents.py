@@ -157,7 +157,7 @@ def update(*, api: Api, agent: str, no_gate: bool, **details: Any) -> Output:
     words = f"The agent {changed['slug']} is changed."
     if body.get("allowUsers") == []:
         words += (
-            " Its list of people is empty, so only owners may use it. To allow everyone, run it again with "
+            " Its list of people is empty, so only owners may use the agent. To allow everyone, run the command with "
             f"--allow-users {_EVERYBODY}."
         )
     return Output(changed, words)
@@ -191,8 +191,8 @@ def delete(*, api: Api, agent: str) -> Output:
 @click.argument("agent")
 @_no_gate
 def undo(*, api: Api, agent: str, no_gate: bool) -> Output:
-    """Restore the previous version of an agent. The agent also gets its former channels back, unless another agent has
-    them."""
+    """Restore the previous version of an agent. The agent also gets its former channels back, unless another agent now
+    uses them."""
     return _shown(api.post("agents", agent, "undo", query={"gate": False} if no_gate else None))
 
 

@@ -1,4 +1,4 @@
-"""`arvis chat`: talk to an agent over the daemon's API. Standard output has only the posts of the channel."""
+"""`arvis chat`: talk to an agent over the daemon's API. Standard output contains only the posts of the channel."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.explanation import why_not
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 
-#: One request waits this many seconds for an answer. Then the request is sent again.
+#: The time in seconds for which one request waits for an answer. After this time, the client sends the request again.
 _ONE_WAIT = 30
 
-#: The maximum number of open questions that one request returns. The request returns questions of all channels, and
-#: `_questions` selects those of this channel.
+#: The maximum number of open questions that one request returns. The request returns questions of all channels, from
+#: which `_questions` selects the questions of this channel.
 _MOST_QUESTIONS = 200
 _AT_WORK = "running"
-#: An execution that continues after an answer is checked at intervals of this many seconds.
+#: The interval in seconds at which the client checks an execution that continues after an answer.
 _LOOK = 0.2
 PROMPT = "> "
 
@@ -76,9 +76,9 @@ def chat(
 
 
 class ChatSession:
-    """A conversation in one channel. It prints the answers to messages, and other posts of the channel. With `as_json`,
-    it prints only the timelines of the messages. `more` are further fields of each message: its agent and its
-    effort."""
+    """A chat in one channel. The session prints the answers to messages, and other posts of the channel. With
+    `as_json`, it prints only the timelines of the messages. `more` contains further fields of each message: the agent
+    and the effort."""
 
     def __init__(self, api: Api, channel: str, more: Mapping[str, Any], *, as_json: bool) -> None:
         self._api = api

@@ -51,12 +51,12 @@ def greet(socket: ClientConnection, key: str, channel: str, *, after: int | None
 
 
 def received(socket: ClientConnection) -> Frame:
-    """Return the next frame. Raises `TimeoutError` if no frame arrives for `TIMEOUT` seconds."""
+    """Return the next frame. Raise `TimeoutError` if no frame arrives for `TIMEOUT` seconds."""
     return frame_of(socket.recv(timeout=TIMEOUT))
 
 
 def frame_of(text: str | bytes) -> Frame:
-    """Return the frame, or raise the error that it reports."""
+    """Return the parsed frame. If it is an error frame, raise this error."""
     frame: Frame = json.loads(text)
     if frame["type"] == "error":
         error = frame["error"]
@@ -96,7 +96,8 @@ class Posts:
         self._answered.discard(message_id)
 
     def catch_up(self) -> None:
-        """Print all deliveries that have been committed until now. Raises `DaemonUnreachable`."""
+        """Print all deliveries that have been committed until now. Raise `DaemonUnreachable` if the socket cannot be
+        opened or is lost."""
         with self._session() as socket:
             last = greet(socket, self._api.key, self._channel, after=self._start)
             # The server sends the older deliveries before it answers the ping.
@@ -126,7 +127,8 @@ class Posts:
         opened.wait(_PAUSE)
 
     def follow(self) -> None:
-        """Print posts until the process is interrupted. If the connection is lost, open it again and print the missed posts."""
+        """Print posts until the process is interrupted. If the connection is lost, open a new one and print the missed
+        posts."""
         self._read_posts(lost=lambda: print("The connection is lost. Trying again …", file=sys.stderr))
 
     def mute(self) -> None:
@@ -144,8 +146,8 @@ class Posts:
     def _read_posts(
         self, *, connected: Callable[[], None] = lambda: None, lost: Callable[[], None] = lambda: None
     ) -> None:
-        """Print posts until the process ends. Call `connected` after each connection, and `lost` once for each lost connection.
-        Raise `ArvisError` if access is refused."""
+        """Print posts until the process ends. Call `connected` when a connection is open, and `lost` once when it is
+        lost. Raise `ArvisError` if access is refused."""
         online = True
         while True:
             try:
@@ -246,7 +248,8 @@ class Preview:
             self._write(plain(text))
 
     def give_way(self, text: str) -> bool:
-        """End the preview, because another text follows. Return True if the preview has already shown that text."""
+        """End the preview, because another text follows. Return True if the preview has already shown this other
+        text."""
         seen = bool(self._shown) and self._shown.strip() == text.strip()
         if self._shown:
             self._write("\n")

@@ -50,7 +50,7 @@ def migrate(*, check: bool, config: Path | None, data: Path | None) -> None:  # 
 
 @dataclass(frozen=True, slots=True)
 class ConfigMigration:
-    """The change of a configuration file from an older version."""
+    """The migration of a configuration file from an older version."""
 
     file: Path
     renamed: Sequence[Renamed]
@@ -59,7 +59,7 @@ class ConfigMigration:
 
     @classmethod
     def of(cls, file: Path) -> ConfigMigration:
-        """Read a file. Raises `ConfigError` if it cannot be read or rewritten."""
+        """Read a file. Raise `ConfigError` if the file cannot be read or migrated."""
         text = _read(file)
         try:
             return cls(file, old_keys(Document(text.removeprefix("\ufeff")).values), text, migrated(text))
@@ -72,7 +72,8 @@ class ConfigMigration:
         return self.new != self.old
 
     def write(self) -> Path:
-        """Replace the file, and return the path of the backup of its old content. Raises `ConfigError`."""
+        """Replace the file, and return the path of the backup of its old content. Raise `ConfigError` if the file
+        cannot be written."""
         return _replace(self.file.resolve(), self.old, self.new)
 
 

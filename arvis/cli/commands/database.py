@@ -46,8 +46,8 @@ def backup(*, file: Path | None, config: Path | None, data: Path | None) -> Outp
             finish_restore(database)
             made = _make(database, file, at_rest=True)
     except DataFolderInUse:
-        # This process may read the database while the daemon runs. But the daemon manages the backups in the data
-        # folder, so the daemon makes a backup without FILE.
+        # With FILE, this process makes the backup, because it may read the database while the daemon runs. Without
+        # FILE, the daemon makes the backup, because the daemon manages the backups in the data folder.
         if file is not None:
             made = _make(database, file, at_rest=False)
         else:
@@ -102,7 +102,8 @@ def restore(*, file: Path | None, config: Path | None, data: Path | None) -> Out
 
 
 def _found(database: Database, file: Path) -> Path:
-    """Return the path of a backup. If the working folder has no file with this bare name, look in the data folder."""
+    """Return the path of a backup. If `file` is only a name and the working folder has no such file, search the backups
+    in the data folder."""
     listed = database.backups / file.name
     return listed if not file.exists() and file.name == str(file) and listed.exists() else file.absolute()
 

@@ -21,7 +21,7 @@ from arvis.cli.options import PrintingCommand
 from arvis.cli.output import Output, tell
 from arvis.process.clock import SystemClock
 
-#: The titles of the findings that are not grouped by their subject.
+#: The headings of failures and warnings. All other findings are listed under the name of their group.
 _TITLES = {Status.FAIL: "failures", Status.WARN: "warnings"}
 
 
@@ -35,8 +35,8 @@ _TITLES = {Status.FAIL: "failures", Status.WARN: "warnings"}
     help="Write a support archive without secrets to this file or folder.",
 )
 def doctor(*, security: bool, fix: bool, bundle: Path | None, config: Path | None, data: Path | None) -> Output:
-    """Check the installation, from the configuration to the queue, failures first. The exit code is 1 if a check
-    fails."""
+    """Check the installation, from the configuration to the queue, and list failures first. The exit code is 1 if a
+    check fails."""
     found = _examine(config, data, security=security)
     outcomes = list(_repair(found)) if fix else []
     if any(not each.error for each in outcomes):
@@ -62,7 +62,7 @@ def _examine(config: Path | None, data: Path | None, *, security: bool) -> Exami
 
 
 def _repair(found: Examination) -> Iterator[Outcome]:
-    """Make the repairs. Print each of them before it is made."""
+    """Make the repairs, and yield their results. Before each repair, print its description."""
     for repair in repairs_of(found.scene):
         tell(f"{repair.what} …")
         yield make(repair)

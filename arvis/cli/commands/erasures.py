@@ -13,7 +13,7 @@ from arvis.cli.options import page_options
 from arvis.cli.output import Output, Row, Table, at, fields
 from arvis.domain.erasures import Phase
 
-#: The progress is requested at intervals of this many seconds.
+#: The interval in seconds at which the command requests the progress.
 _LOOK = 0.5
 
 _ERASURES = Table(
@@ -64,7 +64,7 @@ def create(*, api: Api, channel: str, yes: bool, wait: bool) -> Output:
 
 
 def erase_people(api: Api, people: Sequence[str], named: Sequence[str], *, yes: bool, wait: bool) -> Output:
-    """Erase the people with these ids. `named` are their names for the question."""
+    """Erase the people with these ids. `named` are the names that the confirmation shows."""
     return erase(api, {"people": list(people)}, ", ".join(named), yes=yes, wait=wait)
 
 
@@ -86,11 +86,11 @@ def _shown(found: Row) -> Output:
     if found["backups"]:
         notes.append(
             f"{found['backups']} backups in the data folder were made earlier and still contain the content. "
-            "The daemon deletes them when they are older than `backup.keep` newer ones; delete other copies yourself."
+            "The daemon deletes each of them when `backup.keep` newer backups exist. Delete other copies yourself."
         )
     if found["mentions"]:
         notes.append(
-            f"{len(found['mentions'])} facts that other people wrote mention the person and stay: "
+            f"{len(found['mentions'])} facts that other people wrote mention the person and were not deleted: "
             + ", ".join(found["mentions"])
             + ". `arvis memory delete` deletes a fact."
         )

@@ -19,7 +19,7 @@ from arvis.domain.errors import ArvisError, DaemonUnreachable, NotFound, UsageEr
 
 #: The interval of the checks of a running evaluation, in seconds.
 _PAUSE = 0.5
-#: The maximum number of characters that are read of a file.
+#: The maximum number of characters that are read from a file.
 _LARGEST = 4_000_001
 
 
@@ -118,7 +118,7 @@ def evals() -> None:
 
 @evals.command("list")
 @click.option("--runs", is_flag=True, help="List evaluations instead of suites.")
-@click.option("--suite", help="With --runs: only those of this suite.")
+@click.option("--suite", help="With --runs: only evaluations of this suite.")
 @page_options
 def list_evals(*, api: Api, runs: bool, suite: str | None, **query: Any) -> Output:
     """List suites with their newest evaluation; with --runs, list evaluations."""
@@ -252,10 +252,10 @@ def gate(*, api: Api, suite: str, **body: Any) -> Output:
 _changes = all_options(
     click.option("--prompt-file", type=existing_file, metavar="FILE", help="Evaluate the agent with this prompt."),
     click.option("--model", help="Evaluate the agent with this model, as provider/model."),
-    effort_option("that of the agent"),
+    effort_option("the effort of the agent"),
     click.option("--tools", type=names, metavar="NAMES", help="Evaluate the agent with these tools."),
     click.option("--max-cost", type=float, metavar="USD", help="Start no further case after this cost."),
-    click.option("--judge", metavar="MODEL", help="The model that judges (default: that of the agent)."),
+    click.option("--judge", metavar="MODEL", help="The model that judges (default: the agent's)."),
     click.option("--case", "cases", multiple=True, metavar="NAME", help="Evaluate only this case; may be repeated."),
 )
 

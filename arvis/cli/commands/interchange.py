@@ -28,8 +28,8 @@ _KINDS = ("people", "skills", "workflows", "agents", "schedules", "memory", "con
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Only these kinds; may be repeated.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def export(*, api: Api, file: Path, kinds: tuple[str, ...], force: bool) -> Output:
-    """Export all records into a zip file of a documented format. It contains no secrets, and is readable for everyone
-    who gets it."""
+    """Export all records into a zip file of a documented format. The file contains no secrets, but it is not encrypted,
+    so everyone who gets it can read it."""
     return save(api, file, {"kinds": ",".join(kinds) or None}, force=force)
 
 
@@ -92,14 +92,14 @@ def _person(_context: click.Context, _option: click.Parameter, text: str | None)
 @click.option("--dry-run", is_flag=True, help="Only list what would be imported.")
 @click.option("--replace", is_flag=True, help="Replace agents, skills and workflows that exist and differ.")
 @click.option("--all", "everything", is_flag=True, help="List unchanged records, too.")
-@click.option("--yes", is_flag=True, help="PROGRAM: do not ask for a confirmation.")
+@click.option("--yes", is_flag=True, help="With PROGRAM: do not ask for a confirmation.")
 @click.option(
     "--owner",
     metavar="PLATFORM:USER",
     callback=_person,
-    help="PROGRAM: the person to whom its memory about its user belongs (default: the only listed person).",
+    help="With PROGRAM: the person to whom its memory about its user belongs (default: the only listed person).",
 )
-@click.option("--enable-schedules", is_flag=True, help="PROGRAM: turn on the schedules that are on in PROGRAM.")
+@click.option("--enable-schedules", is_flag=True, help="With PROGRAM: turn on the schedules that are on in PROGRAM.")
 def import_(
     *,
     api: Api,

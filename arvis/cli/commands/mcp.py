@@ -1,8 +1,8 @@
-"""`arvis mcp`: commands for tool servers. Without a subcommand, it connects the daemon's `/mcp` with clients that start
-an MCP server as a program and talk to it on standard input and output.
+"""`arvis mcp`: commands for tool servers. Without a subcommand, the command connects the daemon's `/mcp` with clients
+that start an MCP server as a program and talk to it on standard input and output.
 
-For such a client, it passes messages on to the daemon and adds the HTTP headers; the daemon implements the protocol.
-Standard output contains only messages.
+The command only forwards the messages of such a client to the daemon and adds HTTP headers. The daemon implements the
+protocol. Standard output contains only messages.
 """
 
 from __future__ import annotations
@@ -209,8 +209,8 @@ def accept(*, api: Api, server: str, tool: str | None) -> Output:
 def login(*, api: Api, server: str, answer: str | None) -> Output:
     """Log in to a tool server: print the address that you open in a browser.
 
-    Afterwards, the browser returns to Arvis. If it runs on another machine, it cannot open that last page: then pass
-    the address of that page with --answer.
+    After the login, the browser opens a page of Arvis. If the browser runs on another machine, it cannot open this
+    page. In this case, pass the address of the page with --answer.
     """
     if answer is not None:
         done = api.post("tool-servers", server, "login", "answer", body={"address": answer}, timeout=_SERVER_TIMEOUT)
@@ -252,7 +252,7 @@ class Bridge:
         self._version: str | None = None
 
     def run(self) -> None:
-        """Pass messages on until the input has ended and all requests are answered."""
+        """Forward messages until the input has ended and all requests are answered."""
         threads: list[threading.Thread] = []
         for line in _lines():
             message = _message(line)
@@ -295,7 +295,8 @@ class Bridge:
             answer = json.loads(content) if content else {}
         except OSError as error:
             why = error.strerror or str(error) or "it does not answer"
-            return _error(number, _FAILED, f"Arvis cannot be reached at {self._api.url}: {why}. Start it: `arvis run`.")
+            text = f"Arvis cannot be reached at {self._api.url}: {why}. Start Arvis with `arvis run`."
+            return _error(number, _FAILED, text)
         except (HTTPException, ValueError):
             return _error(number, _FAILED, f"Another program answers at {self._api.url}. Check `web.port` and --data.")
         finally:

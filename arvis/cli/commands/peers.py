@@ -37,7 +37,8 @@ _READERS: Mapping[str, Callable[[Draft], None]] = {
     "hermes": read_hermes,
     "nanobot": read_nanobot,
 }
-#: Files and folders of which a home has at least one, and the usual place of a home.
+#: For each program: the files and folders of which its home directory contains at least one, and the usual path of this
+#: directory.
 _SIGNS = {
     "openclaw": (("openclaw.json", "clawdbot.json", "moltbot.json", "agents"), "~/.openclaw"),
     "hermes": (("config.yaml", "state.db", "memories", "SOUL.md"), "~/.hermes"),
@@ -81,7 +82,7 @@ def read_peer(program: str, root: Path, *, tables: ReadTables, choice: Choice) -
 
 
 def _send(api: Api, draft: Draft, wishes: Wishes, *, dry_run: bool) -> dict[str, Any]:
-    """Send all archives and return one report. The remarks of the reader are a part of it."""
+    """Send all archives. Return one report, which also contains the remarks of the reader."""
     items, asks = list[Row](), dict[str, None]()
     for number, contents in enumerate(draft.batches()):
         body = {"archive": _archive(contents), "dryRun": dry_run, "replace": wishes.replace and number == 0}
@@ -130,8 +131,8 @@ def _schedules(api: Api) -> Iterator[Row]:
 
 
 def _ask_secrets(api: Api, draft: Draft) -> None:
-    """Ask for the tokens of bots and the keys of accounts that are missing. They are never read from the home. The bots
-    are off, so that two programs do not answer the same message."""
+    """Ask for the tokens of bots and the keys of accounts that are missing. Then create these bots and accounts.
+    Secrets are never read from the home. The bots stay off, so that two programs do not answer the same message."""
     for platform in _missing_bots(api, draft):
         tell(f"Bot for {platform}: leave the answer empty to create it later.")
         given = {name: _asked(name.replace("_", " ")) for name in SECRETS[platform]}
@@ -169,9 +170,9 @@ def _try(api: Api, path: str, body: Row, words: str) -> None:
 
 
 def _steps(api: Api, draft: Draft, report: Row) -> list[str]:
-    """Return the next steps. Commands ask for the missing tokens and keys."""
+    """Return the next steps, with the commands that ask for missing tokens and keys."""
     agent = agent_slug(draft.program, "main")
-    # The steps below name the commands for accounts and bots, so the general ones of the report are left out.
+    # The steps below name the commands for accounts and bots, so the general steps of the report are left out.
     steps = [ask for ask in report["asks"] if not ask.startswith(("Add accounts", "Add bots"))]
     steps += [
         f"Give Arvis the token of the bot: `arvis bots create {platform} --off --set agent={agent}`."

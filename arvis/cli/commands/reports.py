@@ -82,5 +82,5 @@ _AUDIT = Table(
 @click.option("--outcome", type=choice(Outcome))
 @page_options
 def audit(*, api: Api, **query: Any) -> Output:
-    """List the changes that agents requested, with their outcomes, failed logins and exports, newest first."""
+    """List failed logins, exports, and the changes that agents requested with their outcomes, newest first."""
     return _AUDIT.page(api.get("audit", query=query))

@@ -27,12 +27,13 @@ def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
     with asyncio.Runner(loop_factory=watch.new_loop) as runner:
         again = runner.run(daemon.run(settings, say=_say, watch=watch))
     if again:
-        # A new program has no state of the old one. The process id stays, so a service manager notices no end.
+        # A new program starts without any state of the old one. It has the same process id, so a service manager does
+        # not notice the restart.
         options = {"--config": config, "--data": data, "--roles": roles}
         given = [text for name, value in options.items() if value is not None for text in (name, str(value))]
         os.execv(sys.executable, [sys.executable, "-m", "arvis", "run", *given])  # noqa: S606 its own program
 
 
 def _say(line: str) -> None:
-    """Print and flush a line, because the program that started the daemon may wait for it at a pipe."""
+    """Print and flush a line, because the program that started the daemon may wait for the line at a pipe."""
     print(line, flush=True)

@@ -66,7 +66,7 @@ def install(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Write the service, start it, and start it again at every boot.
+    """Write the definition of the service, start the service, and enable its start at every boot.
 
     An existing service of this name is replaced. The configuration is checked first.
     """

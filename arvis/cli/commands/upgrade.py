@@ -36,9 +36,10 @@ def upgrade(*, check: bool, config: Path | None, data: Path | None) -> Output:
 
     A SQLite database is backed up. The database is changed in one transaction, which is committed only if the checks
     succeed: the numbers of rows, the database itself, and a message that the built-in demo model answers. Otherwise the
-    data stays as it is. `arvis run` upgrades the database in the same way.
+    data stays unchanged. `arvis run` upgrades the database in the same way.
 
-    Stop the daemon first. With --check, it may run. Afterwards the failed checks of `arvis doctor` are listed.
+    Stop the daemon first. With --check, the daemon may run. At the end, the command lists the failed checks of `arvis
+    doctor`.
     """
     migration = _config_migration(config)
     settings = load(config, data, os.environ, text=None if migration is None else migration.new)
@@ -49,15 +50,15 @@ def upgrade(*, check: bool, config: Path | None, data: Path | None) -> Output:
     if migration is not None and needed:
         _check_writable(migration.file)
     ran = _upgrade(settings, database)
-    # The file is changed last. If the upgrade is interrupted before, the next one continues here.
+    # The file is changed last, so that the next upgrade changes it if this upgrade is interrupted.
     saved = migration.write() if migration is not None and needed else None
     failed = _failed_checks(config, data)
     return _output(ran, _backup(database, ran), migration, saved=saved, done=True, failed=failed)
 
 
 def _failed_checks(config: Path | None, data: Path | None) -> Sequence[Finding]:
-    """Return the failed checks of `arvis doctor`. They do not undo the upgrade, because they need not come from it: a
-    package that a bot needs may be missing, or an account may be without money."""
+    """Return the failed checks of `arvis doctor`. Failed checks do not undo the upgrade, because they may have other
+    causes: a package that a bot needs may be missing, or an account may have no credit."""
     system = System(python=sys.version_info[:3], encoding=sys.stdout.encoding)
     examination = examine(config, data, os.environ, system=system, now=SystemClock().now())
     return [finding for finding in examination.findings if finding.status is Status.FAIL]
@@ -75,7 +76,7 @@ def _check_writable(file: Path) -> None:
         raise ConfigError(
             f"{file} has keys of an older version and cannot be changed",
             why=f"This user may not write to {folder}.",
-            fix="Run `arvis config migrate` as a user who may, then run `arvis upgrade` again.",
+            fix="Run `arvis config migrate` as a user with this permission, then run `arvis upgrade` again.",
         )
 
 
@@ -142,7 +143,7 @@ def _planned(ran: Sequence[str], renamed: Sequence[str]) -> Iterator[str]:
     yield from (f"would run {name}" for name in ran)
     yield from (f"would change the configuration: {each}" for each in renamed)
     if ran:
-        yield "The upgrade succeeds with the data as it is now. Nothing was changed."
+        yield "The upgrade would succeed with the current data. Nothing was changed."
     elif renamed:
         yield "The database is up to date. Nothing was changed."
     else:

@@ -131,7 +131,7 @@ def cancel(*, api: Api, run: str) -> Output:
 @click.option("--node", help="The node at which the new run starts (default: the first node of the old run).")
 @click.option("--newest", is_flag=True, help="Use the newest version that can run.")
 def rerun(*, api: Api, run: str, node: str | None, newest: bool) -> Output:
-    """Run a run again, from its beginning or from a node."""
+    """Start a run again, from its beginning or from a node."""
     body = given({"version": "newest" if newest else "same", "node": node})
     return _changed(api.post("runs", run, "rerun", body=body))
 

@@ -1,6 +1,6 @@
-"""Runs the checks of `arvis doctor`, group by group. Failures come first, then warnings. Among them, causes come before
-their consequences, so people should fix the first failed check first. To add a check, write a function in the file of
-its group; to add a group, extend `GROUPS`."""
+"""Runs the checks of `arvis doctor`, group by group. Failures come first, then warnings. Causes come before their
+consequences, so people should fix the first failure first. To add a check, write a function in the file of its group;
+to add a group, extend `GROUPS`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ GROUPS = (
 )
 
 
-#: The groups that are checked if the configuration cannot be used as a whole. Other groups would report consequences.
+#: The groups that are checked if the configuration cannot be loaded. All other groups would only report consequences of
+#: this error.
 _WITHOUT_CONFIGURATION = (
     machine.MACHINE,
     machine.FOLDER,
@@ -64,8 +65,8 @@ def examine(
     now: int,
     only: str | None = None,
 ) -> Examination:
-    """Run all checks, or those of the group `only`. If the configuration cannot be loaded, its usable keys are used, and
-    only the groups are checked that do not depend on the rest. Raises `ConfigError` if the data folder is unusable."""
+    """Run all checks, or the checks of the group `only`. If the configuration cannot be loaded, use its valid keys, and
+    check only the groups in `_WITHOUT_CONFIGURATION`. Raise `ConfigError` if the data folder is unusable."""
     groups: Sequence[Group] = GROUPS
     broken: list[Finding] = []
     try:

@@ -1,7 +1,7 @@
 """The support archive of `arvis doctor --bundle`: a zip file without secrets that a person can send to others.
 
-Every text passes the redaction, which knows the secrets of the configuration, of the data folder and of the database,
-and recognises the forms of other keys. The archive contains no messages, no prompts and no files of people.
+In every text, the redaction replaces the secrets of the configuration, of the data folder and of the database, and
+other texts that look like keys. The archive contains no messages, no prompts and no files of people.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _MASK = "[redacted]"
 _SECRET_NAME = regex(r"token|secret|passw|(?:^|[_\W])key|api_?key|credential|cookie|authorization", re.IGNORECASE)
 #: The characters between the words of a line of YAML.
 _WORDS = regex(r"[\s,\[\]{}\"']+")
-#: The shortest value of a secret that is searched in all texts. A shorter one would also be found in ordinary words; its
-#: own field is masked.
+#: The minimum length of a secret that is replaced in all texts. A shorter secret could also occur in ordinary words, so
+#: only the field that contains it is masked.
 _SHORTEST = 4
 
 _ABOUT = """\
@@ -65,7 +65,7 @@ It contains no messages, prompts or files of people. Known secrets and texts tha
 
 def write_bundle(file: Path, scene: Scene, findings: list[Finding], environ: Mapping[str, str]) -> Path:
     """Write the archive, which only this user can read, and return its path. If `file` is a folder, the archive gets a
-    name with the time in it. Raises `Conflict` if the file exists or cannot be written."""
+    name with the time in it. Raise `Conflict` if the file exists or cannot be written."""
     at = datetime.fromtimestamp(scene.now / 1000, UTC)
     path = file / f"arvis-support-{at:%Y%m%d-%H%M%S}.zip" if file.is_dir() else file
     redact = Redactor(_secrets(scene, environ))
@@ -200,7 +200,7 @@ def _passwords_in(url: str | None) -> Iterator[str]:
 
 
 def _written(file: Path | None) -> Iterator[str]:
-    """Yield the secrets that are written in the configuration file itself. If the file cannot be read as YAML, yield every
+    """Yield the secrets that the configuration file itself contains. If the file cannot be read as YAML, yield every
     word that follows the name of a secret on the same line."""
     if file is None:
         return

@@ -56,7 +56,7 @@ def check_files(scene: Scene) -> Verdict | None:
         return None
     match scene.database.files:
         case None:
-            what = f"{_name(scene)} is too large to check it completely while the daemon runs"
+            what = f"{_name(scene)} is too large for a complete check while the daemon runs"
             return ok(what, "The daemon examines it at every start.")
         case Damaged(damage):
             why = f"{'; '.join(damage)}."

@@ -117,7 +117,7 @@ def check_memory(scene: Scene) -> Verdict | None:
     if left is None:
         return None
     if left < _LITTLE_MEMORY:
-        why = f"{left // _MEGABYTE} MB are left; the system may end the daemon."
+        why = f"{left // _MEGABYTE} MB are left, so the system may kill the daemon."
         return warn(
             "There is little memory", why, "Give the machine or the container more memory, or stop other programs."
         )
@@ -244,8 +244,8 @@ def check_room(scene: Scene) -> Verdict:
     place = _there(scene.folder)
     table = os.statvfs(place)
     if table.f_files and table.f_favail < table.f_files // 100:
-        why = f"The disk can take {table.f_favail} more files of at most {table.f_files}."
-        return fail(f"{place} can take almost no more files", why, "Remove files that you do not need.")
+        why = f"The disk can store {table.f_favail} more files, and at most {table.f_files} in total."
+        return fail(f"{place} can store almost no more files", why, "Remove files that you do not need.")
     return room(place, disk_space(place), _size(scene.config.database_file))
 
 

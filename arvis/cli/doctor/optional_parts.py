@@ -34,8 +34,8 @@ def check_tool_names(scene: Scene) -> Verdict | None:
     missing = [tool for tool in named if tool not in known and tool.partition(".")[0] not in servers]
     if missing:
         why = (
-            f"The agent {named[missing[0]]} is configured with {', '.join(missing)}, but no package or server "
-            "provides this tool."
+            f"No package or server provides {', '.join(missing)}. The agent {named[missing[0]]} is configured with "
+            f"{missing[0]}."
         )
         return warn("A tool is not known", why, f"Use some of {', '.join(sorted(known))}, or configure its server.")
     return ok("Every tool of an agent is known")
@@ -56,8 +56,8 @@ def check_plugin_names(scene: Scene) -> Verdict | None:
     known = extensions.installed(extensions.PLUGINS).keys()
     if missing := [plugin for plugin in named if plugin not in known]:
         why = (
-            f"The agent {named[missing[0]]} is configured with {', '.join(missing)}, but no installed package "
-            "provides this plugin."
+            f"No installed package provides {', '.join(missing)}. The agent {named[missing[0]]} is configured with "
+            f"{missing[0]}."
         )
         return warn("A plugin is not known", why, f"Use some of {', '.join(sorted(known))}, or install its package.")
     return ok("Every plugin of an agent is known")
@@ -99,8 +99,8 @@ _SEARCH = "web_search"
 
 
 def check_search(scene: Scene) -> Verdict | None:
-    """Report search providers without a key or an address. If only the fallback can search, report it if an agent of the
-    configuration searches the web. No provider is asked."""
+    """Report search providers without a key or an address. Also report if an agent of the configuration has the tool
+    `web_search`, but only the fallback can search. No provider is called."""
     search = scene.config.search
     secrets = {variable.key for variable in (scene.records.secrets if scene.records is not None else ())}
     stored = frozenset(name for name in VARIABLES if variable_of(name) in secrets)
@@ -114,7 +114,7 @@ def check_search(scene: Scene) -> Verdict | None:
         if variable and name not in stored and not (search.key(name) if field == "api_key" else search.address(name)):
             fix = f"Set `search.{name}.{field}` or the environment variable {variable}"
             more = f", or store the key: `arvis variables create {variable} --secret`" if field == "api_key" else ""
-            why = f"`search.providers` names {name}, so each search first fails there."
+            why = f"`search.providers` names {name}, so each search fails there first."
             return warn(f"The search provider {name} has no {field.replace('_', ' ')}", why, f"{fix}{more}.")
     if asked == (FALLBACK,) and any(_SEARCH in agent.tools for agent in scene.config.agents):
         why = "No search provider has a key, so the tool web_search searches only a wiki."
@@ -206,7 +206,7 @@ def _local(engine: str) -> Verdict:
         return warn(
             "Voice messages cannot be transcribed", f"{engine} needs the program {program}.", f"Install {program}."
         )
-    return ok(f"{engine} transcribes voice messages (it loads its model at the first one)")
+    return ok(f"{engine} transcribes voice messages (the engine loads its model at the first message)")
 
 
 def _program(command: str, does: str) -> Verdict:

@@ -1,5 +1,6 @@
-"""The repairs of `arvis doctor --fix`. A repair loses no data, and the daemon works in the same way with and without it.
-Repairs that the next start of the daemon makes by itself, such as those of the database, are not among them."""
+"""The repairs of `arvis doctor --fix`. A repair loses no data, and the daemon works in the same way with and without
+the repair. Repairs that the daemon makes by itself at its next start, such as repairs of the database, are not
+included."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a repair. `error` is empty if it was made."""
+    """The result of a repair. `error` is empty if the repair succeeded."""
 
     id: str
     what: str

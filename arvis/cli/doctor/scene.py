@@ -105,7 +105,7 @@ _TIMEOUT = 3.0
 
 _WAIT = "If the daemon has just started, wait a moment. Otherwise read its log and restart it."
 
-_WORDS = {"database": "the database", "disk": "room on the disk", "eventLoop": "the event loop"}
+_WORDS = {"database": "the database", "disk": "space on the disk", "eventLoop": "the event loop"}
 
 _OK = 200
 _NOT_KNOWN = 401

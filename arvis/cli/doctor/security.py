@@ -1,5 +1,5 @@
-"""Checks the access that other users of this machine and of the network have. `arvis doctor --security` runs only this
-group."""
+"""Checks that other users of this machine and of the network have no access to stored data and secrets. `arvis doctor
+--security` runs only this group."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check_api_keys(scene: Scene) -> Verdict | None:
     keys = [key for key in keys if key != PLACEHOLDER]
     if not keys:
         return None
-    fix = f"Make new ones: {MAKE_ONE}"
+    fix = f"Make new keys: {MAKE_ONE}"
     weak = sum(is_weak_key(key) for key in keys)
     if weak:
         why = f"{weak} of {len(keys)} keys in `web.api_keys` are short or have few different characters."
@@ -72,7 +72,7 @@ def check_api_keys(scene: Scene) -> Verdict | None:
         return warn(
             "An API key is listed twice",
             "The entries may have different roles, and it is undefined which one applies.",
-            "Remove one of them.",
+            "Remove one of the entries.",
         )
     return ok(f"API keys that cannot be guessed: {len(keys)}")
 

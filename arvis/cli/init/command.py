@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 
 @click.command(cls=PrintingCommand)
-@click.option("--yes", is_flag=True, help="Ask nothing and take every default.")
+@click.option("--yes", is_flag=True, help="Ask no questions and use all defaults.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def init(*, yes: bool, force: bool, config: Path | None, data: Path | None) -> Output:
-    """Ask a few questions and write config.yaml (or --config FILE). Enter takes the default of a question."""
+    """Ask a few questions and write config.yaml (or --config FILE). Press Enter to accept the default of a question."""
     file = config or DEFAULT_FILE
     ask = _asker(yes=yes)
     replace = _may_replace(file, force=force, yes=yes)
@@ -43,7 +43,7 @@ def _asker(*, yes: bool) -> Ask:
     if yes:
         return _take_default
     if not sys.stdin.isatty():
-        fix = "Run it in a terminal, or take every default with `arvis init --yes`."
+        fix = "Run `arvis init` in a terminal, or use all defaults with `arvis init --yes`."
         raise ConfigError("No questions can be asked", why="Standard input is not a terminal.", fix=fix)
     return _ask
 
@@ -60,7 +60,7 @@ def _take_default(question: str, default: str, read: Callable[[str], T]) -> T:  
 
 
 def _may_replace(file: Path, *, force: bool, yes: bool) -> bool:
-    """Return True if the file may be replaced. Raises `ConfigError` if the file exists and must be kept."""
+    """Return True if the file may be replaced. Raise `ConfigError` if the file exists and must be kept."""
     if force or not file.exists():
         return force
     if yes or not click.confirm(f"{file} already exists. Replace it?", default=False, err=True):
@@ -111,7 +111,7 @@ def text_of(answers: Answers, data_dir: Path | None) -> str:
 
 def put_in_place(file: Path, text: str, *, variable: str | None, replace: bool) -> None:
     """Check that `load` accepts the text, then write the whole file in one step. `variable` is the environment variable
-    that will contain the account's key; it need not be set yet. Raises `ConfigError` if the file cannot be written, or
+    that will contain the account's key; it need not be set yet. Raise `ConfigError` if the file cannot be written, or
     if it exists and must not be replaced."""
     target = file.resolve()
     fresh = target.with_name(f".{target.name}.new")

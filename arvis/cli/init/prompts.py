@@ -1,6 +1,6 @@
-"""Asks the questions of `arvis init`. These are only questions that a newcomer needs. Every question has a default, so
-a person who presses Enter each time gets a working configuration. The questions never ask for the key of an account.
-They ask for the environment variable that contains the key."""
+"""Asks the questions of `arvis init`. The questions cover only settings that a newcomer needs. Every question has a
+default, so a person who presses Enter each time gets a working configuration. No question asks for the key of an
+account. Instead, a question asks for the environment variable that contains the key."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Surroundings:
         return zone.removeprefix("posix/").removeprefix("Etc/") if folder and zone else "UTC"
 
     def free_port(self) -> int:
-        """Return the first free one of `_TRIES` ports, beginning with `_PORT`. If none is free, return 0, so that the
+        """Try `_TRIES` ports from `_PORT` on, and return the first free port. If none is free, return 0, so that the
         system chooses a port."""
         return next((port for port in range(_PORT, _PORT + _TRIES) if self.is_free(port)), 0)
 
@@ -221,8 +221,8 @@ def _account(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> NewA
 
 
 def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
-    """Return the offers whose provider is installed. If the environment defines several accounts, the first offer means
-    all of these accounts."""
+    """Return the offers whose provider is installed. If the environment defines several accounts, the first offer
+    stands for all of these accounts."""
     available = installed(PROVIDERS)
     offers = {offer.provider: offer for offer in _OFFERS if offer.provider in available}
     if len(found) > 1:
@@ -253,7 +253,7 @@ def _variable(ask: Ask, offer: Offer, url: str | None, environ: Mapping[str, str
         )
     numbered = (f"{offer.variable}_{number}" for number in range(1, 51))
     default = next((name for name in (offer.variable, *numbered) if environ.get(name)), offer.variable)
-    return ask("Environment variable that holds the key", default, _name)
+    return ask("Environment variable that contains the key", default, _name)
 
 
 def _model_of(offer: Offer, url: str | None, variable: str | None, around: Surroundings) -> str:

@@ -1,8 +1,9 @@
 """Writes the files that describe the service: a unit of systemd, or a property list of launchd.
 
-A unit of the whole system has most of systemd's protections. These would break the sandbox in which agents run programs
-(`arvis/process/sandbox.py`), because the sandbox mounts its own /proc and sets its own host name. Only the option
-`strict` adds them. A unit of one user has only the protections that need no privileges.
+The unit of a system service has most of systemd's protections. The remaining protections would break the sandbox in
+which agents run programs (`arvis/process/sandbox.py`), because the sandbox mounts its own /proc and sets its own host
+name, so only the option `strict` adds these protections. The unit of a user's service has only the protections that
+need no privileges.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MARK = "# Written by `arvis service install`. Change it with `systemctl edit`."
 #: Seconds to stop: the daemon drains for 25 seconds, then sends the remaining deliveries.
 _STOP_SECONDS = 45
 
-#: Protections that a unit of one user can have, too.
+#: Protections that the unit of a user's service can also have.
 _UNPRIVILEGED = (
     "NoNewPrivileges=yes",
     "LockPersonality=yes",
@@ -57,13 +58,13 @@ _HOMES = (Path("/home"), Path("/root"), Path("/run/user"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A service. `system` is True for a service of the whole machine. `user` runs it; None means an own user that
-    systemd creates for a service of the whole machine, or the current user."""
+    """A service. `system` is True for a service of the whole machine. `user` is the user that runs the service. If
+    `user` is None, systemd creates a user for a system service, and the current user runs any other service."""
 
     name: str
     #: The program with its first arguments.
     program: Sequence[str]
-    #: The program of Python, which `program` starts.
+    #: The Python interpreter that `program` starts.
     interpreter: Path
     config: Path | None
     data: Path

@@ -18,7 +18,7 @@ from arvis.domain.errors import ArvisError, ConfigError, NotFound
 _PATIENCE = 60.0
 _NO_TEXT = "it printed no reason"
 
-#: The properties of systemd that a status shows, with their names there.
+#: The properties of systemd that `arvis service status` shows, by their names in its output.
 _PROPERTIES = {
     "state": "ActiveState",
     "details": "SubState",
@@ -56,14 +56,14 @@ class ServiceManager(Protocol):
 
 
 def service_manager(*, system: bool) -> ServiceManager:
-    """Return the manager of this machine. Raises `ConfigError` if there is none."""
+    """Return the manager of this machine. Raise `ConfigError` if this machine has no supported manager."""
     if sys.platform == "darwin":
         return Launchd(system=system)
     if shutil.which("systemctl") is None:
         raise ConfigError(
-            "This machine has no service manager that Arvis knows",
+            "This machine has no service manager that Arvis supports",
             why="There is no program systemctl (systemd).",
-            fix="Let your own manager run `arvis run`, or print the unit with `arvis service install --print`.",
+            fix="Let your own service manager run `arvis run`, or print the unit with `arvis service install --print`.",
         )
     return Systemd(system=system)
 
@@ -135,7 +135,7 @@ class Launchd:
         return launchd_plist(service)
 
     def start(self, name: str) -> bool:
-        # An old version of the service would keep its old definition.
+        # Unload an earlier version of the service first. Otherwise launchd would continue to use its definition.
         subprocess.run(["launchctl", "bootout", self._target(name)], capture_output=True, check=False)  # noqa: S603, S607
         _completed(["launchctl", "enable", self._target(name)])
         return _completed(["launchctl", "bootstrap", self._domain, str(self.file(name))])

@@ -1,7 +1,8 @@
 """Tools of the client: tools that the program which sent the message runs itself.
 
-The model gets them beside the agent's own tools. A call of such a tool pauses the turn; the program gets the calls, and
-its next request contains their results (`web/openai`). The text of the wait is JSON with the calls (`ClientCalls`).
+The model gets these tools in addition to the agent's own tools. A call of such a tool pauses the turn; the program gets
+the calls, and its next request contains their results (`web/openai`). While the turn waits, the text of its wait
+contains the calls as JSON (`ClientCalls`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from arvis.tools.registry import Offer
 #: The time (ms) for which a turn waits for the results of the client.
 PATIENCE_MS = 900_000
 #: The reply of a turn that got no results in this time.
-NO_RESULTS = "The program that asked has not sent the results of its tools, so I stopped."
+NO_RESULTS = "I stopped, because the program did not send the results of its tools in time. Send the request again."
 _MISSING = "Error: the program sent no result for this call."
 
 
@@ -58,7 +59,7 @@ def specs_of(state: Mapping[str, Any]) -> tuple[ToolSpec, ...]:
 
 
 def joined(offer: Offer, state: Mapping[str, Any]) -> Offer:
-    """Return the offered tools, with those of the client added. They replace other tools of the same name."""
+    """Return the offered tools and the client's tools. A tool of the client replaces another tool of the same name."""
     more: dict[str, Tool] = {each.spec.name: each for each in _tools_of(state)}
     return Offer({**offer.tools, **more}) if more else offer
 
@@ -91,7 +92,7 @@ def keep_outputs(context: NodeContext, state: AgentState, calls: Sequence[ToolCa
 
 
 def begin(context: NodeContext, state: AgentState, planned: Sequence[Planned], more: Mapping[str, Any]) -> Pause | None:
-    """Return the decision to wait for the client's calls of this round that have no result yet; None if there are none.
+    """Return the decision to wait for the results of the client's calls of this round; None if no result is missing.
     `more` are further changes of the state."""
     waiting = [
         index

@@ -49,7 +49,7 @@ class FileRules:
     #: and the maximum number of bytes. It raises `FetchError`.
     fetch: Callable[[Address, str, int], Awaitable[bytes]]
     media: MediaReader
-    #: The parent of the folders of the conversations.
+    #: The directory that contains the folders of the conversations.
     sessions: Path
     most_bytes: int = 20_971_520
     allowed: Allowed = field(default_factory=Allowed)
@@ -128,8 +128,8 @@ class FileNode:
         return await self._settle(place, file, reading, context.now())
 
     async def _lay_out(self, context: NodeContext, file: Attachment, data: bytes) -> None:
-        """Write the file into the workspace of the conversation, if possible. An agent's program may have blocked the
-        path there. The prompt contains the file's text in any case."""
+        """Write the file into the workspace of the conversation. A failure is ignored, for example if a program of the
+        agent has blocked the path, because the prompt contains the file's text in any case."""
         workspace = self._rules.sessions / WorkState.from_json(context.state).conversation / "workspace"
         with suppress(ToolError):
             await asyncio.to_thread(write_bytes, workspace, path_of(file), data)

@@ -67,13 +67,13 @@ from arvis.tasks.rounds import Rounds, load_rounds
 from arvis.tasks.state import MOST_PICTURES, AgentState, WorkState, load_pictures, pictures_of, with_pictures
 from arvis.tasks.task import is_run
 
-#: The node that builds the prompt. It also follows a compaction within the turn.
+#: The node that builds the prompt. The turn also continues at this node after a compaction.
 PREPARE = "prepare"
 #: If the history of a turn has more messages than this, the turn compacts the conversation first.
 MOST_MESSAGES = 80
 #: The maximum number of steps of a turn outside its cycles: reading files, compactions, messages that join the turn.
 MOST_STEPS = 500
-#: A turn renews the time in its prompt when that time is this old (ms), for example after a wait for a person's answer.
+#: The age (ms) at which a turn updates the time in its prompt, for example after a wait for a person's answer.
 _SAME_TIME_MS = 1_800_000
 
 
@@ -96,7 +96,7 @@ class AgentParts:
     speaker: Speaker | None = None
     #: The maximum number of cycles in a turn.
     loops: int = 40
-    #: The maximum number of times that a reply which reached the limit of tokens is continued.
+    #: The maximum number of times that the model continues one reply that has reached its token limit.
     continuations: int = 0
     meaning: MeaningOf = no_meaning
 
@@ -196,8 +196,9 @@ class _Nodes:
         )
 
     async def _with_meaning(self, context: NodeContext, turn: TurnContext) -> TurnContext:
-        """Return the turn with facts that also fit its messages by their meaning, if texts are embedded and only some of the
-        known facts are recalled."""
+        """If a search chose the facts of the turn, repeat the search with the meaning of the messages, and return the
+        turn with the facts that it finds. Return the turn unchanged if all known facts were recalled, or if texts are
+        not embedded."""
         meaning = await self._meaning(asked_text(turn.current)) if turn.recall.searched else None
         if meaning is None:
             return turn
@@ -245,7 +246,7 @@ class _Nodes:
             context, call, marked(safe), read, asked_for_tools=bool(result.calls or answered.calls)
         )
         if state.reply_so_far:
-            # The parts are in this reply; a later reply of the turn has only its own text.
+            # This reply contains the earlier parts, so a later reply of the turn must not begin with them.
             decision.changes = {**changes(AgentState, reply_so_far="", continued=0), **decision.changes}
         return decision
 
@@ -329,7 +330,8 @@ class _Nodes:
         made = self._manner.shown(fitted, off=off)
         *earlier, newest = await with_pictures(self._store, call.turns)
         if call.pictures:
-            # The person has not sent the pictures of tools, so no notice to the person is about them.
+            # The person did not send the pictures of tools, so Arvis sends no notice to the person about these
+            # pictures.
             shown = [each for each in call.pictures if each in state.again]
             given = [each for each in call.pictures if each not in state.again]
             pictures = await load_pictures(self._store, shown, past=True)
@@ -396,13 +398,15 @@ class _Nodes:
 
 
 def _streams(state: AgentState, call: PreparedCall, request: RunRequest) -> bool:
-    """Return True if the reply is shown while the model writes it. A reply in a format is not, because it is checked
-    first and may be replaced. A continued reply of a tainted turn is not, because an address may be in two parts."""
+    """Return True if people see the reply while the model writes it. They do not see a reply in a requested format
+    early, because it is checked first and may be replaced. They do not see a continued reply of a tainted turn early
+    either, because an address may be split between two parts."""
     return call.newest is not None and request.format is None and not (state.reply_so_far and state.taint)
 
 
 def _with_safe_links(result: RunResult, links: SafeLinks, request: RunRequest) -> RunResult:
-    """Return the reply with harmless links only. The note that `safe` adds would make a reply in a format invalid."""
+    """Return the reply with harmless links only. A reply in a requested format gets no note about removed links,
+    because the note would make the format invalid."""
     harmless = links.safe if request.format is None else links.replaced_in_json
     return replace(result, content=harmless(result.content))
 
@@ -478,7 +482,8 @@ def may_compact(execution: Execution) -> bool:
 
 
 def _names(context: NodeContext, turn: TurnContext) -> Sequence[str]:
-    """Return the names of the tools to offer. Earlier results and files can be read again if there are any."""
+    """Return the names of the tools to offer. The tool `READ_AGAIN` is left out if the conversation has no earlier
+    results or files."""
     if not turn.agent.tools and not turn.agent.skills and not turn.agent.knowledge:
         return ()
     names = names_for(turn.agent, context.execution)

@@ -96,8 +96,8 @@ def _most_common(words: Sequence[str]) -> int:
 
 
 def rate(times_ms: Sequence[int], now: int) -> str | None:
-    """Return the code of the reason why a message came too soon after earlier ones, or None. `times_ms` are the times
-    of the person's earlier messages in the conversation."""
+    """Return the code of the reason why a message arrived too soon after earlier messages, or None. `times_ms` are the
+    times of the person's earlier messages in the conversation."""
     ages = [now - at for at in times_ms if at <= now]
     if sum(age < _BURST_SPAN for age in ages) >= _BURST:
         return "burst"

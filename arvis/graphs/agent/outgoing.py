@@ -1,7 +1,7 @@
 """Collects the texts that the judge of outgoing data needs (`domain/outgoing.py`), and judges the calls of a turn.
 
-Each text has an origin. Own texts of the person, the configuration and public outputs are known; every other text, such as
-history, memory, files, variables and outputs of servers, is private.
+Each text has an origin. The person's own texts, the configuration and public outputs are known. Every other text, such
+as history, memory, files, variables and outputs of servers, is private.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ _ONLY_AGENTS = frozenset({Label.AGENTS})
 _UNTRUSTED = "The agent has read text by other authors, and this text may have caused the call."
 _STORED = "The call stores or passes on an address that may carry data to an unknown host."
 _CHANGED = "The server has changed the description of this tool. Your approval accepts the change:"
-#: The numbers of earlier messages that are read, and of the person's own messages that are used.
+#: The maximum number of earlier messages that are read, and of the person's own messages among them that are used.
 _EARLIER, _OWN_EARLIER = 40, 6
-#: The lines of a block of the person in the earlier messages that a client reported.
+#: Matches the lines of one message of the person among the earlier messages that a client program reported.
 _REPORTED = regex(r"^\[user\]\n((?:> .*(?:\n|\Z))+)", re.MULTILINE)
 #: Calls with their outputs.
 Made = Sequence[tuple[ToolCall, ToolOutput]]
 
-#: The bits of choices of addresses in one script. A turn may run several scripts, whose calls are not stored.
+#: The bits that choices of addresses may carry in one script. They are fewer than for a whole turn, because a turn may
+#: run several scripts, whose calls are not stored.
 _SCRIPT_BITS = 1.5
 
 
@@ -62,7 +63,7 @@ class OutgoingRules:
 
 
 def words_of(messages: Sequence[StoredMessage]) -> str:
-    """Return the asker's own text in these messages."""
+    """Return the text that the asker wrote in these messages."""
     return "\n".join(_own(message) for message in messages)
 
 
@@ -73,13 +74,14 @@ def _own(message: StoredMessage) -> str:
 
 
 def _reports_earlier(message: StoredMessage) -> bool:
-    """Return True if the content contains earlier messages that a client program of the API reported. A forwarded text may
-    imitate them."""
+    """Return True if the content contains earlier messages that a client program of the API reported. A forwarded text
+    does not count, because it may imitate such messages."""
     return message.content.startswith(EARLIER_MESSAGES) and not is_forward(message.quotations)
 
 
 def earlier_words(tx: Transaction, state: Mapping[str, Any], messages: Sequence[StoredMessage]) -> str:
-    """Return own texts of the person from earlier turns of the conversation, and tasks by agents without other sources."""
+    """Return the person's own texts from earlier turns of the conversation, and tasks that agents wrote without other
+    sources."""
     texts = [message.content for message in messages if message.taint and message.taint <= _ONLY_AGENTS]
     for message in messages:
         if _reports_earlier(message):
@@ -176,7 +178,7 @@ class Guard:
         return self._taint
 
     def review(self, planned: Sequence[Planned]) -> list[Planned]:
-        """Return the calls. Each call to which there is an objection needs an approval."""
+        """Return the calls. A call to which the judge objects needs an approval."""
         return [self._reviewed(each) for each in planned]
 
     def _reviewed(self, planned: Planned) -> Planned:
@@ -194,7 +196,8 @@ class Guard:
         return planned if why is None else replace(planned, permit=Permit.ASK, why=f"{_UNTRUSTED} {why}")
 
     def for_script(self, planned: Planned) -> Objection:
-        """Return the function that judges the calls of a script. A person who approved the script has read its text."""
+        """Return the function that judges the calls of a script. If a person approved the script, its text counts as
+        known, because the person has read it."""
         if not self._taint:
             return lambda _tool, _arguments: None
         script = str(planned.arguments.get("script", "")) if planned.approved else ""

@@ -42,7 +42,7 @@ from arvis.tools.workspace import outgoing_file
 # displayed copy for the turn that answers the message, and the stored copy for later turns.
 
 
-#: The lifetime of each part of a message: the number of messages for which the part stays, including its own message.
+#: The lifetime of each part of a message: the number of messages for which the part is kept, including its own message.
 #: None means permanently.
 Policy = tuple[int | None, ...]
 
@@ -81,8 +81,8 @@ def display_copy(original: Sequence[str], additions: Sequence[Addition]) -> tupl
 
 
 def persistent_copy(original: Sequence[str], additions: Sequence[Addition]) -> Kept:
-    """Return the copy of a message for later turns. The original text stays permanently. A heading stays as long as any
-    item under it."""
+    """Return the copy of a message for later turns. The original text is kept permanently. A heading is kept as long as
+    any item under it."""
     if not additions:
         return Kept(tuple(original))
     added = list(_parts(additions, shown=False))
@@ -126,8 +126,8 @@ def _younger(content: Sequence[str], policy: Policy, age: int) -> Kept:
     return Kept(tuple(part for part, _ in left), tuple(lasts for _, lasts in left))
 
 
-# Additions are stored beside the messages (docs/adr/0026). A stored copy holds only the additions: its first part is
-# empty, because the message row holds the text of the person.
+# Additions are stored beside the messages (docs/adr/0026). A stored copy contains only the additions: its first part is
+# empty, because the message row contains the text of the person.
 
 
 #: The maximum number of stored additions that are read for a prompt.
@@ -181,9 +181,9 @@ def cleaned(
     known: Mapping[str, Added], new: Mapping[str, Added], current: Collection[str], past: Collection[str]
 ) -> Cleaned:
     """Remove expired additions from a conversation, and return the additions for the prompt of a turn. `known` are the
-    stored additions. `new` are additions to messages of the turn that had none. `current` are the ids of the turn's
-    messages, and `past` those of the messages before the turn. Additions to other messages are dropped, because no
-    later prompt contains these messages."""
+    stored additions. `new` are the additions to messages of the turn that had no stored additions. `current` are the
+    ids of the turn's messages, and `past` the ids of the messages before the turn. Additions to other messages are
+    dropped, because no later prompt contains these messages."""
     found = {message: known.get(message) or new[message] for message in sorted({*known, *new}) if message in current}
     found |= {message: added for message, added in known.items() if message in past}
     order = sorted(found)
@@ -229,8 +229,8 @@ class _Share:
 
 
 class Extending:
-    """The interface of a turn to the agent's plugins. `sessions` is the parent of the folders of the conversations.
-    `zone` is the time zone of the daemon."""
+    """The interface of a turn to the agent's plugins. `sessions` is the directory that contains the folders of the
+    conversations. `zone` is the time zone of the daemon."""
 
     def __init__(self, *, store: Store, plugins: Plugins, sessions: Path, zone: str) -> None:
         self._store = store
@@ -322,7 +322,7 @@ class Extending:
         self, context: NodeContext, turn: TurnContext, plugins: Sequence[Guarded], asked: PluginTurn
     ) -> tuple[Mapping[str, str], bool]:
         """Return the additions to the messages of the prompt, by message id. The second value is True if some additions
-        are untrusted. A run has no additions, because its input is no message of the conversation."""
+        are untrusted. A run has no additions, because its input is not a message of the conversation."""
         if is_run(context.execution):
             return {}, False
         known = await self._store.read(load_added, turn.conversation.id)
@@ -393,7 +393,7 @@ async def _share(plugin: Guarded, turn: PluginTurn) -> _Share:
 
 
 def _may_be_command(context: NodeContext, turn: TurnContext) -> bool:
-    """Return True if the turn has a single message of a person's own words, without files, and has had no round yet."""
+    """Return True if the turn answers a single message without files, which a person wrote, and has no rounds yet."""
     alone = len(turn.current) == 1 and not turn.current[0].attachments and not is_forward(turn.current[0].quotations)
     state = AgentState.from_json(context.state)
     return alone and not state.rounds.count and state.run is None and not state.task

@@ -30,8 +30,8 @@ from arvis.skills import Skill, choose
 
 # -- the prepared call -------------------------------------------------------------------------------------------------
 #
-# The node `prepare` passes the call to the node `call_model`. If a commit comes between them, the call is stored as
-# JSON, so that a visit of `call_model` after a crash makes the same call again.
+# The node `prepare` passes the call to the node `call_model`. If a commit happens between these nodes, the call is
+# stored as JSON. After a crash, `call_model` then makes the same call again.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Checks of a reply without tool calls. A reply that was cut at its limit of tokens is continued, and a reply that does
 not have the requested format is corrected once.
 
-In both cases the model is called again. The text of a cut reply is kept in the state, and the parts are joined before
-anything reads the reply."""
+In both cases the model is called again. The text of a cut reply is stored in the state, and its parts are joined before
+the reply is used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GO_ON = (
 
 
 def format_of(state: AgentState) -> ReplyFormat | None:
-    """Return the format that the reply of this work must have: that of the task, or that of the API's client."""
+    """Return the format that the task or the client of the API requires for the reply of this work."""
     wanted = state.run.format if state.run is not None and state.run.format else state.wishes.get("format")
     return None if wanted is None else ReplyFormat.from_json(wanted)
 
@@ -38,7 +38,8 @@ class ReplyChecks:
     continuations: int
 
     def check(self, result: RunResult, read: list[str]) -> RunResult | Decision:
-        """Return the whole reply if it can be used, else the decision that calls the model again or fails."""
+        """Return the whole reply if it can be used. Otherwise, return the decision to call the model again or to
+        fail."""
         state = self.state
         joined = replace(result, content=state.reply_so_far + result.content) if state.reply_so_far else result
         wanted = format_of(state)

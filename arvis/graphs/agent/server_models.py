@@ -38,7 +38,7 @@ class ServerModels:
     async def answered(
         self, context: NodeContext, agent: Agent, answers: Mapping[int, AnsweredPart]
     ) -> dict[int, AnsweredPart]:
-        """Return the answered questions, with the model's answers to the requests that are permitted."""
+        """Return the answered questions. Add a model's answer to each permitted request for a model."""
         return {index: await self._with_models(context, agent, index, each) for index, each in answers.items()}
 
     async def _with_models(self, context: NodeContext, agent: Agent, index: int, each: AnsweredPart) -> AnsweredPart:
@@ -50,7 +50,8 @@ class ServerModels:
                 call = partial(self._response, context, agent, request)
                 responses[key] = await context.once(name, call)
                 if "role" in responses[key]:
-                    # Outside of the effect, so that a visit that is repeated after a crash also records the use.
+                    # This is not a part of the effect, so that a visit that is repeated after a crash also records the
+                    # use.
                     details = {"model": responses[key]["model"], "agent": agent.slug, "characters": len(request.text)}
                     used = Access(AccessKind.SERVER_USED_MODEL, each.tool, details)
                     context.record_of_step(_note, used, context.execution.principal_id, context.now())

@@ -1,8 +1,9 @@
 """Questions of tool servers during a call: the turn pauses until the person for whom the agent works has answered.
 
-A call that needs answers ends with its questions (`ToolOutput.pending`), which are stored as the result of an effect. They
-are asked one after the other. With all answers the call is made again, as the next part of the same call, so nothing is
-held in memory and the questions survive a restart.
+A call that needs answers ends with its questions (`ToolOutput.pending`), which are stored as the result of an effect.
+Arvis asks them one after the other, and then makes the call again with all answers, as the next part of the same call.
+So the questions survive a restart. Only the call of a server with an older protocol waits in memory
+(`tools/mcp/calls.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from arvis.tasks.state import AgentState
 
 #: The time (ms) for which the call of a server with an older protocol can wait for an answer.
 HELD_MS = 600_000
-#: The maximum number of times that one call may ask.
+#: The maximum number of times that a server may ask questions during one call.
 _MOST_PARTS = 10
 _TOO_LONG = "The server asked a question that is too long to be shown, so Arvis declined it."
 _TOO_OFTEN = f"Error: the server asked {_MOST_PARTS} times during this call, so Arvis stopped the call."
@@ -43,7 +44,7 @@ class _Part:
 @dataclass(frozen=True, slots=True)
 class Asking:
     """The decisions of a visit about the questions of servers. `waiting_ms` is the time for an answer, and `verdicts`
-    are the decisions of people about calls, which the state must keep."""
+    are the decisions of people about calls; they are stored in the state again."""
 
     context: NodeContext
     agent: Agent
@@ -51,8 +52,8 @@ class Asking:
     verdicts: Mapping[str, Any]
 
     def answered(self, planned: Sequence[Planned]) -> Pause | dict[int, AnsweredPart]:
-        """Take the answer to the open question. Return the next question, or the answered questions of the call by its
-        index."""
+        """Read the answer to the open question. Return the decision to ask the next question or, after the last
+        question, the answered questions by the index of their call."""
         inputs = AgentState.from_json(self.context.state).inputs
         if inputs is None:
             return {}
@@ -72,9 +73,9 @@ class Asking:
         return self._next(part, responses)
 
     def begin(self, planned: Sequence[Planned], outputs: list[ToolOutput]) -> Pause | dict[int, AnsweredPart]:
-        """Return the first question of the calls that need answers. If no question can be shown, return the responses of
-        Arvis by the index of the call; they are empty if all calls have ended. Replace the output of a call that asks too
-        often."""
+        """Return the decision to ask the first question of the calls that need answers. If no question can be shown,
+        return the responses of Arvis by the index of the call; the result is empty if all calls have ended. In
+        `outputs`, replace the output of a call that asked too often by an error."""
         complete: dict[int, AnsweredPart] = {}
         for index, output in enumerate(outputs):
             if output.pending is None:

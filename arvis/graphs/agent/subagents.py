@@ -1,8 +1,8 @@
 """Subagents: agents that another agent can call as tools. A call of a subagent runs as a child execution.
 
 The task in the caller's state lists the subagents, so a paused execution continues with the same list. The result of a
-child is stored like the output of any tool. If the child fails, the call has failed. The log of the workflow run gets
-one line for the start and one for the end of every call.
+child is stored like the output of any tool. If the child fails, the call fails. The log of the workflow run gets one
+line for the start and one for the end of every call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from arvis.tasks.state import AgentState, TaskSpec, WorkOutcome, WorkState, Work
 from arvis.tasks.task import GRAPH, child_state
 from arvis.tools.registry import Offer
 
-#: A key in the state of a workflow run that has subagents. The log of such a run may contain calls without an end.
+#: A key in the state of a workflow run. It marks a run with subagents, whose log may contain calls without an end.
 DELEGATES = "delegates"
 #: The placeholder for the task in a subagent's prompt.
 TASK = "{{PREVIOUS_OUTPUT}}"
@@ -77,8 +77,8 @@ class Subagent:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def words(self, task: str) -> str:
-        """Return the prompt with the task. If the prompt has several placeholders, a long task replaces only as many as
-        `_LONGEST_WORDS` allows."""
+        """Return the prompt with the task. If the prompt has several placeholders, a long task replaces only as many of
+        them as `_LONGEST_WORDS` allows."""
         if TASK in self.prompt:
             return self.prompt.replace(TASK, task, max(_LONGEST_WORDS // max(len(task), 1), 1))
         return "\n\n".join(filter(None, [self.prompt.strip(), task]))

@@ -25,8 +25,8 @@ from arvis.tools.registry import Offer
 
 log = structlog.get_logger(__name__)
 
-#: The number of equal calls in a turn at which the last one is refused. The next model call must then not use tools, so
-#: that the turn ends.
+#: If a turn contains this number of equal calls, the last of them is refused. The next model call then gets no tools,
+#: so that the turn ends.
 SAME_CALLS = 3
 
 #: The maximum number of calls in one reply.
@@ -182,7 +182,8 @@ def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Plann
 
 @dataclass(frozen=True, slots=True)
 class AnsweredPart:
-    """The responses to the questions with which part `part` (from 0) of a call of `tool` has ended."""
+    """The responses to the questions at the end of one part of a call. `part` is the number of the part, from 0, and
+    `tool` the name of the tool."""
 
     part: int
     answers: PendingInput
@@ -196,7 +197,7 @@ def part_name(index: int, call: ToolCall, part: int) -> str:
 
 
 def newest_part(context: NodeContext, index: int, call: ToolCall) -> int:
-    """Return the number of the last part of a call that was begun; 0 if none was."""
+    """Return the number of the last part of the call that has begun; 0 if the call has no further part."""
     part = 0
     while context.known(part_name(index, call, part + 1)) is not None:
         part += 1

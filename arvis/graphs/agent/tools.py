@@ -62,7 +62,7 @@ class ToolRules:
     registry: Registry
     #: A function that returns the policy's permit for a tool.
     permit: Callable[[Tool], Permit]
-    #: The parent of the folders of the conversations.
+    #: The directory that contains the folders of the conversations.
     sessions: Path
     #: The box that seals the outputs of sensitive tools.
     secrets: SecretBox
@@ -154,8 +154,8 @@ class ToolNode:
     async def _send_logins(
         self, context: NodeContext, state: AgentState, outputs: Sequence[ToolOutput]
     ) -> dict[str, Any]:
-        """Send an owner the links for the logins without which calls were not made, each once in a turn. Return the
-        change of the state. The links are not a part of the prompt."""
+        """Send an owner a link for each missing login that prevented a call, once in a turn. Return the change of the
+        state. The links are not a part of the prompt."""
         needed = [
             each for each in dict.fromkeys(output.login for output in outputs) if each and each not in state.logins
         ]
@@ -301,8 +301,9 @@ def _showing(context: NodeContext, state: AgentState) -> Callable[[str], None]:
 
 
 def names_for(agent: Agent, execution: Execution) -> Sequence[str]:
-    """Return the names of the tools that the agent may call in this execution. In a turn of a conversation, an agent with
-    tools can also read earlier results and files again. An agent with skills or knowledge bases can read them."""
+    """Return the names of the tools that the agent may call in this execution. An agent with skills or knowledge bases
+    also gets the tools that read them. In a turn of a conversation, an agent with tools or knowledge bases can also
+    read earlier results and files again."""
     state = AgentState.from_json(execution.state)
     names = (*agent.tools, READ_SKILL) if agent.skills else agent.tools
     if agent.knowledge:

@@ -63,7 +63,7 @@ SHORTEST, LONGEST, SHARE = 200, 2000, 12
 #: The maximum number of facts from one model call, and the maximum number of characters in a fact.
 MOST_FACTS, LONGEST_FACT = 20, 500
 
-#: The references to results and files of a summary may have this many characters for each token that the summary may have.
+#: The references of a summary to results and files may have this number of characters for each token of its limit.
 _SOURCES = 2
 
 _NAME = 40
@@ -445,8 +445,8 @@ def _range(found: Backlog, plan: Plan) -> list[PastMessage] | None:
 
 
 def _leaving(found: Backlog) -> Sequence[Compaction]:
-    """Return the oldest summary if a new one would exceed the maximum number `SUMMARIES`, else nothing. The new
-    summary must include the content of the oldest one, which then leaves the prompts."""
+    """Return the oldest summary if a new summary would exceed the maximum number `SUMMARIES`, otherwise an empty list.
+    The new summary must include the content of the oldest one, which then leaves the prompts."""
     return found.summaries[:1] if len(found.summaries) >= SUMMARIES else ()
 
 

@@ -155,8 +155,8 @@ def _turn_of(message: PastMessage) -> int:
 #: The name of the graph for compaction.
 COMPACTION = "compaction"
 
-#: The maximum numbers of messages that a compaction reads. It chooses the messages to keep from the newest ones, and
-#: the messages to summarise in one call from the oldest ones.
+#: The maximum numbers of messages that a compaction reads. It chooses the messages to keep from the newest messages,
+#: and the messages to summarise in one call from the oldest messages.
 NEWEST_ROWS = 60
 OLDEST_ROWS = 200
 
@@ -230,8 +230,8 @@ def taint_of_range(messages: Sequence[PastMessage], summaries: Sequence[Compacti
 def newest_sources(
     messages: Sequence[PastMessage], summaries: Sequence[Compaction], characters: int
 ) -> tuple[str, ...]:
-    """Return the references to the results and files of these summaries and messages: the newest ones with at most this
-    many characters together."""
+    """Return the newest references to the results and files of these summaries and messages, with at most this number
+    of characters together."""
     found = [
         *(each for one in summaries for each in one.sources),
         *(each for one in messages for each in sources_of(one)),
@@ -307,7 +307,7 @@ def _remember(tx: Transaction, draft: Draft, conversation: Conversation, executi
             author_id=person,
             execution_id=execution.id,
         )
-        remember(tx, fact, by_id=ARVIS, now=now)  # if the fact is refused, the summary still has its content
+        remember(tx, fact, by_id=ARVIS, now=now)  # if the fact is refused, the summary still contains it
 
 
 def note_failure(

@@ -52,7 +52,7 @@ from arvis.tasks.access import PlacedState, spender_of
 from arvis.tasks.state import MOST_PICTURES, load_pictures, pictures_of, with_pictures
 from arvis.tools.registry import Registry
 
-#: Errors of the request of one case, after which the other cases are still evaluated.
+#: Errors that concern only the request of one case. The other cases are still evaluated.
 _OF_THE_CASE = frozenset(
     {
         ProviderErrorKind.BAD_REQUEST,
@@ -61,7 +61,7 @@ _OF_THE_CASE = frozenset(
         ProviderErrorKind.TOO_LONG,
     }
 )
-#: Errors that no later case can avoid until a person acts.
+#: Errors that affect all later cases too, until a person acts.
 _OF_THE_ACCOUNTS = frozenset({ProviderErrorKind.AUTH, ProviderErrorKind.QUOTA})
 _LIMIT = "The evaluation has reached its cost limit, so no further case began."
 _MOST_STEPS = 100_000
@@ -69,13 +69,13 @@ _MOST_STEPS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class EvaluationState(PlacedState):
-    """The state of the graph `evaluation`. Its id is the id of its evaluation."""
+    """The state of the graph `evaluation`. The id of an execution of this graph is the id of its evaluation."""
 
     #: The sorted names of the cases to evaluate (empty: all cases of the suite), and the name of the case that began
     #: last.
     only: Sequence[str] = ()
     after: str = ""
-    #: The fields of the agent when the evaluation began, with its changes.
+    #: The fields of the agent at the beginning of the evaluation, with the changes that the evaluation tests.
     tested: Mapping[str, Any] = stored({})
     #: The progress of the present case.
     case: Mapping[str, Any] = stored({})
@@ -93,7 +93,7 @@ class EvaluationParts:
     #: The maximum number of rounds with tool calls, and the maximum size of a reply in bytes.
     rounds: int
     reply_bytes: int
-    #: The search of messages; None: retrievals of messages fail.
+    #: The search for messages; None: a retrieval finds no messages.
     insights: Insights | None = None
     meaning: MeaningOf = no_meaning
 
@@ -120,7 +120,7 @@ class _Found:
     """The rows of an evaluation and of its present case."""
 
     evaluation: Evaluation
-    #: The agent as it was when the evaluation began, with the changes of the evaluation.
+    #: The agent at the beginning of the evaluation, with the changes that the evaluation tests.
     agent: Agent
     #: None if the case has been deleted, or if there is no further case.
     stored: StoredCase | None
@@ -280,9 +280,9 @@ class _Nodes:
         return [file.filename for file in files if await self._store.get_blob(file.sha256) is None]
 
     async def _search(self, asked: Retrieval, agent_id: str) -> Sequence[tuple[str, str]]:
-        """Return the ids and texts of the first results."""
+        """Run the search of a retrieval. Return the ids and texts of its first results."""
         if asked.person is not None:
-            # After a link, the messages and facts of an identity belong to its person.
+            # If the identity is linked to a person, its messages and facts belong to this person.
             asked = replace(asked, person=await self._store.read(_person_of, asked.person))
         meaning = await self._parts.meaning(asked.question)
         if asked.searches is Searched.FACTS:
@@ -294,7 +294,7 @@ class _Nodes:
         )
         return [(message.id, message.content) for message in found]
 
-    # -- the way through the graph -----------------------------------------------------------------------------
+    # -- decisions ---------------------------------------------------------------------------------------------
 
     def _progress(self, context: NodeContext) -> Progress:
         return Progress.from_json(EvaluationState.from_json(context.state).case)
@@ -307,8 +307,8 @@ class _Nodes:
         return End({})
 
     def _failed(self, context: NodeContext, progress: Progress, failure: RunFailed | BudgetReached) -> Decision:
-        """Return the decision after a failed model call: the case has no answer, or the evaluation ends. Raise the failure
-        if a later attempt may succeed, so that the queue retries the job."""
+        """Return the decision after a failed model call: to record the case without an answer, or to end the
+        evaluation. Raise the failure if a later attempt may succeed, so that the queue retries the job."""
         if isinstance(failure, BudgetReached):
             problem = sentences(failure.what, failure.fix)
             if failure.budget == Budget.TURN:  # each case has the budget of a turn
@@ -332,7 +332,8 @@ def _names(agent: Agent, turn: TurnContext) -> Sequence[str]:
 
 
 def _recall(evidence: Sequence[str], results: Sequence[tuple[str, str]]) -> float:
-    """Return the part of the evidence that is in these results. Evidence is an id, or a part of a text."""
+    """Return the share of the evidence, from 0 to 1, that these results contain. Each piece of evidence is an id, or a
+    part of a text."""
     found = [" ".join(text.casefold().split()) for _, text in results]
     ids = {each for each, _ in results}
     hits = sum(each in ids or any(" ".join(each.casefold().split()) in text for text in found) for each in evidence)
@@ -386,7 +387,7 @@ def _result(stored_case: StoredCase, progress: Progress, cost: int) -> CaseResul
 
 
 def _find(tx: Transaction, execution: Execution, case_id: str | None = None) -> _Found | None:
-    """Read an evaluation with this case; without an id, with its next case."""
+    """Read an evaluation and the case `case_id`; if it is None, the next case."""
     evaluation = tx.evaluations.get(execution.id)
     suite = tx.evaluations.suite(evaluation.suite_id) if evaluation is not None else None
     agent = tx.agents.get(suite.agent_id) if suite is not None else None

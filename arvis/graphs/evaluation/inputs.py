@@ -34,8 +34,8 @@ _LONGEST = 60_000
 
 
 def turn_context(tx: Transaction, agent: Agent, case_id: str, asked: TurnInput, spender: Spender) -> TurnContext:
-    """Return the rows of a turn of `agent` with these inputs. The agents that the prompt offers and the state of the
-    accounts are the present ones."""
+    """Return the rows of a turn of `agent` with these inputs. The other agents in the prompt and the state of the
+    accounts are not recorded, so they are read from the database."""
     conversation = Conversation(
         id=f"case-{case_id}",
         agent_id=agent.id,

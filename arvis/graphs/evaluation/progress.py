@@ -85,8 +85,8 @@ class Progress:
         )
 
     def with_round(self, result: RunResult, outputs: Sequence[tuple[ToolOutput, bool]]) -> Progress:
-        """Return the progress after a reply with calls. `outputs` has the output of each call, and whether it was
-        recorded."""
+        """Return the progress after a reply with calls. `outputs` contains, for each call, the output, and True if it
+        was recorded."""
         made = {
             "text": result.content,
             "calls": [call.to_json() for call in result.calls],
@@ -101,8 +101,8 @@ class Progress:
 
 
 def frozen_output(call: ToolCall, recorded: Sequence[FrozenCall]) -> tuple[ToolOutput, bool]:
-    """Return the output that was recorded for a call with this tool and these arguments, and True; or an output that
-    explains that there is none, and False."""
+    """Return the recorded output of a call with this tool and these arguments, and True. If no output was recorded, or
+    if it was secret, return an output that explains this, and False."""
     for each in recorded:
         if wire_name(each.tool) == wire_name(call.name) and _equal(call.arguments, each.arguments):
             if each.secret:

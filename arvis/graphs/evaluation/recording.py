@@ -41,8 +41,9 @@ GRAPH = "agent"
 def record_case(
     tx: Transaction, message_id: str, agent_id: str, name: str, expectations: Sequence[Expectation]
 ) -> Case:
-    """Return the case of the turn to which a message belongs. Its facts are those that the agent would recall now, without
-    facts that are newer than the turn. Raise `NotFound`, or `Conflict` if the turn cannot be recorded."""
+    """Return the case of the turn to which a message belongs. The case contains the facts that the agent would recall
+    now, except facts that are newer than the turn. Raise `NotFound`, or `Conflict` or `Unprocessable` if the turn
+    cannot be recorded."""
     asked = _asked(tx, message_id)
     newest = asked[-1]
     if newest.agent_id != agent_id:
@@ -125,7 +126,7 @@ def _recalled(tx: Transaction, conversation: Conversation, asked: Sequence[Store
 
 
 def masked(case: Case, mask: Callable[[str], str]) -> Case:
-    """Return the case with each secret in its texts replaced by a mask. Its ids stay."""
+    """Return the case with each secret in its texts replaced by a mask. Ids are not changed."""
     found = read_case({**_masked(storable_json(case.to_json()), mask), "format": FORMAT, "name": case.name})
     return replace(found, recorded=_with_ids(found.recorded, case.recorded))
 
@@ -206,8 +207,8 @@ def _facts(facts: Sequence[Fact], at: int) -> Iterator[CaseFact]:
 def _calls(
     tx: Transaction, execution: Execution | None, state: AgentState, reply: StoredMessage | None
 ) -> Iterator[FrozenCall]:
-    """Yield the tool calls of the turn: with their whole outputs while the execution is stored, later in the form that is
-    stored with the reply."""
+    """Yield the tool calls of the turn. While the execution is stored, the outputs are complete; later they have the
+    form that is stored with the reply."""
     if execution is not None:
         for made in load_rounds(tx, execution, state.rounds, None):
             for call, output in zip(made.calls, made.outputs, strict=True):

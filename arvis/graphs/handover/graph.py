@@ -2,7 +2,7 @@
 
 The agent that speaks works as a child execution of graph `agent` (or `code`), which handles tools, questions to people
 and crashes. If its reply names another agent, the speaker is put on a stack of waiting agents, and the other agent
-speaks next. If the reply names none, it goes to the last agent on the stack, or to the person if no agent waits. A
+speaks next. If the reply names no agent, it goes to the last agent on the stack, or to the person if no agent waits. A
 handover never adds rights (`tasks/access.py`), and the rules limit the number of handovers (`rules.py`).
 """
 
@@ -62,8 +62,8 @@ from arvis.tasks.task import child_state
 # -- threads -----------------------------------------------------------------------------------------------------------
 #
 # The agent of the turn has the conversation as its history; every other agent has its own thread, which is stored for
-# later turns of the conversation. The state of the execution holds the messages of the running turn, each under its own
-# key; the commit that ends the turn adds them to the threads.
+# later turns of the conversation. The state of the execution contains the messages of the running turn, each under its
+# own key. The commit that ends the turn adds them to the threads.
 
 
 #: The maximum number of entries and characters in a thread.

@@ -54,7 +54,7 @@ class Drafted:
 
     #: The plan, or empty.
     prd: str
-    #: The reason why the plan cannot be used; empty if it can.
+    #: The reason why the plan cannot be used; empty if it can be used.
     flaw: str
     #: The other text, which is for people.
     chatter: str

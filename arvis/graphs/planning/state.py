@@ -37,7 +37,7 @@ EVIDENCE = "action_evidence"
 FEEDBACK = "critic_feedback"
 #: The last unusable output of the planner or of the reasoning node.
 REFUSED = "refused_draft"
-#: A lane holds at most one message of each of these kinds.
+#: A lane contains at most one message of each of these kinds.
 _ONCE = frozenset({ENVIRONMENT, MEMORY, SKILL, BRIEF, REFUSED})
 
 MOST_MESSAGES = 120

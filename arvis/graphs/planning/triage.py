@@ -80,7 +80,7 @@ class Retrieval:
 
     intent: str
     goal: str
-    #: The amount of work. None means that the model gave none; it counts as high.
+    #: The amount of work. None means that the model named no valid amount; Arvis then assumes `high`.
     complexity: Complexity | None
     #: The slug of the chosen skill.
     skill: str | None = None

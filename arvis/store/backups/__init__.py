@@ -1,1 +1,1 @@
-"""Makes, keeps and restores backups of the database and its blobs."""
+"""Makes, stores and restores backups of the database and its blobs."""

@@ -1,8 +1,8 @@
-"""The file format of a backup: a gzipped tar of `manifest.json`, `arvis.db`, `secrets.key` and `blobs/ab/cdef…`, in this
-order. Only an encrypted backup contains `secrets.key` (see `encryption`).
+"""The file format of a backup: a gzipped tar of `manifest.json`, `arvis.db`, `secrets.key` and `blobs/ab/cdef…`, in
+this order. Only an encrypted backup contains `secrets.key` (see `encryption`).
 
-The content of each file is compared with the manifest while it is read. A reader gets the files one after the other as
-bytes; no path from the archive is used. The archive contains no write-ahead log.
+While this module reads a file, it compares the content with the manifest. It returns only the bytes of the files and
+never uses a path from the archive. The archive contains no write-ahead log.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from arvis.store.blobs import PIECE, create_private, go_on, sync_file
 FORMAT = 1
 MANIFEST, DATABASE, SECRETS = "manifest.json", "arvis.db", "secrets.key"
 
-#: A low compression level, because speed matters more here. The default level would take more than twice as long, and
-#: the archive would be only a fifth smaller.
+#: A low compression level, because speed matters more than size. The default level would take more than twice as long,
+#: and the archive would be only a fifth smaller.
 _LEVEL = 1
 _LARGEST_MANIFEST = 64 << 20
 _BLOB = regex(r"blobs/([0-9a-f]{2})/([0-9a-f]{62})")
@@ -76,8 +76,8 @@ def blob_name(sha256: str) -> str:
 def write_archive(
     path: Path, manifest: Manifest, sources: Mapping[str, Path], stop: threading.Event, passphrase: str | None
 ) -> None:
-    """Write an archive and sync it to disk. `sources` contains the path of each file of the manifest, by its name in
-    the archive. With a passphrase, the archive is encrypted."""
+    """Write an archive and sync it to disk. `sources` contains the path of each file by its name in the manifest. If
+    there is a passphrase, encrypt the archive."""
     text = json.dumps(_to_json(manifest), separators=(",", ":")).encode()
     with (
         create_private(path) as out,
@@ -136,12 +136,12 @@ class Archive:
         self.manifest = self._read_manifest()
 
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield the name of each file and an iterator over its bytes. Every byte is compared with the manifest, even if
-        the caller does not read it. Raises `BackupDamaged`."""
+        """Yield the name of each file and an iterator over its bytes. Compare every byte with the manifest, including
+        the bytes that the caller does not read. Raise `BackupDamaged` at the first difference."""
         for name, entry in self.manifest.files.items():
             member = self._next()
             if member is None or (member.name, member.size) != (name, entry.bytes):
-                raise damaged(self._path, f"{name} is at another position than the manifest says")
+                raise damaged(self._path, f"{name} is not at the position that the manifest lists")
             pieces = self._pieces(member, entry.sha256)
             yield name, pieces
             for _ in pieces:
@@ -166,14 +166,14 @@ class Archive:
             raise damaged(self._path, f"the content of {member.name} does not match the manifest")
 
     def _read_to_its_end(self) -> None:
-        """Read the archive to its end: gzip compares the checksum of the whole archive only there."""
+        """Read the archive to its end, because gzip checks the checksum of the whole archive only there."""
         with reading(self._path):
             while self._tar.fileobj.read(PIECE):
                 go_on(self._stop)
 
     def _next(self) -> tarfile.TarInfo | None:
-        """Return the next member, or None at the end of the archive. Raises `BackupDamaged` if the member is not a
-        plain file but, for example, a link."""
+        """Return the next member, or None at the end of the archive. Raise `BackupDamaged` if the member is not a
+        regular file but, for example, a link."""
         with reading(self._path):
             member = self._tar.next()
         if member is not None and member.type not in {tarfile.REGTYPE, tarfile.AREGTYPE}:
@@ -191,7 +191,7 @@ class Archive:
 
 @contextlib.contextmanager
 def open_archive(path: Path, stop: threading.Event, passphrase: str | None) -> Iterator[Archive]:
-    """Open an archive. Raises `NotFound` if the file does not exist, `BackupDamaged` if it is unreadable, and
+    """Open an archive. Raise `NotFound` if the file does not exist, `BackupDamaged` if the archive is unreadable, and
     `BackupLocked` if it is encrypted and the passphrase is missing or wrong."""
     with contextlib.ExitStack() as opened:
         with reading(path):
@@ -201,7 +201,7 @@ def open_archive(path: Path, stop: threading.Event, passphrase: str | None) -> I
 
 
 def read_summary(path: Path) -> tuple[Summary, bool]:
-    """Return the facts about a backup that need no passphrase, and True if the backup is encrypted."""
+    """Return the data of a backup that can be read without its passphrase, and True if the backup is encrypted."""
     with reading(path), path.open("rb") as file:
         found = read_header(file)
     if found is not None:
@@ -211,7 +211,8 @@ def read_summary(path: Path) -> tuple[Summary, bool]:
 
 
 def verify_archive(path: Path, stop: threading.Event, passphrase: str | None = None) -> Manifest:
-    """Read an archive to its end and compare every byte. Raises `BackupDamaged` or `BackupLocked`."""
+    """Read an archive to its end and compare every byte with the manifest. Raise `BackupDamaged` if a byte differs, and
+    `BackupLocked` if the passphrase is missing or wrong."""
     with open_archive(path, stop, passphrase) as archive:
         for _ in archive.files():
             pass
@@ -220,13 +221,14 @@ def verify_archive(path: Path, stop: threading.Event, passphrase: str | None = N
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Convert errors in the block. A missing file raises `NotFound`, an unreadable archive `BackupDamaged`."""
+    """Convert errors in the block: raise `NotFound` for a missing file, and `BackupDamaged` for an unreadable
+    archive."""
     try:
         yield
     except FileNotFoundError as error:
         raise NotFound(f"There is no file {path}", fix="`arvis restore` lists the backups") from error
     except _UNREADABLE as error:
-        raise damaged(path, str(error) or "it ends too early") from error
+        raise damaged(path, str(error) or "the file is incomplete") from error
 
 
 def damaged(path: Path, why: str) -> BackupDamaged:
@@ -234,10 +236,10 @@ def damaged(path: Path, why: str) -> BackupDamaged:
 
 
 def _manifest_of(data: Any) -> Manifest:
-    """Parse a manifest. Raises `ValueError` if it is invalid."""
+    """Parse a manifest. Raise `ValueError` if it is invalid."""
     match data:
         case {"format": int(number)} if number > FORMAT:
-            raise ValueError("it was made by a newer Arvis")
+            raise ValueError("a newer version of Arvis made it")
         case {
             "format": 1,
             "createdAt": int(created_at),

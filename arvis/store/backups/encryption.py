@@ -1,9 +1,10 @@
 """Encrypts backups with a passphrase, and decrypts them, piece by piece.
 
 An encrypted file begins with a line that names the format, and a line of JSON with the time, the number of messages and
-the parameters of the key. Anyone can read these lines. The archive follows in pieces, each encrypted and authenticated
-together with these lines, its position and its end, by libsodium's `secretstream` (XChaCha20-Poly1305). Argon2id derives
-the key from the passphrase. So a changed, exchanged, missing or additional piece is always noticed.
+the parameters of the key. Anyone can read these two lines. The archive follows in pieces, which libsodium's
+`secretstream` (XChaCha20-Poly1305) encrypts and authenticates. The authentication covers the two lines, the order of
+the pieces and the end of the archive, so a changed, exchanged, missing or additional piece is always detected. Argon2id
+derives the key from the passphrase.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ _FIRST_LINE = b"Arvis encrypted backup 1\n"
 _LONGEST_HEADER = 4096
 _SALT = 16
 _KEY = 32
-#: The cost of a guess of the passphrase: 64 MB of memory, and four passes over it. A header may demand at most
-#: `_MOST_MEMORY` and `_MOST_PASSES`, because anyone could have written it.
+#: The cost of one guess of the passphrase: four passes over 64 MB of memory. A header is untrusted, so it may demand at
+#: most `_MOST_MEMORY` and `_MOST_PASSES`.
 _PASSES, _MEMORY = 4, 64 << 20
 _MOST_PASSES, _MOST_MEMORY = 16, 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The facts about a backup that are readable without its passphrase. `created_at` is in ms."""
+    """The data of a backup that can be read without its passphrase. `created_at` is in ms."""
 
     created_at: int
     before: str | None
@@ -48,14 +49,15 @@ class _Header:
     salt: bytes
     passes: int
     memory: int
-    #: A hash of the key, which shows that the passphrase is wrong.
+    #: A hash of the key, which a wrong passphrase does not match.
     check: str
-    #: The bytes of both lines.
+    #: The bytes of the two lines before the archive.
     lines: bytes
 
 
 def read_header(file: BinaryIO) -> Summary | None:
-    """Return the summary of an encrypted backup; None if the file is not one. Raise `ValueError` if it is damaged."""
+    """Return the summary of an encrypted backup, or None if the file is not an encrypted backup. Raise `ValueError` if
+    the header is damaged."""
     header = _read(file)
     return None if header is None else header.summary
 
@@ -84,14 +86,14 @@ def encrypting(out: BinaryIO, summary: Summary, passphrase: str) -> Iterator[io.
 
 
 def decrypting(path: Path, file: BinaryIO, passphrase: str | None) -> BinaryIO:
-    """Return a file for reading the archive in `file`, which is `file` itself if it is not encrypted. Raise
-    `BackupLocked` if the passphrase is missing or wrong, and `ValueError` if the file is damaged."""
+    """Return a file from which the caller reads the decrypted archive. If `file` is not encrypted, return `file`
+    itself. Raise `BackupLocked` if the passphrase is missing or wrong, and `ValueError` if the file is damaged."""
     header = _read(file)
     if header is None:
         file.seek(0)
         return file
     if passphrase is None:
-        fix = "set `backup.passphrase` in the configuration to the passphrase with which it was made"
+        fix = "set `backup.passphrase` in the configuration to the passphrase of this backup"
         raise BackupLocked(f"{path} is encrypted", why="no passphrase is configured", fix=fix)
     key = _derive(passphrase, header.salt, header.passes, header.memory)
     if not hmac.compare_digest(_check(key), header.check):
@@ -144,7 +146,7 @@ def _check(key: bytes) -> str:
 
 
 class _Encrypting(io.RawIOBase):
-    """A file for writing that encrypts its content in pieces of one size. The last one is smaller."""
+    """A file for writing that encrypts its content in pieces of equal size. The last piece is smaller."""
 
     def __init__(self, out: BinaryIO, key: bytes, lines: bytes) -> None:
         from nacl import bindings  # noqa: PLC0415 - see arvis/process/secrets.py
@@ -223,16 +225,16 @@ class _Decrypting(io.RawIOBase):
         try:
             self._stream.crypto_secretstream_xchacha20poly1305_init_pull(self._state, begin, self._key)
         except (RuntimeError, ValueError) as error:
-            raise ValueError("it ends too early") from error
+            raise ValueError("the file is incomplete") from error
 
     def _pull(self) -> None:
         sealed = self._file.read(PIECE + self._stream.crypto_secretstream_xchacha20poly1305_ABYTES)
         try:
             piece, tag = self._stream.crypto_secretstream_xchacha20poly1305_pull(self._state, sealed, self._lines)
         except (RuntimeError, ValueError) as error:
-            raise ValueError("it was changed, or it ends too early") from error
+            raise ValueError("the file was changed or is incomplete") from error
         self._piece = memoryview(piece)
         if tag == self._stream.crypto_secretstream_xchacha20poly1305_TAG_FINAL:
             self._ended = True
             if self._file.read(1):
-                raise ValueError("it contains data after its end")
+                raise ValueError("the file contains data after the end of the archive")

@@ -32,7 +32,7 @@ _SECOND_MS = 1000
 class Named:
     """A backup, with the data that its file name contains."""
 
-    #: The time of the backup in ms, a whole second.
+    #: The time of the backup in ms, without fractions of a second.
     at: int
     path: Path
     #: The migration before which the backup was made, or None.
@@ -42,7 +42,7 @@ class Named:
 
     @property
     def kind(self) -> tuple[bool, bool]:
-        """Return the kind of the backup. The newest backups of each kind are kept."""
+        """Return the kind of the backup. `prune` counts the backups of each kind separately."""
         return self.before is not None, self.uploaded
 
 
@@ -52,8 +52,8 @@ def stamp(at: int) -> str:
 
 
 def free_path(folder: Path, now: int, before: str | None, *, encrypted: bool, uploaded: bool = False) -> Path:
-    """Return an unused path for a new backup. Its name contains the time. If the name for this second is used, take a
-    later second."""
+    """Return an unused path for a new backup. The file name contains the time `now`, or the next later second whose
+    name is unused."""
     end = ".tar.gz.enc" if encrypted else ".tar.gz"
     kind = "-uploaded" if uploaded else "" if before is None else f"-before-{before}"
     while (path := folder / f"arvis-{stamp(now)}{kind}{end}").exists():
@@ -67,8 +67,8 @@ def list_backups(database: Database) -> list[BackupFile]:
 
 
 def prune(database: Database, *, like: Path) -> None:
-    """Delete the backups of the kind of `like` (before migrations, uploaded, or all others) except the newest
-    `database.keep` ones. `like` itself is kept."""
+    """Delete the backups that have the same kind as `like` (before migrations, uploaded, or all others), except `like`
+    itself and the newest `database.keep` ones."""
     named = _named(database.backups)
     kinds = {each.path: each.kind for each in named}
     same = [each for each in named if each.kind == kinds.get(like)]
@@ -78,7 +78,7 @@ def prune(database: Database, *, like: Path) -> None:
 
 
 def clear_halves(folder: Path) -> None:
-    """Remove the unfinished files that remain if a crash interrupts a backup."""
+    """Remove the unfinished files of backups that a crash interrupted."""
     for part in folder.glob(".arvis-*.part*"):
         part.unlink(missing_ok=True)
 

@@ -52,8 +52,8 @@ def make_backup(
     `before` is the name of the migration that will run next, or None. Backups before migrations are counted separately.
     Otherwise a migration that fails again and again could cause the deletion of all other backups.
 
-    Raises `Conflict` for PostgreSQL, `NotFound` if there is no database, and `DiskFull`. A damaged database is not
-    copied: it raises `StoreError`.
+    Raise `Conflict` for PostgreSQL, `NotFound` if there is no database, and `DiskFull` if there is not enough space. A
+    damaged database is not copied: raise `StoreError`.
     """
     _check_source(database)
     with disk_trouble(f"A backup of {database.file} cannot be made"):
@@ -65,9 +65,8 @@ def make_backup(
 
 
 def back_up_to(database: Database, file: Path, now: int, *, at_rest: bool) -> BackupFile:
-    """Make a backup at the path `file`; if `file` is a folder, make the backup in this folder. Backups in the data
-    folder are not deleted. An existing file is overwritten only if it is a backup. Raises the same errors as
-    `make_backup`."""
+    """Make a backup at the path `file`, or inside `file` if it is a folder. Backups in the data folder are not deleted.
+    An existing file is overwritten only if it is a backup. Raise the same errors as `make_backup`."""
     _check_source(database)
     with disk_trouble(f"The backup {file} cannot be made"):
         encrypted = database.passphrase is not None
@@ -95,16 +94,15 @@ def no_database(database: Database) -> NotFound:
 
 
 def damage_in(connection: sqlite3.Connection) -> list[str]:
-    """Return the damage that SQLite finds in the pages, rows and foreign keys of a database. The list is empty if there
-    is none."""
+    """Return a description of each damage that SQLite finds in the pages, rows and foreign keys of a database."""
     pages = [row[0] for row in connection.execute("PRAGMA integrity_check(10)") if row[0] != "ok"]
     orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
     return pages + [f"a row of {row[0]} refers to a missing row of {row[2]}" for row in orphans]
 
 
 def copy_pages(source: sqlite3.Connection, copy: Path, stop: threading.Event) -> None:
-    """Copy the database as the transaction of `source` sees it; other connections can commit in the meantime. Setting
-    `stop` aborts the work."""
+    """Copy the database as the transaction of `source` sees it. Other connections can commit meanwhile. Setting `stop`
+    aborts the work."""
     create_private(copy).close()
     with contextlib.closing(sqlite3.connect(copy)) as target:
         # These settings are safe because the copy is temporary and is deleted after any failure.
@@ -167,7 +165,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Backup:
-    """One backup that is being made."""
+    """The work of making one backup."""
 
     database: Database
     path: Path
@@ -199,8 +197,8 @@ class _Backup:
         return self.path.with_name(f".{self.path.name}{end}")
 
     def _copy(self, copy: Path) -> None:
-        """Copy the database as it is when the copy begins. The open transaction keeps this state visible until the copy
-        ends."""
+        """Copy the database in its state at the start of the copy. The open transaction keeps this state visible until
+        the end of the copy."""
         with looking_at(self.database.file, at_rest=self.at_rest) as source:
             source.execute("BEGIN")
             [(pages,)] = source.execute("PRAGMA page_count")
@@ -235,8 +233,8 @@ class _Backup:
         return {name: _File(path, Entry(sha256, path.stat().st_size)) for name, (path, sha256) in hashes.items()}
 
     def _describe(self, contents: _Contents, files: Mapping[str, _File]) -> Manifest:
-        """Return the manifest. It lists the attachments without bytes as missing: a lost file must not prevent a
-        backup."""
+        """Return the manifest. It lists attachments whose bytes are lost as missing, because a lost file must not
+        prevent a backup."""
         return Manifest(
             created_at=self.now,
             before=self.before,

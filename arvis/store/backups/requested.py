@@ -1,7 +1,8 @@
-"""Restores that a person requests in the dashboard. The daemon has its database open, so the restore happens at its next
-start: the request is a file in the data folder, and the outcome replaces it.
+"""Restores that a person requests in the dashboard. The running daemon has its database open, so the next start of the
+daemon restores the backup. The request is a file in the data folder. The outcome of the restore replaces the content of
+this file.
 
-If the start is interrupted, the next one carries out the request again.
+If the start is interrupted, the next start carries out the request again.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from arvis.store.location import Database
 
 
 def request_restore(database: Database, path: Path, now: int) -> None:
-    """Let the next start restore this backup, which the caller has verified."""
+    """Store the request that the next start restores this backup. The caller has verified the backup."""
     with disk_trouble("The restore cannot be requested"):
         _write(database, RestoreOutcome(RestoreState.REQUESTED, path.name, now))
 
 
 def carry_out_request(database: Database, now: int) -> RestoreOutcome | None:
-    """Restore the requested backup. Return the outcome; None if no restore is requested. If the backup cannot be
-    restored, the present database stays."""
+    """Restore the requested backup and return the outcome. Return None if no restore is requested. If the backup cannot
+    be restored, do not change the present database."""
     wanted = last_restore(database)
     if database.url is not None or wanted is None or wanted.state is not RestoreState.REQUESTED:
         return None
@@ -42,7 +43,7 @@ def carry_out_request(database: Database, now: int) -> RestoreOutcome | None:
 
 
 def last_restore(database: Database) -> RestoreOutcome | None:
-    """Return the last request or its outcome; None if there is none, or if its file is unreadable."""
+    """Return the last request or its outcome. Return None if there is no request, or if its file is unreadable."""
     try:
         match json.loads(_file(database).read_bytes()):
             case {

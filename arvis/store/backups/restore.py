@@ -7,8 +7,8 @@ A backup is a past state. Jobs that were waiting when it was made may have run s
 their results may have been sent. These jobs must not run twice. So before any process uses the restored database, they
 fail with the reason `restored`. A person can retry them. Accepted web hook calls and idempotency keys are copied from
 the replaced database, so that a client that repeats an old request gets the stored answer. Bots must not answer the
-messages since the backup again: they continue at the positions of the replaced database, and begin with new messages if
-it cannot be read.
+messages again that they received after the backup. So the read positions of bots are copied, too. If the replaced
+database cannot be read, bots begin with new messages.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from arvis.store.sqlite.session import SqliteSession, connect, looking_at
 from arvis.store.sqlite.wal import with_suffix
 from arvis.store.transaction import SqlTransaction
 
-#: The keys are queries that read the replaced database. Each value is the query that writes the rows into the restored
-#: one.
+#: Each key is a query that reads the replaced database. Each value is the query that writes these rows into the
+#: restored database.
 _CARRIED = {
     "accepted_hook_calls": "carry_hook_call",
     "accepted_keys": "carry_key",
@@ -99,7 +99,7 @@ class Settlement:
 
 def settle(connection: sqlite3.Connection, now: int) -> Settlement:
     """End the unfinished work of a restored database, in one transaction: fail the jobs, interrupt the executions, and
-    mark unsent deliveries as unknown. Open questions to people are kept, and so are timers that are not due."""
+    mark unsent deliveries as unknown. Keep open questions to people, and timers that are not due."""
     # These ids are sortable and unique, because no other process creates ids in this database yet.
     ids = (encode(moment_of(now) + number) for number in itertools.count())
     session = SqliteSession(connection=connection, new_id=lambda: next(ids))
@@ -172,8 +172,8 @@ class Restored:
 
 
 def restore(database: Database, source: Path, now: int) -> Restored:
-    """Replace the database by `source`, a backup or a plain SQLite file. `source` is checked completely before any file
-    is changed. Raises `Conflict` for PostgreSQL, and `NotFound`, `BackupDamaged`, `SchemaTooNew` or `DiskFull`."""
+    """Replace the database by `source`, a backup or a plain SQLite file. Check `source` completely before any file is
+    changed. Raise `Conflict` for PostgreSQL, and `NotFound`, `BackupDamaged`, `SchemaTooNew` or `DiskFull`."""
     refuse_server(database)
     with disk_trouble(f"{source} cannot be restored"):
         finish_restore(database)
@@ -229,8 +229,8 @@ def _is_plain(source: Path) -> bool:
 
 
 def _unpack(database: Database, source: Path, half: Path, now: int) -> _Ready:
-    """Unpack the database of a backup to `half`. Write attachments that are missing directly to the blob folder; the
-    present database does not use them."""
+    """Unpack the database of a backup to `half`. Write missing attachments directly to the blob folder. This is safe,
+    because the present database does not use them."""
     never = threading.Event()
     manifest = verify_archive(source, never, database.passphrase)
     check_room(half.parent, 2 * sum(entry.bytes for entry in manifest.files.values()), "the restored database")
@@ -262,8 +262,8 @@ def _write_key(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def _copy_plain(_: Database, source: Path, half: Path, now: int) -> _Ready:
-    """Copy a plain SQLite database to `half`, with its write-ahead log if there is one. The originals are not
-    changed."""
+    """Copy a plain SQLite database and its write-ahead log, if there is one, to `half`. Do not change the original
+    files."""
     parts = {end: with_suffix(source, end) for end in ("", _LOG)}
     found = {end: part for end, part in parts.items() if part.exists()}
     check_room(half.parent, 2 * sum(part.stat().st_size for part in found.values()), "the restored database")

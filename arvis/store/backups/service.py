@@ -1,4 +1,4 @@
-"""The backups of a running daemon: it makes those that are due, and those that a person requests in the dashboard.
+"""Makes backups in a running daemon: backups that are due, and backups that a person requests in the dashboard.
 
 The daemon makes one backup at a time, on a separate thread. If the daemon stops, the backup is aborted.
 """
@@ -41,7 +41,7 @@ def _listed(database: Database, name: str) -> Path:
 
 
 def _take_in(database: Database, part: Path) -> BackupFile:
-    """Verify a received file, and give it the name of an uploaded backup."""
+    """Verify a received file, and rename it to an uploaded backup."""
     summary, encrypted = read_summary(part)
     verify_archive(part, threading.Event(), database.passphrase)
     sync_file(part)
@@ -54,8 +54,8 @@ def _take_in(database: Database, part: Path) -> BackupFile:
 
 class BackupService:
     """Implements the port `Backups`. `every` is the time (ms) between two backups. A time below one minute counts as
-    one minute. `watch` gets each backup, and the errors of those that were due. `restart` restarts the daemon after the
-    running requests."""
+    one minute. `watch` is called with each new backup, and with the error of each due backup that failed. `restart`
+    restarts the daemon after the running requests."""
 
     def __init__(
         self, *, database: Database, every: int, clock: Clock, watch: BackupWatch, restart: Callable[[], None]
@@ -71,7 +71,7 @@ class BackupService:
 
     async def make(self) -> BackupFile:
         made = await self._make()
-        # The caller does not wait for the watch, which may copy the backup to another machine.
+        # The caller does not wait for `watch`, which may copy the backup to another machine.
         watching = asyncio.ensure_future(self._watch.made(made))
         self._watching.add(watching)
         watching.add_done_callback(self._watching.discard)
@@ -120,8 +120,8 @@ class BackupService:
         return await asyncio.to_thread(last_restore, self._database)
 
     async def run_due(self) -> float:
-        """Make a backup if one is due. Return the seconds until the next one is due. After an error, this is the time
-        of the next attempt."""
+        """Make a backup if one is due. Return the seconds until the next backup is due or, after an error, until the
+        next attempt."""
         due = await self._due()
         if due <= self._clock.now():
             try:

@@ -1,9 +1,9 @@
 """Replaces the database with another one, and keeps the old files. If the process is killed or the power fails at any
 moment, the result is either the old or the new database.
 
-The new database is prepared in the folder to which the old one will be moved. The exchange is decided when the prepared
-file is renamed to `restored.db`. Before the rename, nothing has changed. After the rename, this process or the next one
-completes the exchange.
+The new database is prepared in the folder to which the old one will be moved. Renaming the prepared file to
+`restored.db` decides the exchange. Before the rename, nothing has changed. After the rename, this process or the next
+one completes the exchange.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEY, _HALF_KEY = "restored.key", "restored.db.part-key"
 @contextlib.contextmanager
 def staging(database: Database, now: int) -> Iterator[Path]:
     """Yield the path at which the caller prepares the new database. If the block ends without an error, carry out the
-    exchange. Afterwards the folder of this path contains the old database, if there was one. After an error, remove the
+    exchange. The folder of this path then contains the old database, if there was one. After an error, remove the
     prepared file."""
     for left in database.aside.glob("*"):
         _clear(left)
@@ -56,15 +56,15 @@ def put_prepared(database: Database, prepared: Path, now: int) -> None:
 
 
 def finish_restore(database: Database) -> None:
-    """Complete an exchange that was interrupted after it was decided. Every start calls this before it opens the
+    """Complete an exchange that was decided and then interrupted. Every start calls this before it opens the
     database."""
     for ready in database.aside.glob(f"*/{_READY}"):
         _put_in_place(database, ready)
 
 
 def _put_in_place(database: Database, ready: Path) -> None:
-    """Move the old files away, and the new database to its path. If this function was interrupted, it can be called
-    again. The old files are moved and synced first, because SQLite would apply an old log to the new database."""
+    """Move the old files to the separate folder, and the new database to its path. An interrupted call can be repeated.
+    Move and sync the old files first, because SQLite would apply an old log to the new database."""
     stage, file, key = ready.parent, database.file, database.secrets_key
     if (stage / _KEY).exists():
         if key.exists():

@@ -25,7 +25,8 @@ _NAMED = 20
 
 _NOTHING_FOUND = "SQLite itself finds nothing wrong with the database"
 _NO_SUMS = (
-    f"there were no page checksums: an older version used the database, or a person copied it there. {_NOTHING_FOUND}"
+    "there were no page checksums: an older version of Arvis used the database, or a person copied it there. "
+    f"{_NOTHING_FOUND}"
 )
 _BAD_SUMS = f"its page checksums were damaged. {_NOTHING_FOUND}"
 _UNSURE = (
@@ -46,10 +47,10 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class LogCut:
-    """The result of a check that found an undamaged database file, and a write-ahead log that is valid only up to some
-    frame."""
+    """The result of a check that found an undamaged database file, and a write-ahead log of which only the first frames
+    are valid."""
 
-    #: A description of the lost commits after that frame, or None if there were none.
+    #: A description of the commits that were lost with the invalid frames, or None if no commit was lost.
     lost: str | None
     #: True if the log must not be applied, because the file contains newer data than the valid part of the log.
     superseded: bool
@@ -65,7 +66,7 @@ class Damaged:
 
 def examine(file: Path, workshop: Path) -> Sound | LogCut | Damaged:
     """Check the files. `workshop` is the path of a temporary folder on the same disk; this function creates and removes
-    it. Raises `OSError` or `sqlite3.Error` if a file cannot be read."""
+    it. Raise `OSError` or `sqlite3.Error` if a file cannot be read."""
     try:
         sums = PageSums.load(sums_file(file))
     except FileNotFoundError:
@@ -120,9 +121,9 @@ class _LogState:
     pages: Collection[int] = ()
     #: The size of the database in pages after the valid frames, or 0 if there are none.
     size: int = 0
-    #: As `LogCut.superseded`.
+    #: The value for `LogCut.superseded`.
     superseded: bool = False
-    #: As `LogCut.lost`.
+    #: The value for `LogCut.lost`.
     lost: str | None = None
     #: A warning about an incomplete transaction at the end of the log.
     unsure: str | None = None

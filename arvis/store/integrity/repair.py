@@ -42,7 +42,7 @@ _WAY_BACK = "If you trust the damaged database more than the backup, stop Arvis 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A summary of the newest messages of a damaged database, which the restored one lacks."""
+    """A summary of the messages of a damaged database that the restored database lacks."""
 
     number: int
     #: The times (ms) of the oldest and the newest missing message.
@@ -151,7 +151,7 @@ class Finding:
 
     level: Literal["info", "warning", "error"]
     event: str
-    #: A sentence.
+    #: The text of the entry: one sentence.
     what: str
     #: The path of a report with details for people, or None.
     report: Path | None = None
@@ -159,7 +159,7 @@ class Finding:
 
 def make_sound(database: Database, now: int) -> Finding | None:
     """Check and repair the database before any process opens it for writing. The caller holds the lock of the data
-    folder. Return an entry for the daemon's log, or None if there is nothing to report. Raises `StoreError` if the
+    folder. Return an entry for the daemon's log, or None if there is nothing to report. Raise `StoreError` if the
     database is damaged and no backup can replace it."""
     if database.url is not None:
         return None
@@ -250,8 +250,8 @@ def _report_restore(database: Database, note: _Note, aside: Path | None, restore
 
 
 def _cut_log(database: Database, cut: LogCut, now: int) -> Finding:
-    """Copy the damaged log to the separate folder. Keep using the intact part of the log, or delete the log if it must
-    not be applied (`superseded`)."""
+    """Copy the damaged log to the separate folder. SQLite continues to use the intact part of the log. If the log must
+    not be applied (`superseded`), delete it."""
     note = _read_note(database)
     if note is None or not note.folder:
         note = _Note(found_at=now, damage=[], folder=_free_name(database, now), lost=cut.lost)

@@ -1,8 +1,8 @@
-"""Copies all data to another database, compares both, and lets the other one take over.
+"""Copies all data to another database, compares the two databases, and then makes the copy the database in use.
 
 A copy is invisible until it is complete and equal to the source. The last rows in the copy show how far an interrupted
-move came, so the next command continues there. First the source is marked as moved, and then the copy becomes visible:
-at no moment can a daemon use both.
+move came, so the next command continues there. At the end the source is marked as moved, and only then the copy becomes
+visible. So a daemon can never use both databases at the same time.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Moved:
     target: str
     #: The number of rows of each table, by name. Source and target were equal.
     rows: dict[str, int]
-    #: The number of files of messages, and of those that were missing or changed in the source.
+    #: The number of stored files, and the number of them that were missing or changed in the source.
     blobs: int
     missing_blobs: int
-    #: True if an earlier command had copied a part.
+    #: True if the move continued the copy of an interrupted command.
     resumed: bool
 
 
@@ -47,8 +47,8 @@ def address_of(database: Database) -> str:
 
 def move(source: Database, target: Database, now: int, tell: Callable[[str], None]) -> Moved:
     """Move all data from one database to another one. No process may use either of them, and the caller holds the lock
-    of the data folder. `tell` gets lines about the progress. Raises `Conflict`, `NotFound` or `StoreError`; the source
-    is unchanged then, and another call continues."""
+    of the data folder. Call `tell` with lines about the progress. Raise `Conflict`, `NotFound` or `StoreError` if the
+    move fails. The source is then unchanged, and another call continues the move."""
     names = address_of(source), address_of(target)
     _check(source, target, *names)
     bring_up_to_date(source, now, moved=True)
@@ -92,7 +92,7 @@ def _check(source: Database, target: Database, name: str, other: str) -> None:
     if _is_used(target):
         raise Conflict(
             f"There is already data in {other}",
-            why="a move replaces no data",
+            why="a move never replaces data",
             fix="name an empty PostgreSQL database, or move the files arvis.db* of the data folder to another folder",
         )
 
@@ -106,7 +106,7 @@ def _is_used(database: Database) -> bool:
 
 
 def _copy(source: Source, target: Target, tell: Callable[[str], None]) -> int:
-    """Copy everything that is not in the target yet. Return the number of blobs that the source lacks."""
+    """Copy the rows and blobs that the target lacks. Return the number of blobs that are missing in the source."""
     for table in tables():
         rows = 0
         for batch in source.batches(table, target.last_key(table)):

@@ -1,7 +1,7 @@
 """PostgreSQL as the source and as the target of a move.
 
-The target is a schema of its own, `arvis_move`, in the configured database. When it is complete, one transaction moves
-its tables to the schema from which processes read them.
+The target is a separate schema, `arvis_move`, in the configured database. When it is complete, one transaction moves
+its tables to the schema from which processes read their tables.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ _OTHERS = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s "
     "AND pid <> ALL(%s)"
 )
-#: The server lists a connection for a moment after its process has closed it or was killed (seconds).
+#: The server still lists a connection for a moment after its end. So wait up to this number of seconds for the end of
+#: other connections, and check again after each pause.
 _ENDING_SECONDS, _PAUSE_SECONDS = 2.0, 0.05
 _TABLES_OF = "SELECT tablename FROM pg_tables WHERE schemaname = %s"
 
@@ -61,7 +62,8 @@ def address_of(url: str) -> str:
 
 
 def _text(statement: str) -> LiteralString:
-    """Return a statement that consists of names of our own tables and columns in the form that the driver accepts."""
+    """Return the statement with the type that the driver accepts. Callers pass only statements with the names of our
+    own tables and columns."""
     return statement
 
 
@@ -90,8 +92,9 @@ def _refuse_other_processes(connection: _Connection, own: Sequence[int]) -> None
 
 
 def _connections(connection: _Connection, own: Sequence[int]) -> int:
-    """Return the number of connections of Arvis to this database, without those of the processes `own`."""
-    connection.execute("SELECT pg_stat_clear_snapshot()")  # a transaction keeps the first list that it reads
+    """Return the number of Arvis's connections to this database, without the connections of the server processes
+    `own`."""
+    connection.execute("SELECT pg_stat_clear_snapshot()")  # otherwise a transaction sees its first list again
     found = connection.execute(_OTHERS, [PROGRAM, list(own)]).fetchone()
     return 0 if found is None else int(found[0])
 
@@ -200,12 +203,13 @@ class PostgresCopy:
             psycopg.connect(with_options(self._inside), autocommit=True, row_factory=psycopg.rows.dict_row)
         ) as connection:
             connection.execute("ANALYZE messages")
-            # `new_id` is not called: the index adds no row with an id of its own.
+            # `new_id` is not called, because the rows of the index need no new ids.
             session = PostgresSession(connection=connection, queries=Queries(), new_id=str, name=_CURSOR)
             index_all(session, connection.transaction)
 
     def finish(self, now: int) -> None:
-        """Move the tables to their schema. Tables whose data was moved away earlier are kept in another schema."""
+        """Move the tables to their schema. If this schema contains tables whose data was moved away earlier, keep these
+        tables in another schema."""
         connection = self._connection
         with connection.transaction():
             if _is_used(connection, self._home):
@@ -238,7 +242,7 @@ class PostgresCopy:
         self._connection.execute(Queries()["put_key_value"], {"key": key, "value": value, "now": self._now})
 
     def _begun_by(self) -> str | None:
-        """Return the source of the unfinished copy; None if there is none, or if it cannot be continued."""
+        """Return the source of the unfinished copy. Return None if there is no copy, or if it cannot be continued."""
         if not {"kv", "migrations"} <= {*_tables_of(self._connection, SCHEMA)}:
             return None
         applied = {name for name, _ in self._connection.execute(Queries()["applied_migrations"])}
@@ -250,7 +254,7 @@ class PostgresCopy:
         if other is not None:
             raise Conflict(
                 f"The PostgreSQL database contains an unfinished copy of {other}",
-                why="another move began there and did not end",
+                why="an earlier move from that database was interrupted",
                 fix="run `arvis move` for that database again, or remove the copy: DROP SCHEMA arvis_move CASCADE",
             )
 
@@ -290,6 +294,6 @@ def _home_of(connection: _Connection) -> str:
 
 @contextmanager
 def open_copy(url: str, source: str, now: int) -> Iterator[PostgresCopy]:
-    """Open the copy that becomes this database, and continue an unfinished one of the same source."""
+    """Open the copy that will become this database. Continue an unfinished copy of the same source."""
     with _errors(), contextlib.closing(PostgresCopy(url=url, source=source, now=now)) as copy:
         yield copy

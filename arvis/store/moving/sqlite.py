@@ -1,8 +1,8 @@
 """SQLite as the source and as the target of a move.
 
-The target is a file of its own in the folder `moving` of the data folder. When it is complete, it takes the place of
-the database like a restored backup: a replaced database is moved aside, and a kill at any moment leaves the old or the
-new one.
+The target is a separate file in the folder `moving` of the data folder. When it is complete, it replaces the database
+in the same way as a restored backup: the replaced database is moved to another folder, and if the process is killed,
+the result is either the old or the new database.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class SqliteCopy:
         self._database.blobs.replace(data)
 
     def index_messages(self) -> None:
-        # `new_id` is not called: the index adds no row with an id of its own.
+        # `new_id` is not called, because the rows of the index need no new ids.
         session = SqliteSession(connection=self._connection, new_id=str)
         index_all(session, self._transaction)
 
@@ -141,7 +141,7 @@ class SqliteCopy:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _begun_by(self) -> str | None:
-        """Return the source of the unfinished copy; None if it cannot be used."""
+        """Return the source of the unfinished copy, or None if the copy cannot be used."""
         try:
             with contextlib.closing(connect(self._file, writing=True)) as connection:
                 applied = {row["name"] for row in connection.execute(self._queries["applied_migrations"])}
@@ -155,7 +155,8 @@ class SqliteCopy:
             private_folder(self._folder)
             create_private(self._file).close()
         connection = connect(self._file, writing=True)
-        # Rows are copied in an order in which each one follows the rows to which it refers, except within a table.
+        # A row is copied after the rows of other tables to which it refers. But it may refer to a later row of its own
+        # table.
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         if not self.resumed:
@@ -177,8 +178,8 @@ class SqliteCopy:
 
 @contextmanager
 def open_copy(database: Database, source: str, now: int) -> Iterator[SqliteCopy]:
-    """Open the copy that becomes this database, and continue an unfinished one of the same source. The caller holds the
-    lock of the data folder."""
+    """Open the copy that will become this database. Continue an unfinished copy of the same source. The caller holds
+    the lock of the data folder."""
     with (
         store_errors(),
         disk_trouble(f"The database {database.file} cannot be written"),

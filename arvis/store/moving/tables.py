@@ -1,7 +1,7 @@
-"""The tables that a move copies, the two sides of a move, and the comparison of their contents.
+"""The tables that a move copies, the interfaces of source and target, and the comparison of their contents.
 
-Both databases run the same migrations, so their tables have the same columns and keys. This module reads them from an
-empty SQLite database in memory.
+Both databases run the same migrations, so their tables have the same columns and keys. This module reads the columns
+and keys from an empty SQLite database in memory.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ BATCH = 500
 #: The `kv` key in an unfinished target. Its value is the name of the source.
 UNFINISHED = "moving_from"
 
-#: Tables that a move does not copy as rows: the target has its own migrations; leases and marks belong to processes and
-#: connections that have ended; the search index is built again, and vectors are computed again; blobs are files on SQLite.
+#: Tables that a move does not copy as rows. The target runs the migrations itself. Leases and marks belong to processes
+#: and connections that have ended. The search indexes are built again, and vectors are computed again. On SQLite, blobs
+#: are files.
 NOT_COPIED = frozenset(
     {
         "migrations",
@@ -58,7 +59,7 @@ Key = Sequence[int | str]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table, with its columns, the columns of its primary key, and those of them that contain text."""
+    """A table: its columns, the columns of its primary key, and the columns that contain text."""
 
     name: str
     columns: Sequence[str]
@@ -74,7 +75,8 @@ class Table:
 
     @property
     def condition(self) -> str:
-        """Return the condition for the rows that are copied. Two keys describe the move itself."""
+        """Return the SQL condition for the rows to copy. Two keys of `kv` are left out, because they describe the move
+        itself."""
         return f"key NOT IN ('{UNFINISHED}', '{MOVED_TO}')" if self.name == "kv" else "1 = 1"
 
 
@@ -84,7 +86,7 @@ def quoted(name: str) -> str:
 
 @functools.cache
 def tables() -> Sequence[Table]:
-    """Return the tables that are copied. Each follows the tables to which it refers."""
+    """Return the tables to copy. Each table follows the tables to which it refers."""
     with contextlib.closing(connect(Path(":memory:"), writing=True)) as connection:
         migrate(SqliteTarget(connection=connection, now=0), available())
         listed = connection.execute("PRAGMA table_list").fetchall()
@@ -97,7 +99,7 @@ def _table(connection: sqlite3.Connection, name: str) -> Table:
     found = connection.execute(f"PRAGMA table_info({quoted(name)})").fetchall()
     columns, key = [row["name"] for row in found], [row["name"] for row in found if row["pk"]]
     texts = frozenset(row["name"] for row in found if row["type"] == "TEXT")
-    if not key:  # the search index of facts
+    if not key:  # only the search index of facts has no key
         columns, key = ["rowid", *columns], ["rowid"]
     else:
         key.sort(key={row["name"]: row["pk"] for row in found}.__getitem__)
@@ -120,7 +122,8 @@ class Source(Protocol):
     """A database from which data is moved. It does not change while it is read."""
 
     def batches(self, table: Table, after: Key | None) -> Iterator[Sequence[Row]]:
-        """Yield the rows with greater keys, in the order of their keys. Texts are ordered by their bytes."""
+        """Yield batches of the rows whose keys are greater than `after`, in the order of their keys. Texts are ordered
+        by their bytes."""
         ...
 
     def blobs(self) -> Sequence[str]:
@@ -128,11 +131,11 @@ class Source(Protocol):
         ...
 
     def blob(self, sha256: str) -> bytes | None:
-        """Return the content of a blob; None if it is missing or does not match its name."""
+        """Return the content of a blob, or None if it is missing or does not match its name."""
         ...
 
     def mark_moved(self, target: str, now: int) -> None:
-        """Note that the data was moved, and end the reading. From then on a daemon refuses to use this database."""
+        """Record that the data was moved to `target`, and stop reading. A daemon then refuses to use this database."""
         ...
 
 
@@ -145,11 +148,11 @@ class Target(Protocol):
         ...
 
     def start_again(self) -> None:
-        """Discard what was copied."""
+        """Delete everything that was copied."""
         ...
 
     def last_key(self, table: Table) -> Key | None:
-        """Return the greatest key of a table; None if the table is empty."""
+        """Return the greatest key of a table, or None if the table is empty."""
         ...
 
     def add(self, table: Table, rows: Sequence[Row]) -> None:
@@ -172,8 +175,9 @@ class Target(Protocol):
 
 
 def selection(table: Table, *, after: bool, parameter: str, collation: str = "") -> str:
-    """Return the query for the rows of a table in the order of their keys. With `after`, its parameters are a key, and
-    only rows with greater keys are selected. `collation` orders texts by their bytes."""
+    """Return the query for the rows of a table in the order of their keys. With `after`, the parameters of the query
+    are the values of a key, and the query returns only rows with greater keys. `collation` orders texts by their
+    bytes."""
     key = ", ".join(_by_bytes(table, name, collation) for name in table.key)
     beyond = f" AND ({key}) > ({', '.join([parameter] * len(table.key))})" if after else ""
     return f"SELECT {table.names} FROM {quoted(table.name)} WHERE {table.condition}{beyond} ORDER BY {key}"  # noqa: S608 only names of our own tables
@@ -209,12 +213,13 @@ def content(batches: Iterable[Sequence[Row]]) -> Content:
 
 
 def index_all(session: Session, transaction: Callable[[], AbstractContextManager[object]]) -> None:
-    """Add all messages to the search index, in transactions of limited size. An interrupted index is continued."""
+    """Add all messages to the search index, in transactions of limited size. Continue an interrupted index."""
     index = SqlMessageIndex(session)
     with transaction():
         if index.is_outdated():
             index.clear()
-    # Each batch begins behind the last one. On PostgreSQL it would otherwise look again at the messages of a minute.
+    # Each batch begins after the previous one. Otherwise, on PostgreSQL, each batch would read the messages of the last
+    # minute again (`OVERLAP_MS`).
     since: str | None = ""
     while since is not None:
         with transaction():

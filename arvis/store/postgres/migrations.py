@@ -57,7 +57,7 @@ class PostgresTarget:
         raise AssertionError("the last attempt returns or raises")
 
     def rehearse(self, migrations: Sequence[Migration], check: UpgradeCheck) -> list[str]:
-        """As `apply`, but roll everything back at the end."""
+        """Do the same as `apply`, but roll everything back at the end."""
         with contextlib.suppress(_Rehearsed):
             self.apply(migrations, _RolledBack(check))
         return [migration.name for migration in migrations]
@@ -106,7 +106,7 @@ class _Candidate:
     """`Candidate` on one connection to the server."""
 
     def __init__(self, *, connection: psycopg.Connection[DictRow], queries: Queries, now: int) -> None:
-        # What is written with these ids is rolled back, so they need not differ from the ids of other processes.
+        # Rows with these ids are rolled back, so the ids may be equal to ids of other processes.
         ids = (encode(moment_of(now) + number) for number in itertools.count())
         self._connection = connection
         self._queries = queries
@@ -116,8 +116,8 @@ class _Candidate:
         self._connection.execute(statement.encode())
 
     def lock_tables(self) -> None:
-        """Let no other process write until the end of the transaction. Otherwise the numbers of rows would differ
-        without a reason."""
+        """Prevent other processes from writing until the end of the transaction. Otherwise their writes would change
+        the numbers of rows that the check compares."""
         tables = [sql.Identifier(name) for name in self._tables()]
         if tables:
             statement = sql.SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(sql.SQL(", ").join(tables))

@@ -55,8 +55,8 @@ class PostgresSnapshots:
             self._idle.put_nowait(connection)
 
     async def _begin(self, connection: _Connection | None) -> _Connection:
-        """Return a connection with a new snapshot. A connection that broke while it was idle is replaced. This is safe,
-        because the new snapshot has read nothing from it."""
+        """Return a connection with a new snapshot. Replace a connection that broke while it was idle. This is safe,
+        because nothing was read in the new snapshot yet."""
         if connection is not None and not connection.closed:
             try:
                 await connection.execute(_BEGIN)
@@ -76,8 +76,8 @@ class PostgresSnapshots:
 
 
 async def _leave(connection: _Connection) -> None:
-    """Roll back the snapshot's transaction, or close the connection if that fails. A closed connection is replaced at
-    its next use."""
+    """Roll back the transaction of the snapshot. If that fails, close the connection, which is then replaced at its
+    next use."""
     try:
         await connection.rollback()
     except psycopg.Error:
@@ -159,7 +159,7 @@ class PostgresSession:
             self._run(query, each)
 
     def held(self, query: str, make: Callable[[Sequence[Row]], T], **parameters: Any) -> T:
-        # Other processes change the tables, too, so nothing is held.
+        # Other processes change the tables, too, so nothing is cached.
         return make(self.rows(query, **parameters))
 
     def held_value(self, key: Hashable, make: Callable[[], T]) -> T:  # noqa: ARG002 - the port's signature
@@ -175,7 +175,7 @@ class PostgresSession:
         return self._run(query, parameters).rowcount
 
     def vacuum(self) -> None:
-        """Vacuum the tables of this schema. Other transactions can read and write meanwhile."""
+        """Vacuum the tables of this schema. Other transactions can read and write at the same time."""
         found = self.connection.execute(
             "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
         ).fetchall()
@@ -187,7 +187,7 @@ class PostgresSession:
         self.connection.execute(f"BEGIN {how}".encode(), prepare=False)
 
     def commit(self) -> None:
-        """Commit. Raises `CommitUnknown` if the connection broke before the server's answer. `was_committed(mark)` can
+        """Commit. Raise `CommitUnknown` if the connection broke before the server answered. `was_committed(mark)` can
         then find out whether the commit happened."""
         if not self._wrote:
             self.connection.rollback()

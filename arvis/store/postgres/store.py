@@ -158,7 +158,7 @@ class PostgresStore:
             except AGAIN as error:
                 if attempt == ATTEMPTS - 1:
                     raise failure(error) from error
-                time.sleep(random.uniform(0, 0.005 * (attempt + 1)))  # noqa: S311 spreads rivals, keeps no secret
+                time.sleep(random.uniform(0, 0.005 * (attempt + 1)))  # noqa: S311 a delay, not a secret
         raise AssertionError("the last attempt returns or raises")
 
     def _attempt(
@@ -189,7 +189,7 @@ class PostgresStore:
             raise failure(error) from error
 
     def _alone(self, work: Callable[[PostgresSession], T]) -> T:
-        """Run a single statement that is its own transaction and that can be repeated safely."""
+        """Run a single statement as a separate transaction. The statement must be safe to repeat."""
         return self._unbroken(work)
 
     def _unbroken(self, work: Callable[[PostgresSession], T]) -> T:

@@ -11,7 +11,7 @@ SET until = excluded.until, refusals = excluded.refusals, kind = excluded.kind, 
 WHERE excluded.at >= account_cooldowns.at;
 
 -- name: all_accounts
--- Accounts that were entered in the product: few rows. Python sorts them, because the databases sort letters
+-- Accounts that people added while the daemon ran: few rows. Python sorts them, because the databases sort letters
 -- differently.
 SELECT * FROM accounts;
 

@@ -1,4 +1,4 @@
--- Bots that were entered in the product, and the status of each bot.
+-- Bots that people added while the daemon ran, and the status of each bot.
 
 -- name: all_bots
 -- Few rows. Python sorts them, because the databases sort letters differently.

@@ -1,7 +1,7 @@
 -- The vectors of messages, facts and chunks of documents. `queries/sqlite` and `queries/postgres` contain the queries that compare signs.
 
 -- name: slice_of_messages
--- The oldest of the newest messages before this one.
+-- The first id of the slice: the newest `limit` messages before this one.
 SELECT min(slice.id) AS first FROM (SELECT id FROM messages WHERE id < :before ORDER BY id DESC LIMIT :limit) AS slice;
 
 -- name: messages_to_embed
@@ -77,7 +77,7 @@ UPDATE embeddings SET area = :area WHERE kind = 'fact' AND subject = :id;
 SELECT subject FROM embeddings WHERE kind = :kind AND subject > :after ORDER BY subject LIMIT 1 OFFSET :limit;
 
 -- name: prune_vectors
--- Those of other models, and those whose text is gone.
+-- Vectors of other models, and vectors whose text was deleted.
 DELETE FROM embeddings
 WHERE kind = :kind AND subject > :after AND subject <= :upto AND (
     model <> :model

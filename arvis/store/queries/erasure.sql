@@ -286,7 +286,7 @@ DELETE FROM overheard_messages WHERE id IN (
 );
 
 -- name: schedules_to_erase
--- Those of the person, and those that post in the channel or in a direct conversation that is deleted.
+-- Schedules of the person, and schedules that post in the channel or in a deleted direct conversation.
 SELECT id FROM schedules
 WHERE principal_id IN (SELECT listed.value FROM json_each(:people) AS listed)
     OR author_id IN (SELECT listed.value FROM json_each(:people) AS listed)
@@ -300,7 +300,7 @@ WHERE principal_id IN (SELECT listed.value FROM json_each(:people) AS listed)
 ORDER BY id LIMIT 1000;
 
 -- name: webhooks_to_erase
--- Those of the person, and those that post in the channel or in a direct conversation that is deleted.
+-- Web hooks of the person, and web hooks that post in the channel or in a deleted direct conversation.
 SELECT id FROM webhooks
 WHERE principal_id IN (SELECT listed.value FROM json_each(:people) AS listed)
     OR author_id IN (SELECT listed.value FROM json_each(:people) AS listed)

@@ -119,7 +119,7 @@ FROM evaluation_results WHERE evaluation_id = :evaluation_id;
 SELECT case_id, result FROM evaluation_results WHERE evaluation_id = :evaluation_id ORDER BY case_id LIMIT :limit;
 
 -- name: prune_results
--- The newest evaluation of each suite stays.
+-- The results of the newest evaluation of each suite are kept.
 DELETE FROM evaluation_results WHERE evaluation_id IN (
     SELECT evaluations.id FROM evaluations
     WHERE evaluations.created_at < :before AND EXISTS (
@@ -138,7 +138,7 @@ DELETE FROM evaluations WHERE id IN (
 );
 
 -- name: cases_to_erase
--- Those of the person, and those that were recorded in a conversation with messages that the erasure deletes.
+-- Cases of the person, and cases from conversations with messages that the erasure deletes.
 SELECT id, suite_id FROM evaluation_cases
 WHERE person_id IN (SELECT listed.value FROM json_each(:people) AS listed)
     OR conversation_id IN (

@@ -33,7 +33,7 @@ UPDATE executions SET status = :status, error = :error, updated_at = :now WHERE 
 DELETE FROM cursors WHERE execution_id = :execution_id;
 
 -- name: delete_execution
--- Only an execution that has made no step, because its message has joined another turn.
+-- For an execution whose message has joined another turn. It is deleted only if it has made no step.
 DELETE FROM executions WHERE id = :id AND steps = 0;
 
 -- name: count_visits

@@ -27,7 +27,7 @@ UPDATE facts SET author_id = :person_id WHERE author_id = :id;
 UPDATE facts SET confirmed_by = :person_id WHERE confirmed_by = :id;
 
 -- name: drop_double_values
--- The person's own value of a key wins.
+-- If both have a value for a key, the value of the person is kept.
 DELETE FROM agent_state WHERE scope = 'principal:' || CAST(:id AS TEXT) AND EXISTS (
     SELECT 1 FROM agent_state AS kept
     WHERE kept.agent_id = agent_state.agent_id AND kept.key = agent_state.key

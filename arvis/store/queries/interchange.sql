@@ -29,7 +29,7 @@ WHERE platform = :platform AND connector = :connector AND channel = :channel AND
 ORDER BY id LIMIT 10000;
 
 -- name: messages_to_export
--- Of a person: their messages and the replies to them.
+-- For a person: their messages and the replies to them.
 SELECT messages.* FROM messages
 LEFT JOIN messages AS asked ON asked.id = messages.reply_to
 WHERE messages.conversation_id = :conversation_id AND messages.id > :after AND messages.superseded = 0

@@ -116,7 +116,7 @@ SELECT 1 AS found FROM knowledge_documents WHERE blob = :sha256 AND blob <> '' A
 SELECT DISTINCT blob AS sha256 FROM knowledge_documents WHERE blob <> '';
 
 -- name: take_numbers
--- Returns the last of the taken numbers.
+-- Reserves numbers, and returns the last of them.
 INSERT INTO counters (name, value) VALUES (:name, :count)
 ON CONFLICT (name) DO UPDATE SET value = counters.value + :count
 RETURNING value;
@@ -154,7 +154,7 @@ WHERE documents.version = knowledge_chunks.version AND documents.status <> 'remo
 LIMIT 1000;
 
 -- name: similar_chunks
--- The same for the ids of chunks.
+-- The same as `found_chunks` for the ids of chunks.
 SELECT knowledge_chunks.number, knowledge_chunks.id, knowledge_chunks.position, knowledge_chunks.page, knowledge_chunks.heading,
     knowledge_chunks.content, documents.id AS document_id, documents.kind, documents.location,
     collections.slug, collections.trusted
@@ -172,7 +172,7 @@ WHERE document_id = :document_id AND version = :version AND position >= :positio
 ORDER BY position LIMIT :limit;
 
 -- name: chunks_around
--- The numbers of the chunks from `before` places before this one to `after` places behind it.
+-- The numbers of the chunks from `before` positions before this chunk to `after` positions after it.
 SELECT around.number FROM knowledge_chunks AS picked
 JOIN knowledge_chunks AS around ON around.document_id = picked.document_id AND around.version = picked.version
     AND around.position BETWEEN picked.position - :before AND picked.position + :after

@@ -111,7 +111,7 @@ WHERE agent_id = :agent_id AND scope = :scope AND undoes IS NULL
 ORDER BY number DESC LIMIT 1;
 
 -- name: next_changed_scope
--- The scope whose newest fact of a model is the oldest one after the position.
+-- Of all scopes with a fact that a model added after the position: the scope whose newest such fact is the oldest.
 SELECT fact_changes.scope, max(fact_changes.number) AS position FROM fact_changes
 JOIN facts ON facts.id = fact_changes.fact_id
 WHERE fact_changes.agent_id = :agent_id AND fact_changes.number > :after AND fact_changes.change = 'added'

@@ -80,7 +80,7 @@ UPDATE facts SET scope = :new WHERE scope = :old;
 UPDATE fact_changes SET scope = :new WHERE scope = :old;
 
 -- name: move_states
--- If both channels have a value for the same key, the value of the new channel stays.
+-- If both channels have a value for the same key, the value of the new channel is kept.
 UPDATE agent_state SET scope = :new WHERE scope = :old AND NOT EXISTS (
     SELECT 1 FROM agent_state AS there
     WHERE there.agent_id = agent_state.agent_id AND there.scope = :new AND there.key = agent_state.key

@@ -37,7 +37,7 @@ INSERT INTO drafts (
 ON CONFLICT (execution_id) DO NOTHING;
 
 -- name: put_draft
--- A draft that is gone stays gone.
+-- The state `gone` is final.
 UPDATE drafts SET state = :state, platform_id = COALESCE(:platform_id, platform_id), updated_at = :now
 WHERE execution_id = :execution_id AND state <> 'gone';
 
@@ -51,7 +51,7 @@ DELETE FROM drafts WHERE execution_id IN (
 SELECT * FROM channel_status WHERE platform = :platform AND connector = :connector AND channel = :channel;
 
 -- name: put_place
--- A channel that was moved stays moved, even if another status is reported later.
+-- The status of a moved channel is final, even if another status is reported later.
 INSERT INTO channel_status (platform, connector, channel, state, reason, moved_to, updated_at)
 VALUES (:platform, :connector, :channel, :state, :reason, :moved_to, :now)
 ON CONFLICT (platform, connector, channel) DO UPDATE
@@ -97,7 +97,7 @@ DELETE FROM delivery_parts WHERE delivery_id IN (
 );
 
 -- name: prune_deliveries
--- Deliveries of open questions stay, because the order of deliveries decides whether a message answers a question.
+-- Deliveries of open questions are kept, because the order of deliveries decides whether a message answers a question.
 DELETE FROM deliveries WHERE id IN (
     SELECT deliveries.id FROM deliveries
     WHERE deliveries.id < :oldest AND deliveries.state IN ('sent', 'unknown', 'failed', 'expired') AND NOT EXISTS (

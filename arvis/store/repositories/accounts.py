@@ -81,7 +81,7 @@ def account_of(row: Row) -> StoredAccount:
 
 
 def sound_account(row: Row) -> StoredAccount:
-    """Return the account of a row. Raises one of `UNREADABLE` if a value is malformed."""
+    """Return the account of a row. Raise one of `UNREADABLE` if a value is malformed."""
     return _account(row, texts_of, AccountStatus)
 
 

@@ -30,7 +30,7 @@ def _paused_agent(row: Row) -> Agent:
 
 
 def sound_agent(row: Row) -> Agent:
-    """Return the agent of a row. Raises one of `UNREADABLE` if a value is malformed."""
+    """Return the agent of a row. Raise one of `UNREADABLE` if a value is malformed."""
     return Agent(
         id=row["id"],
         slug=row["slug"],
@@ -122,7 +122,7 @@ def version_of(row: Row) -> AgentVersion:
 
 
 def _kept_binding(agent_id: str, place: list[Any]) -> Binding:
-    """Return a binding from the data of a version. Earlier releases stored only its platform, channel and
+    """Return a binding from the data of a version. Earlier releases stored only the platform, the channel and the
     permission."""
     platform, channel, permission, respond, observe = [*place, None, None][:5]
     return Binding(platform, channel, agent_id, Permission(permission), Respond(respond) if respond else None, observe)

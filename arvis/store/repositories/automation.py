@@ -71,7 +71,7 @@ def _disabled_webhook(row: Row) -> Webhook:
 
 
 def sound_webhook(row: Row) -> Webhook:
-    """Return the web hook of a row. Raises one of `UNREADABLE` if a value is malformed."""
+    """Return the web hook of a row. Raise one of `UNREADABLE` if a value is malformed."""
     fields = {name: row[name] for name in Webhook.__slots__}
     return Webhook(**{**fields, "preset": Preset(row["preset"]), "enabled": bool(row["enabled"])})
 
@@ -112,8 +112,8 @@ def skill_of(row: Row) -> StoredSkill:
 
 
 def _files_of(column: str) -> dict[str, tuple[int, str]]:
-    """Return the files of a skill. A malformed column gives a file that does not exist: the skill then differs from the
-    trusted one, so it is not used and is reported."""
+    """Return the files of a skill. If the column is malformed, return a file that does not exist. The skill then
+    differs from the trusted version, so Arvis reports the skill and does not use it."""
     try:
         return {path: (int(size), str(digest)) for path, (size, digest) in json.loads(column).items()}
     except (ValueError, TypeError, AttributeError):
@@ -281,7 +281,7 @@ def schedule_of(row: Row) -> Schedule:
 
 
 def sound_schedule(row: Row) -> Schedule:
-    """Return the schedule of a row. Raises one of `UNREADABLE` if a value is malformed."""
+    """Return the schedule of a row. Raise one of `UNREADABLE` if a value is malformed."""
     fields = {name: row[name] for name in Schedule.__slots__}
     memo = json.loads(row["memo"])
     if memo is not None and not isinstance(memo, dict):

@@ -1,5 +1,5 @@
-"""The chunks of documents with their search index and its vocabulary, over SQL. SQLite's index holds no texts, so the words
-of a chunk are computed again when it is removed."""
+"""The chunks of documents with their search index and its vocabulary, over SQL. SQLite's index does not contain the
+texts, so the words of a removed chunk are computed again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SqlChunks(WordIndex):
         rows = self._session.rows("other_chunks", document_id=document_id, version=version, limit=limit)
         if rows:
             position = self._state()["position"]
-            # A row that is not in the index must not be removed from it.
+            # Only rows that are already in the index may be removed from it.
             indexed = [row for row in rows if row["number"] <= position]
             self._session.execute_many("remove_knowledge_words", [self._document(row) for row in indexed])
             ids = dump([row["id"] for row in rows])
@@ -78,7 +78,8 @@ class SqlChunks(WordIndex):
         return {row["number"]: _text_of(row) for row in self._next(limit)}
 
     def advance(self, words: Mapping[int, Sequence[str]], keys: Sequence[WordKey]) -> int:
-        # No chunk may be left out, because the position moves behind the last one.
+        # Stop at the first chunk without words. A chunk that is left out would never be indexed, because the position
+        # then points to a later chunk.
         rows = [*takewhile(lambda row: row["number"] in words, self._next(len(words)))]
         if rows:
             self._add_keys(keys)
@@ -97,7 +98,7 @@ class SqlChunks(WordIndex):
         return self._session.rows("unindexed_chunks", position=self._state()["position"], limit=limit)
 
     def _document(self, row: Row, words: Sequence[str] | None = None) -> dict[str, object]:
-        """Return the parameters for a row of the index. Without `words`, those of the stored text are computed."""
+        """Return the parameters for a row of the index. Without `words`, compute the words of the stored text."""
         found = message_words(_text_of(row)) if words is None else words
         key = collection_key(row["collection_id"])
         return {"number": row["number"], "words": self._session.full_text.document([key, *found])}

@@ -140,8 +140,8 @@ class SqlCompactions:
         return sum(self._forget(row["id"], now) for row in rows)
 
     def _forget(self, compaction_id: str, now: int) -> bool:
-        """Make a summary final, and delete the texts of the messages that it replaces. If the summary is no longer
-        active, delete nothing and return False."""
+        """Make a summary final, and delete the texts of the messages that it replaces. If the summary is not active any
+        more, delete nothing and return False."""
         ended = self._end(compaction_id, CompactionStatus.FINAL, now)
         if ended:
             SqlMessageIndex(self._session).empty(compaction_id)
@@ -178,8 +178,8 @@ class SqlConversations:
         known = self._session.held("open_conversation", _CONVERSATION, agent_id=agent_id, **place(address))
         if known is not None:
             if direct and not known.direct:
-                # The conversation may have been opened for a message that the agent posted by itself. Such a message
-                # does not say that the chat is direct, so `direct` may be missing.
+                # The agent may have opened the conversation with a message that it posted by itself. Such a message
+                # does not state whether the chat is direct, so `direct` may be missing.
                 self._session.execute("note_direct", id=known.id)
                 known = replace(known, direct=True)
             if room not in {"", known.room}:

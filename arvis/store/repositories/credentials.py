@@ -38,12 +38,12 @@ class SqlCredentials:
 
 
 def credential_of(row: Row) -> Credential:
-    """Return the credential of a row. An unreadable one belongs to no host."""
+    """Return the credential of a row. If the row is unreadable, return a credential that applies to no host."""
     return lenient("credentials", "name", row, sound_credential, lambda row: _credential(row, ()))
 
 
 def sound_credential(row: Row) -> Credential:
-    """Return the credential of a row. Raises one of `UNREADABLE` if a value is malformed."""
+    """Return the credential of a row. Raise one of `UNREADABLE` if a value is malformed."""
     return _credential(row, texts_of(row["hosts"]))
 
 

@@ -24,8 +24,8 @@ from arvis.store.sql.session import Row, Session, dump, each
 
 
 class Mover:
-    """Moves the rows of a channel to the channel that has replaced it on the platform. A second move also moves the
-    rows that were added to the old channel after the first."""
+    """Moves the rows of a channel to the channel that replaced it on the platform. A second move also moves the rows
+    that were added to the old channel after the first move."""
 
     def __init__(self, session: Session, old: Address, new_channel: str) -> None:
         self._session = session
@@ -60,7 +60,7 @@ class Mover:
             jobs.move_lane(old.lane, new.lane, now)
 
     def _threads(self, query: str) -> list[str]:
-        """Return the ids of the threads that the query finds, and "" for the channel itself."""
+        """Return the ids of the threads that the query returns. The id "" stands for the channel itself."""
         rows = self._session.rows(query, **self._channels())
         return sorted({"", *(row["thread"] for row in rows)})
 

@@ -9,14 +9,15 @@ from arvis.ports.embeddings import Unembedded
 from arvis.store.sql.fact_search import scope_key
 from arvis.store.sql.session import LAST, Row, Session, dump
 
-#: The maximum number of vectors whose signs one search compares: the newest ones, if there are more.
+#: The maximum number of vectors whose signs one search compares. If there are more, the newest ones are compared.
 MOST_SCANNED = 200_000
-#: The number of vectors with the fewest differing signs that are compared number by number.
+#: The maximum number of vectors that are then compared number by number: those with the fewest differing signs.
 CANDIDATES = 80
-#: The number of texts that a search finds by their meaning. Their similarity is at least this part of the highest one.
+#: The maximum number of texts that a search by meaning returns. The similarity of each text is at least the fraction
+#: `_SIMILAR` of the highest similarity.
 _MOST_SIMILAR = 30
 _SIMILAR = 0.7
-#: A number above those of all facts and chunks, as text.
+#: A number, as text, that is higher than the number of any fact or chunk.
 _AFTER_ALL_NUMBERS = str(1 << 62)
 
 
@@ -78,7 +79,8 @@ class SqlEmbeddings:
         return True
 
     def _embedded(self, subject: Subject) -> Row | None:
-        """Return the row of a text that is still the same. It is locked until the end of the transaction."""
+        """Return the row of a text and lock it until the end of the transaction. Return None if the text was changed or
+        deleted."""
         match subject.kind:
             case SubjectKind.MESSAGE:
                 return self._session.one("embedded_message", id=subject.id, text=subject.text, most=MOST_TEXT)
@@ -105,7 +107,7 @@ def _fact_subject(row: Row) -> Subject:
 
 
 def most_similar(rows: Sequence[Row], vector: Vector) -> list[tuple[str, float]]:
-    """Return the ids of the rows whose vectors are the most similar, best first, with their similarities."""
+    """Return the ids of the rows with the most similar vectors, best first, with their similarities."""
     found = [(row["subject"], vector.similarity(Vector(bytes(row["vector"])))) for row in rows]
     best = max((similarity for _, similarity in found), default=0.0)
     similar = [pair for pair in found if pair[1] > 0 and pair[1] >= _SIMILAR * best]

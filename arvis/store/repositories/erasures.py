@@ -25,7 +25,7 @@ _MESSAGES = 1_000
 _EXECUTIONS = 200
 _JOBS = 500
 _USAGE = 2_000
-#: The maximum number of conversations of a person.
+#: The maximum number of items of one kind that are read for an erasure.
 _MOST = 100_000
 _HASH = regex(r"\b[0-9a-f]{64}\b")
 _SHORTEST_NAME = 3
@@ -67,7 +67,7 @@ class SqlErasures:
         kind, items = _kept(subject)
         found = [self._session.one("open_erasure_of", kind=kind, item=item) for item in items]
         same = {row["id"]: row for row in found if row is not None}
-        # An erasure of other people, too, is another erasure.
+        # One open erasure must contain all of these people. Otherwise the request is for a different erasure.
         return erasure_of(found[0]) if None not in found and len(same) == 1 and found[0] is not None else None
 
     def before(self, erasure_id: str | None, limit: int) -> Sequence[Erasure]:
@@ -88,7 +88,7 @@ class SqlErasures:
         kept = [_person(item) for item in self.items(erasure_id, ItemKind.PERSON, limit=_MOST)]
         principals = SqlPrincipals(self._session)
         found = [(person, principals.get(person.id)) for person in kept]
-        # Each identity is erased with its own id, even if it is linked to another one.
+        # Each identity is erased by its own id, even if it is linked to another identity.
         people = [person if known is None else replace(known, id=person.id) for person, known in found]
         channels = [Channel(*json.loads(item)) for item in self.items(erasure_id, ItemKind.CHANNEL, limit=1)]
         return Subject(people, channels[0] if channels else None)
@@ -244,7 +244,8 @@ class SqlErasures:
                 for each in known
             ]
             if any(erased):
-                # A message that is a forwarded text stays marked as such: its content is not the text of its sender.
+                # Keep the quotation that marks a message as forwarded. Otherwise the forwarded text would look like a
+                # text of the person who sent it.
                 kept = [
                     replace(each, author="", author_id="", ref=None, message_id=None) if lost else each
                     for each, lost in zip(known, erased, strict=True)
@@ -424,7 +425,8 @@ def _address(channel: Channel) -> dict[str, str]:
 
 
 def _owner(subject: Subject) -> dict[str, str]:
-    """Return the parameters of the queries that find schedules and web hooks. No channel has an empty platform."""
+    """Return the parameters of the queries that select schedules and web hooks. If the subject is not a channel, the
+    platform is empty, which matches no row."""
     return {"people": _ids(subject), **_address(subject.channel or Channel("", "", ""))}
 
 

@@ -14,7 +14,7 @@ from arvis.store.repositories.message_index import SqlMessageIndex
 from arvis.store.repositories.people import principal_of
 from arvis.store.sql.session import Row, Session, dump
 
-#: The queries that pass the rows of a linked identity to its person, in this order.
+#: The queries that assign the rows of a linked identity to its person, in this order.
 _PASSED = (
     "pass_authored_facts",
     "pass_confirmed_facts",
@@ -55,7 +55,7 @@ class SqlIdentities:
     def link(self, identity_id: str, person_id: str, now: int) -> None:
         SqlFacts(self._session).move(principal_scope(identity_id), principal_scope(person_id))
         index = SqlMessageIndex(self._session)
-        # The words of a message in the index include the person who wrote it, or who asked.
+        # The indexed words of a message include a key of its author, or of the person who asked.
         indexed = index.take_out([row["id"] for row in self._session.rows("messages_to_pass", id=identity_id)])
         for query in _PASSED:
             self._session.execute(query, id=identity_id, person_id=person_id)

@@ -81,8 +81,8 @@ class Lanes:
             self.announce(promoted["run_at"], now, _POOLS[promoted["pool"]])
 
     def announce(self, run_at: int, now: int, *pools: Pool) -> None:
-        """Notify the queue after the commit that a lane has a new head, which can be claimed from the time `run_at`. The
-        head is in one of these pools."""
+        """After the commit, notify the queue that a lane has a new head, which can be claimed from the time `run_at`
+        on. The head is in one of these pools."""
         if run_at <= now:
             self._session.notices.ready(pools)
         else:
@@ -103,7 +103,7 @@ _KINDS = {kind.value: kind for kind in JobKind}
 _STATUSES = {status.value: status for status in JobStatus}
 _POOLS = {pool.value: pool for pool in Pool}
 
-#: The stored payload of most jobs. A comparison with it is faster than parsing JSON.
+#: The stored payload of most jobs. Comparing a payload with this text is faster than parsing JSON.
 NO_PAYLOAD = dump({})
 
 
@@ -235,7 +235,7 @@ class SqlJobs:
         return found
 
     def _claimed(self, row: Row, **lease: Any) -> Row:
-        """Claim a job, and return its row as it is afterwards."""
+        """Claim a job, and return its changed row."""
         self._session.execute("claim_job", id=row["id"], **lease)
         changed = {"status": JobStatus.RUNNING, "claim": row["claim"] + 1, "started_at": lease["now"], **lease}
         return {**dict(row), **changed}
@@ -372,7 +372,8 @@ class SqlJobs:
     def live_of_execution(self, execution_id: str) -> list[Job]:
         rows = self._session.rows("live_of_execution", execution_id=execution_id)
         if self._session.locks_rows:
-            # This query locks the rows. A claim of another process skips locked rows and may have skipped one of these.
+            # This query locks the rows. Another process that claims jobs skips locked rows and may have skipped one of
+            # these, so notify the queue again.
             self._session.notices.ready(Pool, sum(row["ready"] == 1 for row in rows))
         return [job_of(row) for row in rows]
 
@@ -418,7 +419,7 @@ class SqlJobs:
 
     def move_lane(self, old: str, new: str, now: int) -> int:
         """Move all waiting jobs of a lane to the tail of another lane, in the same order, and return their number.
-        Running jobs stay. The caller has locked both lanes."""
+        Running jobs are not moved. The caller has locked both lanes."""
         moved = 0
         while rows := [*self._session.rows("waiting_head", lane=old), *self._session.rows("waiting_behind", lane=old)]:
             for row in rows:
@@ -439,7 +440,8 @@ class SqlJobs:
         return job
 
     def _unlock(self, job: Job | None) -> None:
-        """Delete the row of the lane if the lane has no pending or running job. The lock may have created this row."""
+        """Delete the row of the lane if the lane has no pending or running job. Locking the lane may have created this
+        row."""
         if job is not None and self._session.locks_rows:
             self._session.execute("drop_lane", lane=job.lane)
 

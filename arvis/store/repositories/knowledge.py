@@ -8,7 +8,8 @@ from typing import Any
 from arvis.domain.knowledge import Collection, Document, DocumentKind, DocumentStatus, FoundChunk, NewChunk
 from arvis.store.sql.session import Row, Session, dump
 
-#: The queries for the next work. A fetch may take long, so pages come after other documents.
+#: The queries that select the next document to process. Fetching a web page may take long, so pages come after other
+#: documents.
 _DUE = ("due_document", "due_page")
 
 

@@ -18,7 +18,7 @@ from arvis.store.sql.session import Row, Session, dump, each
 #: The confidence of a new fact, in thousandths.
 _SURE = 1000
 
-#: The maximum number of facts of the past that are compared with a question, newest first.
+#: The maximum number of past facts that are compared with a question, newest first.
 _MOST_PAST = 200
 
 #: In a search, the operator between scopes.
@@ -109,7 +109,7 @@ class SqlFacts:
         similar = most_similar(rows, meaning.vector)
         ids = [each for each, _ in similar]
         found = [fact_of(row) for row in self._session.rows("active_facts", ids=dump(ids))]
-        # The area of a vector is a copy, and the row of the fact decides who may use it.
+        # The stored area of a vector may be outdated. Only the row of the fact decides who may use the fact.
         others = [fact for fact in found if fact.agent_id == agent_id and fact.scope in scopes]
         return ranked_facts(by_words, others, similar)[:limit]
 
@@ -218,7 +218,8 @@ class SqlFacts:
         return self._session.execute("erase_facts", before=before, limit=limit)
 
     def prune(self, before: int, limit: int) -> int:
-        # The changes are older than the facts that they replaced, so no change can be undone without its fact.
+        # A change is never newer than the last update of the facts that it replaced. So it is deleted first, and every
+        # change that remains can be undone.
         changes = self._session.execute("prune_changes", oldest=first_id_at(before), limit=limit)
         self._session.execute("prune_changes_of_ended_facts", before=before, limit=limit)
         return max(changes, self._session.execute("prune_ended_facts", before=before, limit=limit))
@@ -276,8 +277,8 @@ class SqlStates:
 def ranked_facts(
     by_words: Sequence[Fact], others: Sequence[Fact], similar: Sequence[tuple[str, float]]
 ) -> list[FoundFact]:
-    """Return these facts, best first. `by_words` are those with words of the question, best first, and `similar` are the ids of
-    the facts with a similar meaning, best first, with their similarities."""
+    """Return these facts, best first. `by_words` are the facts that contain words of the question, best first.
+    `similar` contains the ids and the similarities of the facts with a similar meaning, best first."""
     known = {fact.id: fact for fact in (*others, *by_words)}
     places = {fact.id: place for place, fact in enumerate(by_words, start=1)}
     similarities = {each: similarity for each, similarity in similar if each in known}

@@ -1,5 +1,5 @@
-"""The search index of messages and its vocabulary, over SQL. SQLite's index holds no texts, so the words of a row are
-computed again when the row is removed; PostgreSQL replaces the row."""
+"""The search index of messages and its vocabulary, over SQL. SQLite's index does not contain the texts, so the words of
+a removed row are computed again. PostgreSQL replaces the row."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from arvis.store.sql.full_text import conversation_key, person_key
 from arvis.store.sql.session import Row, dump
 from arvis.store.sql.word_index import WordIndex, WordQueries
 
-#: The maximum number of messages, and of characters before the last one, that one transaction adds.
+#: The maximum number of messages that one transaction adds, and the number of characters after which it adds no further
+#: message.
 _MESSAGES = 50
 _CHARACTERS = 50_000
-#: On a database that several processes use, messages that are this much (ms) older than the newest indexed one are
-#: looked at again. Their transactions may have ended later.
+#: If several processes use the database, messages that are up to this time (ms) older than the newest indexed message
+#: are read again, because their transactions may have ended later.
 OVERLAP_MS = 60_000
 
 
@@ -59,7 +60,7 @@ class SqlMessageIndex(WordIndex):
             return True
         if self._session.locks_rows or state["position"] == 0:
             return False
-        # The rowids change if another program writes the whole table again.
+        # The rowids change if another program rewrites the whole table, for example with VACUUM.
         at = self._session.one("message_at_position", position=state["position"])
         return at is None or at["id"] != state["message_id"]
 
@@ -69,15 +70,16 @@ class SqlMessageIndex(WordIndex):
         self._move(0, "")
 
     def replace(self, message_id: str, content: str) -> None:
-        """Change the words of a message whose text becomes `content`, and delete its vector. The caller changes the text
-        afterwards."""
+        """Replace the indexed words of a message by the words of `content`, and delete the vector of the message. The
+        caller then stores `content` as the text of the message."""
         self._session.execute("drop_vectors", kind=SubjectKind.MESSAGE, ids=dump([message_id]))
         row = self._session.one("indexed_message", id=message_id)
         if row is not None:
             self._put([row], message_words(content))
 
     def empty(self, compaction_id: str) -> None:
-        """Remove the words and vectors of the texts that this summary replaces. The caller deletes the texts afterwards."""
+        """Remove the words and vectors of the messages that this summary replaces. The caller then deletes the texts of
+        these messages."""
         self._session.execute("drop_vectors_of_summary", compaction_id=compaction_id)
         self._put(self._session.rows("indexed_messages_of_summary", compaction_id=compaction_id), ())
 
@@ -87,8 +89,8 @@ class SqlMessageIndex(WordIndex):
         self._put(self._session.rows("indexed_messages_of_version", version_id=version_id), ())
 
     def remove(self, message_ids: Sequence[str]) -> None:
-        """Remove the rows and the vectors of these messages. The caller deletes the messages afterwards, and deletes replies not before
-        their questions, because the words of a reply include the key of the person who asked."""
+        """Remove these messages and their vectors from the index. The caller then deletes the messages. A question must
+        not be deleted before its replies, because the words of a reply include the key of the person who asked."""
         ids = dump(list(message_ids))
         self._session.execute("drop_vectors", kind=SubjectKind.MESSAGE, ids=ids)
         if self._session.locks_rows:
@@ -99,8 +101,8 @@ class SqlMessageIndex(WordIndex):
         self._session.execute("note_erased_words")
 
     def take_out(self, message_ids: Sequence[str]) -> Sequence[str]:
-        """Remove the words of these messages if they are in the index. Return the ids of the removed ones. The caller then
-        changes the people of the messages, and calls `put_back`."""
+        """Remove the words of these messages from the index. Return the ids of the messages that were in the index. The
+        caller then changes the people of the messages, and calls `put_back`."""
         rows = self._session.rows("indexed_messages_of", ids=dump(list(message_ids))) if message_ids else ()
         if not self._session.locks_rows:
             self._session.execute_many("remove_message_words", [self._document(row) for row in rows])
@@ -112,8 +114,8 @@ class SqlMessageIndex(WordIndex):
         self._session.execute_many(query, [self._document(row) for row in rows])
 
     def step_back(self) -> None:
-        """Continue at the newest indexed message that is left. Otherwise a new message with the row number of a deleted
-        one would count as indexed."""
+        """Move the position back to the newest indexed message that still exists. Otherwise a new message that gets the
+        row number of a deleted message would count as indexed."""
         state = self._state()
         if self._session.locks_rows or state["position"] == 0:
             return
@@ -122,7 +124,7 @@ class SqlMessageIndex(WordIndex):
             self._move(left["number"] if left else 0, left["id"] if left else "")
 
     def _put(self, rows: Sequence[Row], words: Sequence[str]) -> None:
-        """Replace the words of the texts of these messages."""
+        """Replace the indexed words of these messages by `words`."""
         if self._session.locks_rows:
             self._session.execute_many("put_message_words", [self._document(row, words) for row in rows])
         elif rows:
@@ -145,7 +147,7 @@ class SqlMessageIndex(WordIndex):
         return rows[:taken]
 
     def _document(self, row: Row, words: Sequence[str] | None = None) -> dict[str, object]:
-        """Return the parameters for a row of the index. Without `words`, those of the stored text are computed."""
+        """Return the parameters for a row of the index. Without `words`, compute the words of the stored text."""
         named = name_words((row["user_name"], row["channel"]))
         people = {row["principal_id"], row["asked_by"]} - {None}
         keys = [person_key(each) for each in sorted(people)]
@@ -157,6 +159,6 @@ class SqlMessageIndex(WordIndex):
 
 
 def indexed_before(message_id: str) -> str:
-    """Return the id before which all messages of the database are in the index, on a database that several processes
-    use. `message_id` is the newest indexed message."""
+    """Return an id. If several processes use the database, the index contains all messages with a smaller id.
+    `message_id` is the newest indexed message."""
     return first_id_at(time_of(message_id) - OVERLAP_MS) if message_id else ""

@@ -201,7 +201,7 @@ def _past_file(row: Row, number: int) -> PastFile:
 
 
 def _with_files(message: PastMessage, files: Sequence[PastFile]) -> PastMessage:
-    """Return a message with its files. Like a new message, it gets the label `FILES` for every file except a voice
+    """Return a message with its files. Add the label `FILES`, as for a new message, if any file is not a voice
     message."""
     outside = message.role is Role.USER and any(each.file.kind is not FileKind.VOICE for each in files)
     taint = message.taint | {Label.FILES} if outside else message.taint

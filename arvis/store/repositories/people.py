@@ -154,14 +154,14 @@ class SqlPrincipals:
             return made
         blocked = known.role is PrincipalRole.BLOCKED
         if known.linked and not blocked and role not in {None, known.role}:
-            # Identities of one person always have the same rights.
+            # Linked identities always have the same rights, so end the link before the role changes.
             self._session.execute("unlink_identity", id=known.identity, role=role, paired_at=None, now=now)
             self._note_unlink(known, known.id, now)
             known = self.find(platform, user_id) or known
         current = replace(known, name=name, role=known.role if blocked or role is None else role)
         if current.role is not known.role:
             if not known.linked:
-                # The other identities of this person have not been given the new role.
+                # The new role applies to this identity only, so end the links of the other identities.
                 former = PrincipalRole.MEMBER if known.role is PrincipalRole.OWNER else known.role
                 identities = [principal_of(row) for row in self._session.rows("identities_of", person_id=known.id)]
                 self._session.execute("unlink_identities_of", id=known.id, role=former, now=now)
@@ -174,7 +174,8 @@ class SqlPrincipals:
         return current
 
     def _note_unlink(self, identity: Principal, person_id: str, now: int) -> None:
-        """Add an entry about a link to a person that a change of roles has ended. The entry names no author."""
+        """Add an audit entry: a change of roles ended the link of this identity to a person. The entry names no
+        author."""
         access = Access(AccessKind.UNLINK, f"{identity.platform}:{identity.user_id}", {"person": person_id})
         SqlAudit(self._session).add(access_entry(self._session.new_id(), access, now))
 
@@ -328,8 +329,8 @@ def _user(row: Row) -> User:
 
 def _key(row: Row) -> StoredKey:
     fields = {name: row[name] for name in StoredKey.__slots__}
-    # An empty list would allow all agents. So an unreadable list is replaced by a list with a slug that no agent has,
-    # and the key allows none.
+    # An empty list would allow all agents. So an unreadable list is replaced by a list with a slug that no agent has:
+    # the key then allows no agent.
     agents = lenient("api_keys", "id", row, lambda row: texts_of(row["agents"]), lambda _: ("",))
     return StoredKey(**{**fields, "role": _role(row), "agents": agents})
 

@@ -133,7 +133,7 @@ def version_of(row: Row) -> WorkflowVersion:
 
 
 def sound_version(row: Row) -> WorkflowVersion:
-    """Return the version of a row. Raises one of `UNREADABLE` if a value is malformed."""
+    """Return the version of a row. Raise one of `UNREADABLE` if a value is malformed."""
     fields = {name: row[name] for name in WorkflowVersion.__slots__}
     document = object_of(json.loads(row["document"]))
     object_of(document.get("settings", {}))

@@ -1,5 +1,5 @@
-"""The ranked search of facts. The index finds facts with the words of a question, and with words that begin like them;
-`domain.ranking` ranks those whose words have the same stem (docs/adr/0066)."""
+"""The ranked search of facts. The index finds facts that contain words of the question, or words with the same
+beginning. `domain.ranking` ranks the facts in which the words have the same stem (docs/adr/0066)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from arvis.domain.search import Question, message_words, question_of
 from arvis.store.sql.stems import COMMON, is_spelling
 from arvis.store.sql.vocabulary import common_beginning
 
-#: The number of found facts that are ranked, if no more are needed.
+#: The maximum number of found facts that are ranked, unless the caller asks for more.
 RANKED = 40
-#: The number of facts with which the rarity of a word is estimated: about the number in the scopes of a turn.
+#: The assumed total number of facts from which the rarity of a word is estimated. A turn can use about this many.
 _TOTAL = 1_000
-#: In a search, the operator between words of which at least one must be found, and the mark behind a beginning of words.
+#: The operator between words of which at least one must be found, and the mark after the beginning of a word.
 _OR, _BEGINS = " OR ", "*"
 #: The search index contains each word as the hexadecimal form of its bytes, with letters for the digits. So both
 #: databases treat each word as one word, even if it contains punctuation.
@@ -38,8 +38,8 @@ class FactQuery:
 
     @property
     def text(self) -> str:
-        """A search that finds the words with content, and longer words with the same stem. It contains only letters, OR and
-        `*`, so neither database interprets anything else as an operator."""
+        """The text of a search for the words with content, and for longer words with the same stem. It contains only
+        letters, OR and `*`, so neither database interprets anything else as an operator."""
         asked = {*self.question.words, *self.question.beginnings}
         return _OR.join(self._form(word) for word in self.words if not asked.isdisjoint([word, *message_words(word)]))
 
@@ -51,7 +51,8 @@ class FactQuery:
         return token(word) if beginning is None else token(word[: len(beginning)]) + _BEGINS
 
     def best(self, facts: Sequence[Fact], limit: int) -> list[Fact]:
-        """Return those of these facts that fit best, best first, and the oldest one first among equals."""
+        """Return the facts that match the question best, best match first. Among equal matches, the oldest fact comes
+        first."""
         known = {fact.id: fact for fact in sorted(facts, key=lambda fact: -fact.number)}
         texts = [Text(fact.id, message_words(fact.content), {}) for fact in known.values()]
         counts = Counter(word for text in texts for word in {*text.words})
@@ -68,7 +69,7 @@ class FactQuery:
 
 
 def scope_key(agent_id: str, scope: str) -> str:
-    """Return the word under which the search index has a scope of an agent."""
+    """Return the word that represents a scope of an agent in the search index."""
     digest = hashlib.blake2s(f"{agent_id} {scope}".encode(), digest_size=16)
     return digest.hexdigest().translate(AS_LETTERS)
 

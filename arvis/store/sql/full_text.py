@@ -10,12 +10,13 @@ from typing import Protocol
 
 from arvis.domain.search import NAME, Search, Term
 
-#: The first character of a key: a word for a person or a conversation. No word of a text begins with it.
+#: The first character of a key. A key is a word that represents a person, a conversation or a knowledge base. No word
+#: of a text begins with this character.
 _KEY = "="
 #: SQLite's index contains each word as the hexadecimal form of its bytes, with letters for the digits. So its tokenizer
 #: never splits a word, and a search for the beginning of a word still works.
 _AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
-#: PostgreSQL holds no higher positions of words.
+#: The highest position of a word that PostgreSQL stores.
 _LAST_POSITION = 16_383
 
 
@@ -24,8 +25,8 @@ class FullText(Protocol):
 
     @property
     def most_found(self) -> int:
-        """The maximum number of messages that a ranked search finds for each word. PostgreSQL reads a page of the table for
-        almost each of them."""
+        """The maximum number of messages that a ranked search finds for each word. PostgreSQL reads a page of the table
+        for almost every message that it finds."""
         ...
 
     def document(self, words: Sequence[str]) -> str:
@@ -95,7 +96,7 @@ def _key(kind: str, row_id: str) -> str:
 
 
 def _keys_of(search: Search) -> list[list[str]]:
-    """Return lists of keys. A row must have one key of each list."""
+    """Return lists of keys. A matching row must have at least one key of each list."""
     person, conversation = search.principal_id, search.conversation_id
     return [
         *([] if person is None else [[person_key(person)]]),
@@ -105,7 +106,8 @@ def _keys_of(search: Search) -> list[list[str]]:
 
 
 def _forms(term: Term, search: Search) -> list[Term]:
-    """Return the term as it is in a text and, if names are searched, as it is in a name."""
+    """Return the term as the index contains it for texts and, if names are searched, also as it contains it for
+    names."""
     return [term, Term(tuple(NAME + word for word in term.words), term.begins)] if search.names else [term]
 
 

@@ -1,7 +1,9 @@
-"""The newest messages of conversations, held in memory, so that a turn reads only the messages of the turns since then.
+"""A cache of the newest messages of conversations. A turn then reads from the database only the messages of later
+turns.
 
 A turn that has ended gets the highest turn number of its conversation, in one commit with all its messages. So the
-history only grows at its end, except by the statements that `rewrites_history` recognises. They drop all histories.
+history only grows at its end, except by the statements that `rewrites_history` recognises. These statements drop all
+cached histories.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from arvis.domain.regex import regex
 #: longest time is dropped first.
 MOST_CHARACTERS = 4_000_000
 _LONGEST = 400_000
-#: The characters that a message counts in addition to those of its text.
+#: The number of characters that each message counts in addition to its text.
 _MESSAGE = 500
 
 _UPDATED = regex(r"^\s*UPDATE\s+messages\s+SET\s(.*?)(?:\sWHERE\s|$)", re.IGNORECASE | re.DOTALL)
@@ -62,7 +64,7 @@ class HistoryCache:
         self._lock = threading.Lock()
 
     def begin(self) -> int:
-        """Return the number of the last commit that a transaction which begins now certainly sees."""
+        """Return the number of the last commit that is certainly visible to a transaction that begins now."""
         return self._number & ~1
 
     def commit_begins(self, *, rewrites: bool) -> None:
@@ -85,14 +87,16 @@ class HistoryCache:
             self._characters = 0
 
     def get(self, key: Hashable, begun: int) -> Sequence[PastMessage] | None:
-        """Return a history that a transaction may extend which began at the commit `begun`; None if there is none."""
+        """Return the cached history for a transaction that began at the commit `begun`. Return None if the cache
+        contains no history that this transaction may use."""
         history = self._histories.get(key)
         if history is None or history.possible > begun or history.certain < self._rewritten:
             return None
         return history.messages
 
     def put(self, key: Hashable, messages: Sequence[PastMessage], begun: int) -> None:
-        """Hold a history that a transaction has read which began at the commit `begun` and changed nothing."""
+        """Store the history that a transaction has read. The transaction began at the commit `begun` and changed
+        nothing."""
         with self._lock:
             known = self._histories.pop(key, None)
             characters = _characters_of(messages, known)

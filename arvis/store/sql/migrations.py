@@ -1,6 +1,6 @@
 """Runs migrations: numbered SQL files that change the schema. All missing migrations and the checks of their result are
-one transaction, so the data is always in the old or in the new state. There are no migrations back to an older schema;
-for that, restore the backup that was made before the migration.
+one transaction, so the data is always in the old or in the new state. No migration returns to an older schema; for
+that, restore the backup that was made before the migration.
 
 A file that is part of a release is never edited: its checksum is stored and compared. If a newer Arvis has migrated the
 database, this version does not open the database, because it does not know the schema.
@@ -26,7 +26,7 @@ from arvis.store.sql.session import Row, Session
 _ONLY = regex(r"-- only: (sqlite|postgres)")
 #: The comment that names the tables whose number of rows a migration changes.
 _RECOUNTED = regex(r"^-- rows: (.+)$", re.MULTILINE)
-#: The same for a migration that is older than this comment.
+#: The tables of `_RECOUNTED` for a migration that was released before this comment existed.
 _RECOUNTED_EARLIER = {"0012_standard_names": frozenset({"settings"})}
 _RENAMED = regex(r"\s*ALTER TABLE (\w+) RENAME TO (\w+)", re.IGNORECASE)
 _POSTGRES_WORDS = {"INTEGER": "BIGINT", "BLOB": "BYTEA", "STRICT": "", ", WITHOUT ROWID": ""}
@@ -50,8 +50,8 @@ class Migration:
 
     @property
     def recounted(self) -> frozenset[str]:
-        """Return the tables, by their names before the migration, whose number of rows it changes. A dropped table is one
-        of them."""
+        """Return the tables in which the migration adds or removes rows, including the tables that it drops. The names
+        are those before the migration."""
         named = {name.strip() for line in _RECOUNTED.findall(self.text) for name in line.split(",")}
         return _RECOUNTED_EARLIER.get(self.name, frozenset()) | named
 
@@ -86,7 +86,7 @@ class Candidate(Protocol):
         ...
 
     def rows_if_possible(self, query: str, /, **parameters: Any) -> Sequence[Row]:
-        """Run a named query. Return no rows if the schema is too old for it."""
+        """Run a named query. Return no rows if the schema is too old for the query."""
         ...
 
     def row_counts(self) -> Mapping[str, int]:
@@ -98,12 +98,11 @@ class UpgradeCheck(Protocol):
     """A check of the upgraded data before the commit. Everything that it writes is rolled back."""
 
     def before(self, candidate: Candidate) -> None:
-        """Look at the data before the migrations."""
+        """Read the data before the migrations."""
         ...
 
     def after(self, candidate: Candidate, ran: Sequence[Migration]) -> None:
-        """Look at the data after the migrations. Raises `UpgradeFailed` or another error, which rolls everything
-        back."""
+        """Check the data after the migrations. Raise `UpgradeFailed` or another error to roll everything back."""
         ...
 
 
@@ -124,8 +123,8 @@ class MigrationTarget(Protocol):
         ...
 
     def apply(self, migrations: Sequence[Migration], check: UpgradeCheck) -> list[str]:
-        """Run and record these migrations and the checks in one transaction. Return the names of the migrations; leave
-        out those that another process has already run."""
+        """Run and record these migrations and the checks in one transaction. Return the names of the migrations. Skip
+        the migrations that another process has already run."""
         ...
 
 
@@ -138,8 +137,8 @@ def available() -> list[Migration]:
 
 
 def migrate(target: MigrationTarget, migrations: Sequence[Migration], check: UpgradeCheck | None = None) -> list[str]:
-    """Run the missing migrations and return their names. Raises `SchemaTooNew`, `MigrationFailed` or `UpgradeFailed`;
-    the database is then unchanged."""
+    """Run the missing migrations and return their names. Raise `SchemaTooNew`, `MigrationFailed` or `UpgradeFailed` if
+    the upgrade fails. The database is then unchanged."""
     missing = missing_among(migrations, target.applied())
     return target.apply(missing, check or NoCheck()) if missing else []
 
@@ -187,7 +186,7 @@ def _undone(candidate: Candidate) -> Iterator[None]:
 def _different_counts(
     before: Mapping[str, int], after: Mapping[str, int], migrations: Sequence[Migration], *, postgres: bool
 ) -> list[str]:
-    """Return a description of each table whose number of rows has changed although no migration says so."""
+    """Return a description of each table whose number of rows changed, unless a migration declares this change."""
     names = {table: table for table in before}
     for migration in migrations:
         renamed, recounted = migration.renamed(postgres=postgres), migration.recounted
@@ -200,8 +199,8 @@ def _different_counts(
 
 
 def missing_among(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
-    """Return the migrations that have not run. `applied` contains the checksums of those that ran, by name. Raises
-    `SchemaTooNew` or `MigrationFailed` if this version cannot use the database."""
+    """Return the migrations that have not run. `applied` contains the checksums of the migrations that ran, by name.
+    Raise `SchemaTooNew` or `MigrationFailed` if this version cannot use the database."""
     _check(applied, migrations)
     return [migration for migration in migrations if migration.name not in applied]
 

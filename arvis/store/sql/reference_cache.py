@@ -1,4 +1,4 @@
-"""Results of queries on tables that seldom change, held in memory while they are valid.
+"""A cache of the results of queries on tables that seldom change.
 
 A result is valid for a transaction if none of its tables has changed since the result was read, and none changes
 between the beginning of the transaction and the use of the result. Each commit that changes one of these tables raises
@@ -16,7 +16,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.regex import regex
 
-#: The tables whose results may be held.
+#: The tables whose query results may be cached.
 TABLES = frozenset(
     {
         "account_cooldowns",
@@ -37,10 +37,11 @@ TABLES = frozenset(
         "workflow_triggers",
     }
 )
-#: The columns that almost every message changes. No held result contains them, so a change of them alone does not count.
+#: The columns that almost every message changes. No cached result contains these columns, so a change of only these
+#: columns does not invalidate results.
 CHANGING_COLUMNS = {"conversations": frozenset({"turns", "last_message_at", "compact_after", "plan_after"})}
-#: The maximum number of rows in all results together; a result without rows counts as one. The oldest result is
-#: dropped first, and a result with more rows is not held.
+#: The maximum number of rows in all results together; a result without rows counts as one. The oldest result is dropped
+#: first. A single result with more rows is not cached.
 MOST_ROWS = 50_000
 #: The answer of `get` if there is no valid result.
 MISSING = object()
@@ -54,7 +55,7 @@ _READ = regex(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
 
 
 def written_tables(queries: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
-    """Return the tables of `TABLES` that each query changes, without the queries that change none."""
+    """Return the tables of `TABLES` that each query changes. Leave out queries that change none of them."""
     found = {name: _changed_by(text) for name, text in queries.items()}
     return {name: tables for name, tables in found.items() if tables}
 
@@ -70,25 +71,25 @@ def _changes_no_result(table: str, change: str) -> bool:
 
 
 def read_tables(text: str) -> frozenset[str]:
-    """Return the tables that a query reads. Raise `ValueError` if its results may not be held."""
+    """Return the tables that a query reads. Raise `ValueError` if the results of the query must not be cached."""
     tables = frozenset(_READ.findall(text))
     changing = [_CHANGING[table] for table in tables & CHANGING_COLUMNS.keys()]
     if not tables or tables - TABLES or _WRITTEN.search(text) or any(column.search(text) for column in changing):
-        raise ValueError(f"the results of this query may not be held: {text}")
+        raise ValueError(f"the results of this query must not be cached: {text}")
     return tables
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A value that was computed from held results."""
+    """A value that was computed from cached results."""
 
     value: Any
-    #: The tables of these results.
+    #: The tables from which these results were read.
     tables: frozenset[str]
 
 
 class ReferenceCache:
-    """The results of one database, for all its connections in this process."""
+    """The cached results of one database, for all its connections in this process."""
 
     def __init__(self) -> None:
         #: The number of changes so far. A transaction uses the version at its beginning.
@@ -99,7 +100,7 @@ class ReferenceCache:
         self._lock = threading.Lock()
 
     def change(self, tables: Collection[str]) -> None:
-        """Note that a commit changes these tables. The writer calls it before and after the commit."""
+        """Record that a commit changes these tables. The writer calls this method before and after the commit."""
         if not tables:
             return
         self.version += 1
@@ -133,7 +134,7 @@ class ReferenceCache:
         return value if self.get(key, value.tables, seen) is value else None
 
     def put(self, key: Hashable, seen: int, value: Any) -> None:
-        """Hold a result that a transaction has read which began at the version `seen`."""
+        """Store a result that was read in a transaction that began at the version `seen`."""
         rows = _rows_of(value)
         with self._lock:
             self._drop(key)

@@ -32,7 +32,7 @@ class Row(Protocol):
 
 _HEADER = regex(r"^-- name: (\w+)$", re.MULTILINE)
 _PARAMETER = regex(r"(?<![:\w]):([a-z_]\w*)")
-#: The rows of a JSON list of texts, each with the column `value`.
+#: The SQL that returns the texts of a JSON list as rows with the column `value`.
 _LIST = regex(r"json_each\((:\w+)\) AS (\w+)")
 
 
@@ -91,7 +91,8 @@ def _without_comments(body: str) -> str:
 class Notices:
     """The changes that a transaction reports to the queue after its commit."""
 
-    #: The number of jobs at the head of a lane that became ready to be claimed, and the pools in which jobs became ready.
+    #: The number of jobs at the heads of lanes that became ready to be claimed, and the pools in which jobs became
+    #: ready.
     heads: int = 0
     pools: set[Pool] = field(default_factory=set)
     #: True if jobs must be claimed even if `heads` and `ended` are empty.
@@ -104,7 +105,7 @@ class Notices:
     sent: list[Delivery] = field(default_factory=list)
     #: The topics (`ChangeTopic`) of changed data that no event of the caller announces.
     topics: set[str] = field(default_factory=set)
-    #: The executions that the transaction has begun and not changed afterwards, by id.
+    #: The executions that the transaction has added and not changed afterwards, by id.
     begun: dict[str, Begun] = field(default_factory=dict)
 
     @property
@@ -112,7 +113,7 @@ class Notices:
         return self.look or self.heads > 0 or bool(self.ended)
 
     def ready(self, pools: Iterable[Pool], heads: int = 1) -> None:
-        """Note that jobs at the heads of lanes became ready in these pools."""
+        """Record that jobs at the heads of lanes became ready in these pools."""
         self.heads += heads
         self.pools.update(pools)
 
@@ -120,7 +121,7 @@ class Notices:
         self.due_at = at if self.due_at is None else min(self.due_at, at)
 
     def mark(self) -> tuple[int, bool, int, int | None, int]:
-        """Return the present state. If only one script of a group is rolled back, `back_to` restores this state."""
+        """Return the present state. If one script of a group is rolled back, `back_to` restores this state."""
         return self.heads, self.look, len(self.ended), self.due_at, len(self.sent)
 
     def back_to(self, mark: tuple[int, bool, int, int | None, int]) -> None:
@@ -130,8 +131,8 @@ class Notices:
         self.begun.clear()
 
     def changed(self, values: Collection[object]) -> None:
-        """Forget the begun executions that a statement may have changed, because `values` contain their id or the id of
-        one of their messages."""
+        """Remove executions from `begun` that a statement may have changed, because `values` contains their id or the
+        id of one of their messages."""
         for execution_id, begun in [*self.begun.items()]:
             if execution_id in values or any(message.id in values for message in begun.messages):
                 del self.begun[execution_id]
@@ -163,20 +164,21 @@ class Session(Protocol):
         ...
 
     def held(self, query: str, make: Callable[[Sequence[Row]], T], **parameters: Any) -> T:
-        """Return `make(rows)` for a query that only reads tables of `reference_cache.TABLES`. The result may be held in
-        memory for later transactions. So it must be immutable, and `make` must be a function of a module."""
+        """Return `make(rows)` for a query that only reads tables of `reference_cache.TABLES`. The result may be cached
+        for later transactions. So it must be immutable, and `make` must be a module-level function."""
         ...
 
     def held_value(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the result of `make`. It may be held in memory if `make` runs no other queries than those of `held`."""
+        """Return the result of `make`. The result may be cached if `make` runs queries only through `held`."""
         ...
 
     def held_history(self, key: Hashable) -> Sequence[PastMessage] | None:
-        """Return the history that was held for this key, as it was before the newest turns; None if there is none."""
+        """Return the cached history for this key, which may lack the newest turns. Return None if no history is
+        cached."""
         ...
 
     def hold_history(self, key: Hashable, messages: Sequence[PastMessage]) -> None:
-        """Hold a history in memory for later transactions, if this is possible."""
+        """Cache a history for later transactions, if this is possible."""
         ...
 
     notices: Notices
@@ -192,15 +194,15 @@ def first(make: Callable[[Row], T]) -> Callable[[Sequence[Row]], T | None]:
     return lambda rows: make(rows[0]) if rows else None
 
 
-#: Returns a value as compact JSON for storage. Raises `ValueError` for NaN. Keys keep their order.
+#: Returns a value as compact JSON for storage, with its keys in their order. Raises `ValueError` for NaN.
 dump = json_writer(allow_nan=False)
 
 
 IdMaker = Callable[[], str]
 
 
-#: A text that sorts after every id in every collation. It is the cursor of the first page of a list whose newest item
-#: comes first.
+#: A text that sorts after every id in every collation. It is the cursor for the first page of a list that is sorted
+#: newest first.
 LAST = "Z" * 27
 
 
@@ -214,7 +216,7 @@ class Snapshot(Protocol):
 
 
 class Snapshots(Protocol):
-    """A source of snapshots for pages. It has a few connections of its own."""
+    """A source of snapshots for pages, with a few separate connections."""
 
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
 
@@ -222,6 +224,6 @@ class Snapshots(Protocol):
 
 
 def page(rows: Sequence[Row], make: Callable[[Row], T], limit: int) -> Page[T]:
-    """Return a page with the first `limit` rows. `rows` must contain one row more if there is a next page."""
+    """Return a page with the first `limit` rows. If there is a next page, `rows` must contain one more row."""
     shown = rows[:limit]
     return Page([make(row) for row in shown], shown[-1]["id"] if len(rows) > limit else None)

@@ -23,13 +23,13 @@ _LATIN = {
 _CYRILLIC = {"ru": "russian"}
 _FIRST_CYRILLIC, _LAST_CYRILLIC = "\N{CYRILLIC SMALL LETTER A}", "\N{CYRILLIC SMALL LETTER YA}"
 _ALGORITHMS = _LATIN | _CYRILLIC
-#: Shorter and longer words have no stem.
+#: The minimum and maximum length of words that have a stem.
 SHORTEST, LONGEST = 3, 24
-#: Most words of a conversation are repeated, and a stem takes about 50 µs.
+#: The number of cached stems. Computing a stem takes about 50 µs, and most words of a conversation occur again.
 _HELD = 50_000
 #: Words with the same stem have this many letters in common at their beginning.
 COMMON = 3
-#: The folding of `domain.search` has replaced `й` with `и`, which matters in endings.
+#: A final `и` after a vowel, which was `й` before `domain.search` replaced it. The stemmer needs the original letter.
 _SHORT_I = regex("(?<=[аеиоуыэюя])и$")
 
 
@@ -38,8 +38,8 @@ class _Stemmer(Protocol):
 
 
 def stems_of(word: str, languages: Collection[str] = _ALGORITHMS.keys()) -> Sequence[str]:
-    """Return the stems of a word of `domain.search` in those of these languages that use its script; none if it contains
-    anything but letters."""
+    """Return the stems of a word of `domain.search`: one for each of these languages that uses the script of the word.
+    Return an empty list if the word is too short or too long, or contains other characters than letters."""
     if not (SHORTEST <= len(word) <= LONGEST and word.isalpha()):
         return ()
     codes = _LATIN if word.isascii() else _CYRILLIC if _FIRST_CYRILLIC <= word[0] <= _LAST_CYRILLIC else {}
@@ -52,7 +52,7 @@ def share_stem(one: str, other: str, languages: Collection[str]) -> bool:
 
 
 def is_spelling(word: str, other: str, languages: Collection[str]) -> bool:
-    """Return whether the other word means the same as the first one in a search."""
+    """Return whether the word `other` means the same as `word` in a search."""
     return word == other or (word[:COMMON] == other[:COMMON] and share_stem(word, other, languages))
 
 
@@ -63,7 +63,7 @@ def _stem(word: str, language: str) -> str:
 
 
 class _Stemmers(threading.local):
-    """The stemmers of a thread. Each one holds the word on which it works."""
+    """The stemmers of a thread. Threads cannot share a stemmer, because it stores the word that it processes."""
 
     def __init__(self) -> None:
         self._made: dict[str, _Stemmer] = {}

@@ -21,7 +21,7 @@ UNREADABLE = (ValueError, TypeError, KeyError)
 
 def lenient(table: str, key: str, row: Row, read: Callable[[Row], T], disabled: Callable[[Row], T]) -> T:
     """Return the object that `read` makes from the row. If `read` raises one of `UNREADABLE`, log an error and return
-    the object that `disabled` makes. `key` is the column whose value names the row for people."""
+    the object that `disabled` makes. `key` is the column that identifies the row in the log."""
     try:
         return read(row)
     except UNREADABLE as error:
@@ -30,7 +30,8 @@ def lenient(table: str, key: str, row: Row, read: Callable[[Row], T], disabled: 
 
 
 def complaint(table: str, key: str, row: Row, read: Callable[[Row], object]) -> str | None:
-    """Return the reason why `read` cannot convert a row, as `arvis doctor` prints it. Return None if it can."""
+    """Return the reason why `read` cannot convert a row, in the form in which `arvis doctor` prints it. Return None if
+    `read` can convert the row."""
     try:
         read(row)
     except UNREADABLE as error:
@@ -39,7 +40,7 @@ def complaint(table: str, key: str, row: Row, read: Callable[[Row], object]) -> 
 
 
 def texts_of(column: str) -> tuple[str, ...]:
-    """Parse a JSON list of texts. Raises `ValueError` for other JSON."""
+    """Parse a JSON list of texts. Raise `ValueError` for other JSON."""
     found = json.loads(column)
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise ValueError("it is not a list of texts")
@@ -47,7 +48,7 @@ def texts_of(column: str) -> tuple[str, ...]:
 
 
 def object_of(found: Any) -> dict[str, Any]:
-    """Return `found` if it is a JSON object. Raises `ValueError` for other values."""
+    """Return `found` if it is a JSON object. Raise `ValueError` for other values."""
     if isinstance(found, dict):
         return found
     raise ValueError("it is not an object")

@@ -1,6 +1,6 @@
-"""The different words of the search index, by keys with which similar words are found: the word itself, its stems, and
-the word backwards. Numbers and words of scripts without spaces have no keys, because they have no stems and no typing
-errors that a comparison of letters would find."""
+"""The vocabulary of the search index: its different words, each under several keys that find similar words. The keys
+are the word itself, its stems, and the word backwards. Numbers and words of scripts without spaces have no keys,
+because they have no stems and no typing errors that a comparison of letters would find."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from arvis.store.sql.stems import stems_of
 
 #: The first character of a key that contains the word backwards. No word begins with it.
 _BACKWARDS = "<"
-#: Shorter words are not corrected, because most of them are similar to other words. Words with at least `_LONG` letters
-#: may contain two errors.
+#: Words with fewer than `_CORRECTED` letters are not corrected, because most of them are similar to other words. Words
+#: with at least `_LONG` letters may contain two errors.
 _CORRECTED, _LONG = 5, 8
-#: A shorter beginning also begins words with other meanings.
+#: The minimum length of a common beginning. Words with different meanings often share a shorter beginning.
 _DISTINCT = 4
 _AFTER_ALL = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The keys from `first` up to `last`, which is not included."""
+    """The keys from `first` on that sort before `last`."""
 
     first: str
     last: str
@@ -32,20 +32,20 @@ def has_keys(word: str) -> bool:
 
 
 def keys_of(word: str) -> Sequence[str]:
-    """Return the keys of a word for which `has_keys` is true, each once."""
+    """Return the different keys of a word for which `has_keys` is true."""
     return [*dict.fromkeys((word, *stems_of(word), _BACKWARDS + word[::-1]))]
 
 
 def common_beginning(word: str, languages: Collection[str]) -> str | None:
     """Return the beginning that most words with the same stem as this word share: the shortest common beginning of the
-    word and one of its stems. Return None if it has too few letters, or if the word has no stem."""
+    word and one of its stems. Return None if the beginning has too few letters, or if the word has no stem."""
     common = (_common(word, stem) for stem in stems_of(word, languages))
-    # The stemmers of some languages remove the beginning of a word.
+    # The stemmers of some languages also change the beginning of a word.
     return min((letters for letters in common if len(letters) >= _DISTINCT), key=len, default=None)
 
 
 def _common(one: str, other: str) -> str:
-    """Return the letters with which both words begin."""
+    """Return the common beginning of both words."""
     return one[
         : next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(other))
     ]
@@ -56,8 +56,9 @@ def beginning_with(word: str) -> Range:
 
 
 def near_ranges(word: str) -> Sequence[Range]:
-    """Return the keys of all words that begin or end as this word does; none if the word is too short. They include the
-    correct word, because one typing error leaves the half before or after the middle unchanged."""
+    """Return the ranges of keys of all words that have the same first half or the same last half as this word. These
+    words include the correct word, because one typing error leaves one half unchanged. Return no ranges if the word is
+    too short."""
     if len(word) < _CORRECTED:
         return ()
     half = (len(word) - 1) // 2
@@ -65,8 +66,8 @@ def near_ranges(word: str) -> Sequence[Range]:
 
 
 def nearest(word: str, others: Iterable[str]) -> list[str]:
-    """Return those of the other words that differ from this word in the fewest letters, if these are few enough for a
-    typing error."""
+    """Return the words of `others` that differ least from this word, if the difference is small enough for typing
+    errors."""
     most = 2 if len(word) >= _LONG else 1
     by_errors = dict[int, list[str]]()
     for other in dict.fromkeys(others):
@@ -76,7 +77,8 @@ def nearest(word: str, others: Iterable[str]) -> list[str]:
 
 
 def _errors(one: str, other: str) -> int:
-    """Return the number of letters to insert, remove, replace or exchange with their neighbour."""
+    """Return the minimum number of letters to insert, remove, replace or exchange with a neighbour to make both words
+    equal."""
     before: list[int] = []
     last = list(range(len(other) + 1))
     for row, letter in enumerate(one, start=1):

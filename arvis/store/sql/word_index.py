@@ -1,5 +1,5 @@
-"""The vocabulary of a search index and the removal of erased words from the index's file. The indexes of messages and of
-knowledge bases share both."""
+"""The vocabulary of a search index, and the removal of erased words from the file of the index. The indexes of messages
+and of knowledge bases share this code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from arvis.domain.search import Search, Term
 from arvis.store.sql.session import Row, Session, dump
 from arvis.store.sql.vocabulary import has_keys, keys_of
 
-#: The maximum number of pages of the index that one transaction merges: after new texts, and to remove words.
+#: The maximum number of pages of the index that one transaction merges: after new texts were added, and to remove
+#: erased words.
 _PAGES = 40
 _PURGED_PAGES = 200
 #: The number of words of the vocabulary that one transaction checks.
 _CHECKED = 200
-#: SQLite's own mark of a merge that has nothing to do: it changes fewer rows.
+#: SQLite changes fewer rows than this if a merge had nothing to do.
 _NOTHING = 2
 
 
@@ -35,7 +36,7 @@ class WordQueries:
 
 
 class WordIndex:
-    """The parts of a search index that do not depend on what it indexes."""
+    """The functions of a search index that do not depend on the kind of the indexed texts."""
 
     _queries: ClassVar[WordQueries]
 
@@ -73,7 +74,7 @@ class WordIndex:
         self._session.execute_many(self._queries.add_key, [{"key": key, "word": word} for key, word in keys])
 
     def _merge_pages(self) -> None:
-        """Merge some pages after new texts. PostgreSQL merges its own."""
+        """Merge some pages after new texts were added. PostgreSQL merges its pages by itself."""
         if not self._session.locks_rows:
             self._session.execute(self._queries.merge, pages=_PAGES)
 

@@ -71,7 +71,7 @@ class PageSums:
 
     @classmethod
     def load(cls, path: Path) -> PageSums:
-        """Read the checksums from a file. Raises `FileNotFoundError` or `SumsDamaged`."""
+        """Read the checksums from a file. Raise `FileNotFoundError` or `SumsDamaged` if this is impossible."""
         data = path.read_bytes()
         try:
             magic, page_size, pages, salts, frames, total = _HEADER.unpack_from(data)
@@ -90,7 +90,7 @@ class PageSums:
 
     def fold(self, log: Log, upto: Mark) -> None:
         """Update the checksums after a checkpoint. `upto` is the position of the last frame that was written into the
-        database file; this frame must end a transaction. Raises `SumsDamaged` if the log lacks frames, or if its frames
+        database file; this frame must end a transaction. Raise `SumsDamaged` if the log lacks frames, or if its frames
         lack a page by which the file grew.
 
         This function does not read the database file, because closing the file would release the locks that SQLite
@@ -199,8 +199,8 @@ class Sealing:
         return frames is not None
 
     def empty_log(self) -> bool:
-        """Write the log into the database file, and truncate the log, so that it contains no deleted texts. Return False
-        if another reader needs the log."""
+        """Write the log into the database file, and truncate the log, so that it contains no deleted texts. Return
+        False if another reader still needs the log."""
         if not self.fold("FULL"):
             return False
         return self._checkpoint("TRUNCATE") is not None
@@ -242,8 +242,8 @@ class Sealing:
                 _save(sums, self._file)
 
     def _take(self, sums: PageSums, frames: int) -> bool:
-        """Update the checksums with the log's first `frames` frames. Return False if they already include these frames.
-        Raises `SumsDamaged`."""
+        """Update the checksums with the log's first `frames` frames. Return False if the checksums already include
+        these frames. Raise `SumsDamaged` if the log lacks one of them."""
         with open_log(log_file(self._file)) as found:
             if found is None or found.header is None:
                 raise SumsDamaged
@@ -265,11 +265,11 @@ def _save(sums: PageSums, file: Path) -> None:
 
 def _forget(file: Path, why: str) -> None:
     """Delete the checksum file, because outdated checksums would report undamaged pages as damaged. The next start
-    computes new ones."""
+    computes new checksums."""
     log.warning(
         "page_sums_lost",
         why=why,
-        fix="you need not do anything: the next start checks the database and computes new ones",
+        fix="you need not do anything: the next start checks the database and computes new checksums",
     )
     sums_file(file).unlink(missing_ok=True)
     sync_folder(file.parent)

@@ -61,7 +61,7 @@ class _Candidate:
     """`Candidate` on the writing connection."""
 
     def __init__(self, *, connection: sqlite3.Connection, now: int) -> None:
-        # No other process creates ids in this database meanwhile, so these ids are unique.
+        # These ids are unique, because no other process creates ids in this database at the same time.
         ids = (encode(moment_of(now) + number) for number in itertools.count())
         self._connection = connection
         self._queries = load_queries(SqliteDialect())

@@ -1,6 +1,6 @@
-"""Connections to SQLite: the session of a transaction, and connections that only read and change no file. After a
-crash, the next start compares the log with its index to find out which commits must be present. So a command that only
-reads must not change these files."""
+"""Connections to SQLite: the session of a transaction, and connections that only read and change no file. Commands that
+only read must not change the log or its index: after a crash, the next start compares these files to find out which
+commits must be present."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_size_limit = 67108864")
         # No automatic checkpoints: a commit would have to wait for them. The writer makes checkpoints between groups.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        # Deleted texts and their words are overwritten. It is the default on Debian, and not everywhere.
+        # Overwrite deleted texts and their words. This is the default only in some builds of SQLite, such as Debian's.
         connection.execute("PRAGMA secure_delete = ON")
     else:
         connection.execute("PRAGMA query_only = ON")
@@ -49,8 +49,8 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
 
 
 def read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
-    """Open a connection that cannot change the database, for commands and checks. With `immutable`, no process may
-    write the file meanwhile; SQLite then neither reads nor creates its log and index."""
+    """Open a connection that cannot change the database, for commands and checks. With `immutable`, SQLite neither
+    reads nor creates the log and its index; no process may write the file at the same time."""
     mode = "mode=ro&immutable=1" if immutable else "mode=ro"
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
     connection.row_factory = sqlite3.Row
@@ -76,8 +76,8 @@ WIDE = 8
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """The changes by the queries: the tables of `TABLES` that each query changes, and the names of the queries that can
-    change messages of ended turns, or work that had begun before the transaction."""
+    """The effects of the queries: the tables of `TABLES` that each query changes, and the names of the queries that can
+    change messages of ended turns, or work that existed before the transaction."""
 
     tables: Mapping[str, frozenset[str]]
     of_histories: Collection[str]
@@ -86,7 +86,8 @@ class _Changes:
 
 @functools.cache
 def _changes() -> _Changes:
-    """Read the changes from the texts of the queries, once in each process, because there are hundreds of queries."""
+    """Derive the effects from the texts of the queries. Each process does this only once, because there are hundreds of
+    queries."""
     queries = load_queries(SqliteDialect())
     of_work = {name for name, text in queries.items() if _CHANGES_WORK.search(text)}
     return _Changes(written_tables(queries), rewrites_history(queries), of_work - {"add_execution", "add_message"})
@@ -94,7 +95,7 @@ def _changes() -> _Changes:
 
 class SqliteSession:
     """The session of one connection. `notices` belongs to the group of scripts that is running. All connections of the
-    process share `cache` and `histories`; without them, nothing is held."""
+    process share `cache` and `histories`. A session without them caches nothing."""
 
     locks_rows = False
     full_text = SqliteFullText()
@@ -120,12 +121,14 @@ class SqliteSession:
         self._histories = HistoryCache() if histories is None else histories
         self._rewriting = changes.of_histories
         self._changing = changes.of_work
-        #: The last commit that the transaction certainly sees, if it only reads, and if it has rewritten a history.
+        #: Three values: the last commit that is certainly visible to the transaction, True if the transaction only
+        #: reads, and True if it has rewritten a history.
         self._begun = 0
         self._reading = False
         self._rewrites = False
         self._read: dict[str, frozenset[str]] = {}
-        #: The tables whose held results were used since the start of `held_value`, and True if no other query has run.
+        #: The tables whose cached results were used since the start of `held_value`, and True if no other query has
+        #: run.
         self._used: set[str] = set()
         self._only_held = True
         #: SQLite's counter of the commits by other connections.
@@ -135,7 +138,7 @@ class SqliteSession:
         self._columns: dict[str, list[str]] = {}
 
     def rows(self, query: str, **parameters: Any) -> Sequence[Row]:
-        """Run a query and fetch all its rows. If rows were left, the statement would keep the transaction's snapshot
+        """Run a query and fetch all its rows. Otherwise the statement would keep the snapshot of the transaction
         open."""
         if query in self._written:
             self._changed |= self._written[query]
@@ -223,7 +226,7 @@ class SqliteSession:
 
     def begin_write(self) -> None:
         """Begin a transaction that holds the lock of the database. If another program has changed the database, drop
-        the results in memory."""
+        all cached results."""
         self._connection.execute("BEGIN IMMEDIATE")
         version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         if version != self._data_version:
@@ -247,8 +250,8 @@ class SqliteSession:
 
 @contextlib.contextmanager
 def looking_at(file: Path, *, at_rest: bool) -> Iterator[sqlite3.Connection]:
-    """Yield a connection that changes no file of the database. If no process uses the database (`at_rest`), SQLite
-    would rebuild the log's index. To prevent this, the connection opens hard links to the database and its log in a
+    """Yield a connection that changes no file of the database. If no process uses the database (`at_rest`), an ordinary
+    connection would rebuild the index of the log. To prevent this, open hard links to the database and its log in a
     separate folder."""
     log = with_suffix(file, "-wal")
     if not at_rest:

@@ -52,8 +52,8 @@ class Submission:
 
 
 class Callers:
-    """The callers on one event loop. A thread wakes the loop only if the loop has taken all earlier results. So results
-    that come faster than the loop takes them share a wake-up, which costs as much as two statements."""
+    """The callers on one event loop. A thread wakes the loop only if the loop has taken all earlier results. Waking the
+    loop costs as much as two statements, so results that arrive in quick succession share one wake-up."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -69,7 +69,7 @@ class Callers:
                 self.loop.call_soon_threadsafe(self._set_futures)
 
     def _set_futures(self) -> None:
-        """Set the results and errors. Futures of cancelled callers are skipped."""
+        """Set the results and errors. Skip the futures of cancelled callers."""
         self._woken = False  # before the results are taken, so that a later one wakes the loop again
         while self._ended:
             submission = self._ended.popleft()
@@ -107,8 +107,8 @@ GROUP_SECONDS = 0.010
 CHECKPOINT_IDLE = 2_000
 CHECKPOINT_BUSY = 8_000
 MOMENT = 0.02
-#: SQLite waits at most this time (ms) for the lock of another program. After it the writer checks whether it must stop,
-#: and then waits again.
+#: SQLite waits at most this time (ms) for the lock of another program. Then the writer checks whether it must stop, and
+#: waits again if not.
 LOCK_SLICE_MS = 250
 #: If the writer waits longer than this number of seconds for the lock, it logs a warning.
 LOCK_PATIENCE = 5.0
@@ -146,7 +146,7 @@ class Writer(threading.Thread):
 
     def empty_log(self, submission: Submission) -> None:
         """Empty the write-ahead log as soon as the waiting scripts are committed. The result of the submission is False
-        if another reader prevents it."""
+        if another reader still needs the log."""
         self._emptying.put(submission)
 
     def attend(self, claimer: Claimer | None) -> None:
@@ -166,7 +166,7 @@ class Writer(threading.Thread):
                 group = [first]
                 try:
                     self._commit_group(group)
-                except Exception as error:  # noqa: BLE001 such as locked, full or a bug: no caller has an answer yet
+                except Exception as error:  # noqa: BLE001 any error: no caller has a result yet
                     self._serve_again(group, error.__cause__ if isinstance(error, _TransactionEnded) else error)
                 wake(group)
                 group = []
@@ -195,7 +195,7 @@ class Writer(threading.Thread):
         if error is not None and is_fatal(error):
             raise error
         self._roll_back()
-        if is_locked(error):  # only while the store stops: another wait would delay its end
+        if is_locked(error):  # only while the store stops: do not wait again
             self._connection.execute("PRAGMA busy_timeout = 0")
         if is_full(error):
             self._emergency.make_room()
@@ -332,7 +332,7 @@ class SqliteSnapshots:
             await connection.create_function("differing_signs", 2, differing_signs, deterministic=True)
             await connection.execute("PRAGMA query_only = ON")
             await connection.execute("PRAGMA busy_timeout = 5000")
-        except BaseException:  # also a cancellation: no other code has the connection yet
+        except BaseException:  # including a cancellation: no other code has the connection yet
             await connection.close()
             raise
         return connection
@@ -435,8 +435,8 @@ class SqliteStore:
         await asyncio.to_thread(self._blobs.delete, sha256)
 
     async def overwrite_deleted(self) -> bool:
-        """SQLite overwrites deleted rows when it deletes them (`secure_delete`). Only the write-ahead log still contains
-        older versions of pages."""
+        """Empty the caches and the write-ahead log, which still contain deleted texts. SQLite itself overwrites deleted
+        rows in the database file (`secure_delete`). Return False if another reader still needs the log."""
         self._histories.forget()
         self._cache.forget()
         submission = self._submission(lambda _: None)

@@ -103,9 +103,9 @@ class Log:
         return int.from_bytes(os.pread(self._descriptor, 4, place), "big")
 
     def sums(self, page_size: int, after: int, upto: int) -> dict[int, int]:
-        """Return the CRC-32 of the newest content of each page in the frames after frame `after`, up to frame `upto`.
-        Use this only for frames that were written recently. They are mapped into memory for speed, and a disk error
-        while reading mapped memory would end the process."""
+        """Return the CRC-32 of the newest content of each page in the frames after frame `after`, up to and including
+        frame `upto`. Use this only for frames that were written recently. They are mapped into memory for speed, and a
+        disk error while reading mapped memory would end the process."""
         start, end = place_of(page_size, after), place_of(page_size, upto)
         stride = FRAME_HEADER_BYTES + page_size
         with (
@@ -146,8 +146,8 @@ def sound_frames(log: Path, page_size: int, workshop: Path) -> int:
     """Return the number of frames of this log that SQLite would use: the valid frames from the start of the log up to
     the last frame that ends a transaction.
 
-    The log is linked to a substitute database of one page, and SQLite opens this database as after a crash. `workshop`
-    is the path of a temporary folder on the same disk; this function creates and removes it.
+    To find the number, link the log to a substitute database of one page, and let SQLite recover this database as after
+    a crash. `workshop` is the path of a temporary folder on the same disk; this function creates and removes it.
     """
     shutil.rmtree(workshop, ignore_errors=True)
     workshop.mkdir(mode=0o700)

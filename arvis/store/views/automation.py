@@ -154,8 +154,8 @@ async def _workflow(snapshot: Snapshot, row: Row) -> WorkflowRow:
 
 
 async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, Any]) -> list[RunRow]:
-    """Return the runs of a page that have this status, and one run more. `status` is a status of runs that have not
-    ended. The database does not store it: it is computed from the questions and jobs of each run."""
+    """Return the runs of a page that have this status, and one more run. `status` is a status of runs that have not
+    ended. The database does not store such a status: it is computed from the questions and jobs of each run."""
     wanted, before, found = int(given["limit"]), str(given["before"]), list[RunRow]()
     while rows := await snapshot.rows("list_live_runs", **{**given, "before": before}):
         shown = [await _run(snapshot, row) for row in rows]
@@ -167,8 +167,8 @@ async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, 
 
 
 async def _run(snapshot: Snapshot, row: Row) -> RunRow:
-    """Return a run. If another execution called the run, its costs are the sum of its model calls. Otherwise its costs
-    are stored, like those of a turn."""
+    """Return a run. If another execution called the run, compute its costs as the sum of its model calls. Otherwise
+    read the stored costs, as for a turn."""
     run, stored = run_of(row), ExecutionStatus(row["status"])
     micros = row["micros"] or 0
     if row["parent_wait"] is not None:

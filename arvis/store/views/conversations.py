@@ -73,14 +73,15 @@ _CURSOR = regex(r"(\d{1,15})-([0-9A-Za-z]{1,64})", re.ASCII)
 _NEVER = 2**53
 #: The maximum number of characters of a title or a preview.
 _LINE = 100
-#: The query for a list of conversations, by whether it shows those of one person only, and whether it is a search.
+#: The queries for lists of conversations. The first part of a key is True for the conversations of one person only, and
+#: the second part is True for a search.
 _LISTS = {
     (False, False): "list_talks",
     (False, True): "search_talks",
     (True, False): "own_talks",
     (True, True): "search_own_talks",
 }
-#: These statuses of messages are not stored: they are derived from the job. The value is the status of the job.
+#: The statuses of messages that are not stored but derived from the job, with the status of that job.
 _OF_JOBS = {MessageStatus.QUEUED: "pending", MessageStatus.RUNNING: "running"}
 
 
@@ -174,8 +175,8 @@ def pattern_of(text: str) -> str:
 
 
 async def _named_by(snapshot: Snapshot, text: str, own: Person | None) -> dict[str, Any]:
-    """Return the parameters of a search for conversations: those with a matching message, and the agents with the text in
-    their names."""
+    """Return the parameters of a search for conversations: the ids of conversations with a matching message, and the
+    agents whose names contain the text."""
     agents = [row["id"] for row in await snapshot.rows("agents_with_text", pattern=pattern_of(text))]
     ids = await conversations_with(snapshot, text, own.principal_id if own else None)
     return {"agents": json.dumps(agents), "any_agent": int(bool(agents)), "ids": json.dumps(ids)}
@@ -184,8 +185,8 @@ async def _named_by(snapshot: Snapshot, text: str, own: Person | None) -> dict[s
 async def _asked_with(
     snapshot: Snapshot, text: str, filters: Mapping[str, Any], limit: int, cursor: str | None
 ) -> Page[ShownMessage]:
-    """Return a page of people's messages with these words. A page can have fewer messages than `limit` and a cursor, if
-    the filters exclude most of the matching messages."""
+    """Return a page of people's messages that contain these words. If the filters exclude most of the matching
+    messages, a page with a cursor may have fewer messages than `limit`."""
     search = Search(terms_of(text), conversation_id=filters["conversation_id"])
     shown: list[ShownMessage] = []
     following = None
@@ -260,7 +261,7 @@ async def _more_of(snapshot: Snapshot, conversation_id: str, rows: Sequence[Row]
 
 
 async def _versions_of(snapshot: Snapshot, conversation_id: str) -> Mapping[str, Sequence[ConversationVersion]]:
-    """Return the versions of each point of the conversation, by the first message of the active version."""
+    """Return the versions of each point of the conversation, by the id of the first message of the active version."""
     points: dict[str, list[ConversationVersion]] = defaultdict(list)
     rows = await snapshot.rows("versions_of_conversation", conversation_id=conversation_id, limit=_MOST_VERSIONS)
     for version in map(version_of, rows):

@@ -1,5 +1,5 @@
-"""Searches of knowledge bases, and their pages of the dashboard. A search uses the same words and ranking as a search of
-messages (docs/adr/0066, docs/adr/0084). `SqlInsights` inherits from the class of this module."""
+"""Searches of knowledge bases, and the data of their pages in the dashboard. A search uses the same words and ranking
+as a search of messages (docs/adr/0066, docs/adr/0084). `SqlInsights` inherits from the class of this module."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COUNTED = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A word of the question, and the numbers of chunks that have it."""
+    """A word of the question, and the index numbers of the chunks that contain it."""
 
     wanted: Wanted
     numbers: Sequence[int]
@@ -108,7 +108,7 @@ async def _in_order(snapshot: Snapshot, numbers: Sequence[int], slugs: Sequence[
 
 
 async def _by_words(snapshot: Snapshot, text: str, areas: Sequence[str], slugs: Sequence[str]) -> Sequence[FoundChunk]:
-    """Return the chunks with words of the question, best first."""
+    """Return the chunks that contain words of the question, best first."""
     question = question_of(text)
     if not question.words and not question.beginnings:
         return []
@@ -118,7 +118,7 @@ async def _by_words(snapshot: Snapshot, text: str, areas: Sequence[str], slugs: 
     rows = await snapshot.rows(
         "found_chunks", numbers=json.dumps(_candidates(found, total)), slugs=json.dumps([*slugs])
     )
-    # The ranking takes some milliseconds, in which the event loop would do nothing else.
+    # The ranking takes some milliseconds and would block the event loop.
     return await asyncio.to_thread(_ranked, rows, [each.wanted for each in found], total, question.phrases)
 
 
@@ -146,7 +146,8 @@ async def _find(snapshot: Snapshot, wanted: Wanted, search: Search) -> _Found:
 
 
 def _candidates(found: Sequence[_Found], total: int) -> list[int]:
-    """Return the numbers of the chunks that have the most and the rarest words."""
+    """Return the numbers of the chunks with the highest scores. Each word of the question adds to the score, and a rare
+    word adds more."""
     scores = defaultdict[int, float](float)
     for each in found:
         weight = rarity(each.wanted.matching, total)
@@ -168,7 +169,7 @@ def _ranked(
 def _joined(
     by_words: Sequence[FoundChunk], rows: Sequence[Row], similar: Mapping[str, float], phrases: Collection[Term]
 ) -> Sequence[FoundChunk]:
-    """Return the results by words and by meaning in one order."""
+    """Merge the results by words and by meaning into one ranking."""
     near = {row["id"]: found_chunk(row) for row in rows}
     if phrases:
         near = {each: chunk for each, chunk in near.items() if _has(chunk, phrases)}

@@ -84,7 +84,8 @@ class SqlMemoryInsights:
 async def _with_similar(
     snapshot: Snapshot, facts: Sequence[Fact], meaning: Meaning, agent_id: str | None, wanted: Mapping[str, str | None]
 ) -> Sequence[Fact]:
-    """Return the facts with words of a question together with those with a similar meaning, best first."""
+    """Merge the facts that contain words of the question and the facts with a similar meaning. Return them best
+    first."""
     scope = wanted["scope"]
     areas = None
     if scope is not None:

@@ -14,8 +14,8 @@ from arvis.store.sql.session import Snapshot
 async def nearest_vectors(
     snapshot: Snapshot, kind: SubjectKind, meaning: Meaning, areas: Sequence[str] | None
 ) -> Sequence[tuple[str, float]]:
-    """Return the ids of the messages or facts whose vectors are the most similar, best first, with their similarities; with
-    `areas`, only those of these areas."""
+    """Return the ids of the messages or facts with the most similar vectors, best first, with their similarities. If
+    `areas` is not None, only vectors of these areas are compared."""
     wanted = {
         "model": meaning.model,
         "kind": kind,
@@ -27,5 +27,5 @@ async def nearest_vectors(
         rows = await snapshot.rows("nearest_vectors", **wanted)
     else:
         rows = await snapshot.rows("nearest_vectors_in_areas", areas=json.dumps(areas), **wanted)
-    # The comparison takes some milliseconds, in which the event loop would do nothing else.
+    # The comparison takes some milliseconds and would block the event loop.
     return await asyncio.to_thread(most_similar, rows, meaning.vector)

@@ -207,7 +207,8 @@ def call_of(row: Row) -> ModelCall:
 
 
 async def id_of_agent(snapshot: Snapshot, agent: str | None) -> str | None:
-    """Return the id of the agent with this id or slug. Another text is returned unchanged; no row has it as an id."""
+    """Return the id of the agent with this id or slug. Return any other text unchanged; no row has it as the id of its
+    agent."""
     found = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
     return found[0]["id"] if found else agent
 
@@ -244,7 +245,7 @@ class _Names:
         address = None if row["platform"] is None else address_of(row)
         agent, about = row["agent_slug"], row["text"] or row["schedule"]
         if not (address and agent and about):
-            # The state of the execution is long, so it is used only in this case.
+            # The state of an execution is long, so it is parsed only if the row lacks one of these values.
             work = _state_of(row)
             work = work.origin or work
             address = address or work.address

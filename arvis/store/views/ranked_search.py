@@ -1,6 +1,6 @@
-"""The ranked search of messages for a question (docs/adr/0066). The index finds candidates for each word of the question;
-their texts and those of their neighbours are then read and ranked by `domain.ranking`. Each step is limited, so a search
-of a million messages takes little longer than one of some thousands."""
+"""The ranked search of messages for a question (docs/adr/0066). The index finds candidates for each word of the
+question. The texts of the candidates and of their neighbours are then read, and `domain.ranking` ranks them. Each step
+is limited, so a search of a million messages takes little longer than one of some thousands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NEWEST = 2_000
 _COUNTED = 20_000
 #: The maximum number of messages whose texts are ranked, without their neighbours.
 _CANDIDATES = 40
-#: Only this many characters of a text are ranked.
+#: The maximum number of characters of a text that are ranked.
 _RANKED_TEXT = 4_000
 
 #: The number of a message in the index: its rowid on SQLite, and its id on PostgreSQL.
@@ -34,7 +34,7 @@ _Number: TypeAlias = int | str
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A word of the question, and the numbers of messages that have it."""
+    """A word of the question, and the index numbers of the messages that contain it."""
 
     wanted: Wanted
     numbers: Sequence[_Number]
@@ -45,8 +45,8 @@ class _Found:
 async def best_messages(
     snapshot: Snapshot, text: str, principal_id: str | None, limit: int, meaning: Meaning | None = None
 ) -> Sequence[Row]:
-    """Return the messages that fit a question best, best first. With `principal_id`, only those of this person and the
-    replies to them are searched. With `meaning`, messages with a similar meaning are found, too."""
+    """Return the messages that match a question best, best match first. With `principal_id`, search only the messages
+    of this person and the replies to them. With `meaning`, also search for messages with a similar meaning."""
     by_words = await _by_words(snapshot, text, principal_id)
     if meaning is None:
         return by_words[:limit]
@@ -92,7 +92,7 @@ async def _wanted(snapshot: Snapshot, question: Question, more: Collection[str])
 
 
 def _with_names(words: Collection[str]) -> frozenset[str]:
-    """Return the words as they are in texts, and as they are in the name of the writer or the channel."""
+    """Return the words in the form for texts, and in the form for names of writers and channels."""
     return frozenset(form for word in words for form in (word, NAME + word))
 
 
@@ -117,8 +117,8 @@ def _terms_of(wanted: Wanted) -> tuple[Term, ...]:
 
 
 async def _estimated(snapshot: Snapshot, found: Sequence[_Found], search: Search, total: int) -> list[_Found]:
-    """Return what was found, with estimates of the numbers of messages with common words. PostgreSQL finds arbitrary
-    messages with a common word, so there, also add the newest messages that have it."""
+    """Return `found` with an estimated number of matching messages for each common word. On PostgreSQL, also add the
+    newest messages that contain the word, because its index returns arbitrary messages for a common word."""
     common = [each for each in found if each.is_common]
     queries = [snapshot.full_text.query(replace(search, terms=_terms_of(each.wanted))) for each in common]
     rows = await snapshot.rows("newest_postings", queries=json.dumps(queries), most=_NEWEST) if common else []
@@ -129,8 +129,8 @@ async def _estimated(snapshot: Snapshot, found: Sequence[_Found], search: Search
 def _with_newest(found: _Found, newest: Sequence[_Number], total: int) -> _Found:
     first, last = found.numbers[0], found.numbers[-1]
     if isinstance(first, int) and isinstance(last, int):
-        # On SQLite, the numbers are those of the newest messages with the word. The numbers of all messages have no
-        # gaps, so their range shows how common the word is.
+        # On SQLite, `numbers` are the numbers of the newest messages that contain the word. The numbers of all messages
+        # have no gaps, so the range of these numbers shows how common the word is.
         matching = total * len(found.numbers) // max(1, first - last)
     else:
         matching = total * len(newest) // _NEWEST
@@ -139,7 +139,8 @@ def _with_newest(found: _Found, newest: Sequence[_Number], total: int) -> _Found
 
 
 def _candidates(found: Sequence[_Found], total: int) -> list[_Number]:
-    """Return the numbers of the messages that have the most and the rarest words; the newest ones among equals."""
+    """Return the numbers of the messages with the highest scores. Each word of the question adds to the score, and a
+    rare word adds more. Among equal scores, the newest messages come first."""
     scores = defaultdict[_Number, float](float)
     for each in found:
         weight = rarity(each.wanted.matching, total)
@@ -149,8 +150,8 @@ def _candidates(found: Sequence[_Found], total: int) -> list[_Number]:
 
 
 def _near(rows: Sequence[Row], *, alone: bool) -> dict[str, dict[str, int]]:
-    """Return the neighbours of each candidate and of each of their neighbours, with their distances; only the candidates if
-    `alone`."""
+    """Return the neighbours of each candidate and of each of these neighbours, with their distances. If `alone`, return
+    only the candidates, without neighbours."""
     near = defaultdict[str, dict[str, int]](dict)
     for row in rows:
         near[row["id"]].update()

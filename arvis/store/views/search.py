@@ -15,19 +15,19 @@ from arvis.store.sql.session import Row, Snapshot, Snapshots
 from arvis.store.views.ranked_search import best_messages
 from arvis.store.views.unindexed import unindexed_messages
 
-#: On SQLite, a word in more messages than this finds only itself, not longer words: the index would have to join the
-#: lists of all longer words before it finds the first message.
+#: On SQLite, a word that more messages than this contain matches only itself, not longer words. Otherwise the index
+#: would have to join the lists of all longer words before it finds the first message.
 _COMMON = 5_000
-#: The numbers of matching messages that a list examines one after the other until its page is full.
+#: The numbers of matching messages that are read one after the other until a page of a list is full.
 _STEPS = (200, 800, 4_000)
-#: The number of matching messages whose conversations are found.
+#: The maximum number of matching messages whose conversations are returned.
 _OF_CONVERSATIONS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Ids of messages that match, newest first, and their conversations. `more` is True if older messages may match,
-    too."""
+    """The ids of matching messages, newest first, and the ids of their conversations. `more` is True if older messages
+    may match, too."""
 
     ids: Sequence[str]
     conversations: Collection[str]
@@ -51,8 +51,8 @@ class SqlMessageSearch:
 async def matching_messages(
     snapshot: Snapshot, search: Search, before: str | None, *, steps: Sequence[int] = ()
 ) -> AsyncIterator[Matches]:
-    """Yield the messages that match, newest first, in lists of growing length. If `before` is the id of a message, only
-    older messages are found. The search ends after the last of `steps`, the lengths of the lists."""
+    """Yield the matching messages, newest first, in lists of growing length. If `before` is the id of a message, search
+    only older messages. `steps` are the lengths of the lists, and the search ends after the last one."""
     if not search.terms:
         return
     search = await _without_common_beginnings(snapshot, search)
@@ -63,7 +63,7 @@ async def matching_messages(
         complete = len(found) < step
         rows: Sequence[Row] = sorted((*newest, *found), key=_newest_first, reverse=True)
         if not complete:
-            # The messages that are not in the index may be older than these, so the next list contains them.
+            # Messages that are not in the index and are older than these belong to the next list.
             rows, newest = _parted(rows, found[-1])
         ids = [row["id"] for row in rows]
         places = {row["conversation_id"] for row in rows} - {None}
@@ -74,8 +74,9 @@ async def matching_messages(
 
 
 async def conversations_with(snapshot: Snapshot, text: str, principal_id: str | None) -> Sequence[str]:
-    """Return the ids of conversations with a message that has these words, or whose writer or channel has them in its
-    name. Only the newest matching messages count and, with `principal_id`, only those that this person may see."""
+    """Return the ids of conversations in which a message contains these words, or in which the name of a writer or of
+    the channel contains them. Read only the newest matching messages and, with `principal_id`, only the messages that
+    this person may see."""
     search = Search(terms_of(text), names=True, principal_id=principal_id)
     async for matches in matching_messages(snapshot, search, None, steps=(_OF_CONVERSATIONS,)):
         if principal_id is None:
@@ -87,7 +88,7 @@ async def conversations_with(snapshot: Snapshot, text: str, principal_id: str | 
 
 
 async def _without_common_beginnings(snapshot: Snapshot, search: Search) -> Search:
-    """Return the search, in which a word that many messages contain finds no longer words."""
+    """Return the search with one change: a word that many messages contain does not match longer words."""
     terms = []
     for term in search.terms:
         exact = replace(term, begins=False)
@@ -105,7 +106,7 @@ def _newest_first(row: Row) -> tuple[int, str]:
 
 
 def _parted(rows: Sequence[Row], last: Row) -> tuple[Sequence[Row], Sequence[Row]]:
-    """Return the rows up to `last`, and those after it."""
+    """Return the rows up to and including `last`, and the rows after it."""
     end = next(place for place, row in enumerate(rows, start=1) if row["id"] == last["id"])
     return rows[:end], rows[end:]
 

@@ -1,5 +1,5 @@
-"""The spellings of the words of a question in a vocabulary: words with the same stem, longer words, and words that differ by
-typing errors (docs/adr/0066)."""
+"""The spellings of the words of a question in a vocabulary: words with the same stem, longer words, and words that
+differ by typing errors (docs/adr/0066)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from arvis.store.sql.vocabulary import Range, beginning_with, has_keys, near_ran
 
 #: The maximum number of spellings of a word.
 _SPELLINGS = 24
-#: The maximum number of words of texts with which a word is compared if no text contains it.
+#: The maximum number of indexed words with which a word is compared if no text contains it.
 _COMPARED = 1_000
 
 
 class Vocabulary:
-    """The words of an index. `with_keys` and `in_range` are the queries for words with keys, and with a key in a range."""
+    """The words of an index. `with_keys` is the query for words with one of some keys, and `in_range` the query for
+    words with a key in a range."""
 
     def __init__(self, snapshot: Snapshot, *, with_keys: str, in_range: str) -> None:
         self._snapshot = snapshot
@@ -26,9 +27,9 @@ class Vocabulary:
         self._in_range = in_range
 
     async def spellings_of(self, question: Question, more: Collection[str] = ()) -> list[frozenset[str]]:
-        """Return the spellings of each word of a question: the word itself, and the words of texts with the same stem. If no
-        text has one of them, return the words that begin with it, or else those that differ from it by a typing error.
-        `more` are words of texts that are not in the index."""
+        """Return the spellings of each word of a question: the word itself, and the words of texts with the same stem.
+        If there are none, return the words of texts that begin with it. If there are none of these either, return the
+        words that differ from it by a typing error. `more` are words of texts that are not in the index."""
         keys = {key for word in question.words for key in (word, *stems_of(word, question.languages))}
         rows = await self._snapshot.rows(self._with_keys, keys=json.dumps(sorted(keys)))
         known = {row["word"] for row in rows} | {*more}
@@ -58,5 +59,5 @@ class Vocabulary:
 
 
 def _nearest_in_length(word: str, others: Collection[str]) -> frozenset[str]:
-    """Return the word and those of the others that are nearest to it in length."""
+    """Return the word, and the words of `others` whose lengths are closest to its length."""
     return frozenset([word, *sorted(others, key=lambda other: (abs(len(other) - len(word)), other))[:_SPELLINGS]])

@@ -1,4 +1,4 @@
-"""Code that the tools `browser_…` share: a tool whose question shows the element of the page, and the types of
+"""Code that the tools `browser_…` share: the class of tools whose question shows an element of a page, and the types of
 arguments."""
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ _PRIVATE = 0o700
 _MORE = 90.0
 #: The seconds in which a file must arrive.
 _DOWNLOAD_SECONDS = 120.0
-#: The maximum number of texts of pages that are kept for each browser.
+#: The maximum number of texts of pages that are stored for each browser.
 _MOST_TEXTS = 60
 _LONGEST_TEXT = 400_000
 _LONGEST_TITLE = 300
@@ -62,7 +62,7 @@ _GONE = (
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """A page as it was read last."""
+    """The address, title and text of a page when it was last read."""
 
     key: str
     url: str
@@ -87,8 +87,8 @@ class _Running:
 
 
 class Browsers:
-    """The browsers, by agent, with the section `browser` of the configuration. `folder` is the parent of the profiles.
-    `dialer` returns the connections to public hosts.
+    """The running browsers of the agents. `settings` is the section `browser` of the configuration, and `folder` the
+    directory that contains the profiles. `dialer` returns the service that connects to public hosts.
 
     An agent's lock is held while its browser starts, so the browsers of other agents start at the same time. A browser that
     ends is in `_ending` until its process has ended, because two processes must not use one profile.
@@ -129,7 +129,8 @@ class Browsers:
             return self._read(running, caller, *shown)
 
     async def read(self, caller: Caller, page: str, offset: int) -> str:
-        """Return a part of a page. The first part reads the page again; the others belong to the same text."""
+        """Return a part of a page. If `offset` is 0, read the page again; later parts come from the text that was read
+        then."""
         async with self._using(caller) as running:
             if offset:
                 return _part(page, self._known(running, caller, page), offset, self._settings.text_chars, [])
@@ -241,8 +242,8 @@ class Browsers:
         return program
 
     async def _make_room(self) -> None:
-        """If too many browsers run, end the one that was unused for the longest time. The caller starts a browser before
-        it waits for anything else."""
+        """If too many browsers run, end the one that was unused for the longest time. The caller must register its new
+        browser before it awaits anything else, so that no other task uses the free slot."""
         while len(self._running) + len(self._starting) + len(self._ending) >= self._settings.browsers:
             unused = [agent_id for agent_id, each in self._running.items() if each.calls == 0]
             if self._ending:
@@ -253,11 +254,11 @@ class Browsers:
                 raise ToolError("All browsers are busy with pages of other agents. Try again in a minute.")
 
     async def _retire(self) -> None:
-        """End each browser that was unused for the configured time, until none is left."""
+        """End each browser that was unused for the configured time. Return when no browser runs."""
         while self._running:
             now = self._clock.monotonic()
             ends = {agent_id: each.used_at + self._idle for agent_id, each in self._running.items() if each.calls == 0}
-            # All of them leave `_running` before another task can use them.
+            # This removes all of them from `_running` before another task can use them.
             ending = [self._ending_of(agent_id) for agent_id, end in ends.items() if end <= now]
             await asyncio.gather(*(asyncio.shield(each) for each in ending if each is not None))
             later = [end - now for end in ends.values() if end > now]
@@ -273,7 +274,8 @@ class Browsers:
             await asyncio.shield(ending)
 
     def _ending_of(self, agent_id: str) -> asyncio.Task[None] | None:
-        """Begin to end the agent's browser if it runs. Return the task that ends it; None if no browser runs or ends."""
+        """Begin to end the agent's browser if it runs. Return the task that ends the browser; None if no browser runs
+        or is being ended."""
         if (running := self._running.pop(agent_id, None)) is not None:
             ending = self._ending[agent_id] = asyncio.create_task(running.process.close())
             ending.add_done_callback(lambda _: self._ending.pop(agent_id))
@@ -296,7 +298,7 @@ class Browsers:
             raise
 
     def _read(self, running: _Running, caller: Caller, value: Mapping[str, Any], _data: bytes) -> str:
-        """Keep the text of a page that the browser has sent, and return its first part."""
+        """Store the text of a page that the browser has sent, and return its first part."""
         page, notes = _text(value, "page"), _notes(value)
         if not _ID.fullmatch(page):
             return "\n".join(["The page was closed.", *notes])
@@ -324,7 +326,8 @@ def program_of(configured: str | None) -> Path | None:
 
 
 def _fragment(url: str) -> str:
-    """Return the fragment of an address with its mark. It is not sent, but many pages choose their content by it."""
+    """Return the fragment of an address, with `#`. Browsers do not send the fragment to the server, but many pages
+    choose their content by it."""
     _, mark, fragment = url.strip().partition("#")
     return mark + quote(fragment, safe=_FRAGMENT)
 
@@ -340,7 +343,8 @@ def _key(caller: Caller) -> str:
 
 
 def _text(value: Mapping[str, Any], name: str, most: int = 8_000) -> str:
-    """Return a text of an answer. The browser is not trusted, so its answers may have any length."""
+    """Return a text from an answer, cut at `most` characters. The browser is not trusted, so its texts may have any
+    length."""
     return storable(str(value.get(name, ""))[:most])
 
 
@@ -353,7 +357,7 @@ def _notes(value: Mapping[str, Any]) -> list[str]:
 
 
 def _part(page: str, known: PageText, offset: int, most: int, notes: list[str]) -> str:
-    """Return a part of a page as text for the model. A part ends at the end of a line if there is one."""
+    """Return a part of a page as text for the model. A part ends after its last line break, if it contains one."""
     text = known.text
     if offset and offset >= len(text):
         raise ToolError(f"The text has only {len(text):,} characters, so nothing follows offset {offset:,}.")

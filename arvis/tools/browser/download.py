@@ -31,6 +31,7 @@ def create(services: ToolServices) -> Tool:
 
 
 def _name(given: str) -> str:
-    """Return a file name that is safe in a path. The end is kept, because it has the type of the file."""
+    """Return a file name that is safe in a path. A long name loses its beginning, because the end contains the type of
+    the file."""
     plain = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in given)
     return plain[-_LONGEST_NAME:].lstrip(".") or "file"

@@ -51,8 +51,9 @@ _CHANGING = frozenset({"open", "click", "type"})
 #: The maximum height in pixels of a picture of a whole page.
 _TALLEST = 4_000
 
-#: The maximum seconds of waits: for all files of a page, for a pause in its requests, for its text, and for the effect
-#: of an action. A page that exceeds the last two does not answer; they are never longer than the wait for a page.
+#: The time limits in seconds: for all files of a page, for a pause in its requests, for its text, and for the effect of
+#: an action. A page that exceeds one of the last two limits counts as a page that does not answer. These two are never
+#: longer than the time limit of a navigation.
 _LOADING, _QUIET, _TEXT, _ACTION = 5.0, 1.5, *(min(each, GIVEN.get("navigation", each)) for each in (15.0, 10.0))
 #: The seconds in which a frame must answer, and one that did not answer before; the pause after an action.
 _FRAME, _SILENT_FRAME, _AFTER_ACTION = 2.0, 0.5, 0.3
@@ -71,11 +72,12 @@ _INNER_LINES, _INNER_CHARS = 6, 500
 _UNSTEADY = re.compile(r" \[(?:active|cursor=pointer)\]|:$", re.MULTILINE)
 _REFERENCE = re.compile(r"\[ref=(\w+)\]")
 _NET_ERROR = re.compile(r"net::(ERR_\w+)")
-#: The beginning of a line of an element: its indent, role, name and attributes. Names and texts come from the page, so
-#: references are read only here.
+#: The beginning of a line of an element: its indent, role, name and attributes. Names and texts come from the page and
+#: can imitate a reference, so references are read only from the attributes.
 _REST = r"""(?: "(?:[^"\\]|\\.)*")?(?P<attributes>(?: \[[^\]\n]*\])*)'?"""
 _ELEMENT = re.compile(r"(?P<indent>\s*)- '?[\w-]+" + _REST + r"(?=:|$)")
-#: A field with its content, which follows the head, or the properties of the field, such as its placeholder.
+#: A field with its content. The content follows the head of the field or, if the field has properties such as a
+#: placeholder, these properties.
 _FIELD = re.compile(
     r"^(?P<head>(?P<indent> *)- '?(?:textbox|searchbox|combobox|spinbutton)" + _REST + r")"
     r"(?P<props>:(?:\n(?P=indent) +- /.*)+)?(?P<text>\n(?P=indent) +- text)?: (?=\S).*$",
@@ -88,7 +90,8 @@ _KIND = """element => element.tagName === 'INPUT' ? element.type : element.tagNa
 
 
 class Failure(Exception):
-    """A failure that the model should know: the network error, the host of the page, and `gone` if it is closed."""
+    """A failure that the daemon reports to the model. `code` is the network error, and `host` the host of the page.
+    `gone` is True if the page or the element does not exist any more."""
 
     def __init__(self, text: str, *, code: str = "", host: str = "", gone: bool = False) -> None:
         super().__init__(text)
@@ -122,7 +125,7 @@ class Tab:
         self.popups = 0
 
     def note_request(self, request: Request) -> None:
-        """Keep the host of the page, which a redirect may change."""
+        """Store the host from which the page is requested. A redirect may change this host."""
         with suppress(Error, ValueError):  # a request without a frame, or an address without a host
             if request.is_navigation_request() and request.frame is self.page.main_frame:
                 self.host = urlsplit(request.url).hostname or ""
@@ -137,7 +140,7 @@ class Tab:
 
 
 class Tabs:
-    """The open pages, the one that was unused for the longest time first."""
+    """The open pages, least recently used first."""
 
     def __init__(self, context: BrowserContext, most: int) -> None:
         self._context = context
@@ -173,7 +176,7 @@ class Tabs:
         page.on("filechooser", lambda _: tab.note("The page asked for a file of this machine. Files cannot be sent."))
         page.on("crash", lambda _: self._tabs.remove(tab) if tab in self._tabs else None)
         page.on("close", lambda _: self._tabs.remove(tab) if tab in self._tabs else None)
-        # A page in the middle of a call is not closed.
+        # A page that a call is using is not closed.
         idle = [each for each in self._tabs[:-1] if not each.turn.locked()]
         for each in idle[: max(0, len(self._tabs) - self._most)]:
             await self.close(each)
@@ -207,7 +210,8 @@ async def _dropped(tab: Tab, download: Download) -> None:
 
 
 class Worker:
-    """The operations, which the daemon names. Each gets the conversation (`key`) and the arguments of its line."""
+    """The operations that the daemon can request by name. Each operation gets the conversation (`key`) and the
+    arguments of the request."""
 
     def __init__(self, tabs: Tabs, browser: Any, download: int) -> None:
         self._tabs = tabs
@@ -236,8 +240,8 @@ class Worker:
             return await _shown(tab), b""
 
     async def element(self, key: str, page: str, ref: str) -> tuple[dict[str, Any], bytes]:
-        """Return an element as the last text of the page shows it, for a question. The call that is approved can then
-        use the element only as it is now."""
+        """Return the lines of an element from the last text of the page, for the question to a person. The approved
+        call can then use the element only if these lines have not changed."""
         tab = self._tabs.find(key, page)
         lines = lines_of(tab.text, ref)
         if not lines:
@@ -388,10 +392,10 @@ async def _text(tab: Tab) -> str:
     hidden = await asyncio.gather(*(_hide(tab, frame) for frame in frames))
     tab.silent.intersection_update(frames)
     try:
-        # The text of a page would wait for all its frames.
+        # Playwright waits for all frames when it reads the text of a page, so silent frames are hidden first.
         hidden += await asyncio.gather(*map(_cover, tab.silent))
         text = await tab.page.aria_snapshot(mode="ai")
-        # A frame that does not answer counts as one with passwords.
+        # A frame that does not answer counts as a frame with passwords.
         certain = not tab.silent and not any(await asyncio.gather(*map(_has_passwords, frames)))
         return text if certain else await _masked(tab.page, text)
     finally:
@@ -406,7 +410,7 @@ async def _answer_of(question: Awaitable[Any], seconds: float = _FRAME) -> Any:
 
 
 async def _hide(tab: Tab, frame: Frame) -> JSHandle | None:
-    """Hide the texts of a frame that people cannot see."""
+    """Hide those texts of a frame that are invisible to people."""
     if frame in tab.silent and not await _answer_of(frame.evaluate("true"), _SILENT_FRAME):
         return None
     hidden: JSHandle | None = await _answer_of(frame.evaluate_handle(GIVEN["hide"]))
@@ -415,7 +419,8 @@ async def _hide(tab: Tab, frame: Frame) -> JSHandle | None:
 
 
 async def _cover(frame: Frame) -> JSHandle | None:
-    """Hide a frame that does not answer, except if it is the page itself or its parent does not answer either."""
+    """Hide a whole frame, because it does not answer. This is not possible for the main frame, or if the parent frame
+    does not answer either."""
     element = await _answer_of(frame.frame_element())
     hidden: JSHandle | None = element and await _answer_of(element.evaluate_handle(GIVEN["hide"]))
     return hidden
@@ -461,8 +466,8 @@ def lines_of(text: str, ref: str) -> str:
 
 
 async def _element(tab: Tab, ref: str) -> Locator:
-    """Return an element that still is as in the question about the call, or else as in the last text of the page.
-    Elements get a new reference if their role or name changes."""
+    """Return an element. Raise `Failure` if its lines have changed since the question about the call or, if no question
+    was asked, since the last text of the page. An element gets a new reference if its role or name changes."""
     before = tab.asked.get(ref) or lines_of(tab.text, ref)
     async with asyncio.timeout(_TEXT):
         now = lines_of(await _text(tab), ref)

@@ -36,7 +36,7 @@ _MOST_LINE = 8_388_608
 _MOST_PICTURE = 33_554_432
 #: The maximum number of requests that are checked at a time; others are never answered.
 _MOST_CHECKS = 1_000
-#: The bytes of standard error that are kept for the error if the browser ends early.
+#: The number of bytes of standard error that are stored for the error message if the browser does not start.
 _LAST_WORDS = 2_000
 _LONGEST_HOST = 255
 _SCRATCH = 536_870_912
@@ -46,12 +46,13 @@ _SETTINGS = ("/etc/fonts", "/etc/chromium", "/etc/chromium.d")
 
 
 class BrowserEnded(ToolError):
-    """The browser has ended, so its pages are gone."""
+    """The error of a call whose browser has ended, so that its pages are closed."""
 
 
 class Declined(ToolError):
-    """The browser could not do what it was asked. `gone` is True if the page or the element does not exist any more.
-    `network` is the network error of Chromium, and `host` the last host from which the page was requested."""
+    """The error of an operation that the browser could not carry out. `gone` is True if the page or the element does
+    not exist any more. `network` is the network error of Chromium, and `host` the last host from which the page was
+    requested."""
 
     def __init__(self, what: str, *, gone: bool, network: str, host: str) -> None:
         super().__init__(what)
@@ -96,8 +97,8 @@ class BrowserProcess:
         return self._tasks[0].done()
 
     async def ask(self, operation: str, *, timeout: float, **arguments: Any) -> tuple[Mapping[str, Any], bytes]:
-        """Return the value and the data of an answer. Raise `Declined`, `BrowserEnded`, or `ToolError` if there is no answer
-        within `timeout` seconds."""
+        """Request an operation, and return the value and the data of the answer. Raise `Declined`, `BrowserEnded`, or
+        `ToolError` if there is no answer within `timeout` seconds."""
         self._number += 1
         number = self._number
         answer = self._expect(number)
@@ -130,7 +131,7 @@ class BrowserProcess:
             raise ToolError(self.relay.not_started(reason=declined.what)) from None
 
     async def close(self) -> None:
-        """End the browser: by closing its input, so that it saves the profile, and otherwise by killing it."""
+        """End the browser. Close its input first, so that it saves the profile. Kill it if it does not end in time."""
         try:
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -158,7 +159,7 @@ class BrowserProcess:
         return answer
 
     async def _read(self) -> None:
-        """Pass each answer to the call that waits for it, until the browser ends or sends something else."""
+        """Pass each answer to the call that waits for it, until the browser ends or sends an invalid answer."""
         stdout = self._process.stdout
         assert stdout is not None  # noqa: S101 (as above)
         try:
@@ -287,7 +288,7 @@ def _site() -> Path:
 
 
 def _places(executable: Path) -> Sequence[Path]:
-    """Return the existing folders that Chromium needs besides those of the system."""
+    """Return the existing folders that Chromium needs in addition to the folders of the system."""
     own = executable.resolve().parent
     return [path for path in (*map(Path, _SETTINGS), own) if path.is_dir() and not path.is_relative_to("/usr")]
 

@@ -33,7 +33,7 @@ _MOST_REFUSALS = 50
 
 
 class _NoRequest(Exception):
-    """The signal that the browser did not send a request that the proxy understands."""
+    """The signal that the browser sent a request that the proxy does not support."""
 
 
 class Relay:
@@ -62,7 +62,7 @@ class Relay:
             if len(self._open) <= _MOST_CONNECTIONS and (far := await self._far(reader, writer)) is not None:
                 await _join((reader, writer), far)
         except (_NoRequest, OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # only `stop` cancels it, and the server of Python 3.11 logs a cancelled task as an error
+            pass  # only `stop` cancels the task, and Python 3.11 would log the cancellation as an error
         finally:
             self._open.discard(task)
             await _close(writer)
@@ -221,7 +221,7 @@ async def _host(reader: asyncio.StreamReader, kind: int) -> str:
 
 
 async def _reply(writer: asyncio.StreamWriter, code: int) -> None:
-    """Send the result. The address in it is not used by browsers, so it is empty."""
+    """Send the result of a request. Browsers ignore the address in it, so the address is empty."""
     writer.write(bytes((_VERSION, code, 0, _IPV4, 0, 0, 0, 0, 0, 0)))
     await writer.drain()
 

@@ -120,8 +120,8 @@ class PackageSets:
 
     @asynccontextmanager
     async def held(self, libraries: Sequence[str]) -> AsyncIterator[Path | None]:
-        """Provide the folder with these packages; it is not removed during the context. Provide None if no package is
-        needed. Raise `ToolError` if a package is not allowed or cannot be installed."""
+        """Provide the folder with these packages. The folder is not removed while the context is open. Provide None if
+        no package is needed. Raise `ToolError` if a package is not allowed or cannot be installed."""
         wanted = self._wanted(libraries)
         if not wanted:
             yield None

@@ -55,7 +55,7 @@ def code_of(text: str) -> Code | None:
         return None
     mark = _MARK.search(behind)
     # `visible` ends a text at the next metadata block only if a block precedes the text. So `_PROBE`, a complete block,
-    # is put before it.
+    # is put before the text.
     said = visible(_PROBE + behind[mark.end() :]) if mark else ""
     return Code(script, _listed(elements.get(LIBRARIES, "")), said)
 

@@ -3,7 +3,7 @@ module.
 
 In the protocol of 2026-07-28 a call ends with its questions, and is sent again with the answers and the state that the
 server attached. In older versions the server asks while the call is running: the call then waits in this process until
-the answer comes, or is lost with the connection.
+the answer arrives. If the connection ends, the call is lost.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Calls:
         self._sampling = settings.sampling
         self._clock = clock
         self._running: dict[str, _Running] = {}
-        #: The number of requests other than calls that are running.
+        #: The number of running requests that are not calls.
         self._lookups = 0
 
     @property
@@ -147,7 +147,8 @@ class Calls:
         except MCPError as mismatch:
             if mismatch.error.code != HEADER_MISMATCH:
                 raise
-        # The server has changed the headers that it derives from arguments. The package learns them from the list.
+        # The server now expects other headers that are derived from the arguments. The package reads their names from
+        # the list of tools, so the list is read before the call is repeated.
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
             page = await self._client.list_tools(cursor=cursor)
@@ -171,7 +172,7 @@ class Calls:
         )
 
     def _questions(self, requests: Mapping[str, InputRequest], state: str | None, notes: _Notes) -> PendingInput:
-        """Return the questions for the person, and the responses to those that Arvis declines."""
+        """Return the questions for the person, and the responses to the questions that Arvis declines."""
         if len(requests) > _MOST_QUESTIONS:
             raise ToolError(f"the server asked more than {_MOST_QUESTIONS} questions at once.")
         questions: dict[str, ServerQuestion] = {}
@@ -324,7 +325,7 @@ class Calls:
 
 
 class ToolRequest:
-    """A call of a tool. `show` gets the progress of the call, as numbers."""
+    """A call of a tool. `show` is called with the progress of the call, as numbers."""
 
     def __init__(self, *, name: str, arguments: Mapping[str, Any], show: Callable[[str], None]) -> None:
         self.name = name
@@ -365,7 +366,7 @@ class _Running:
         self._question: ServerQuestion | None = None
         self._request: ModelRequest | None = None
         self._answer: asyncio.Future[Mapping[str, Any]] | None = None
-        #: The answer to the question that a person was asked. The server may have asked another one since.
+        #: The answer to the question that a person was asked. The server may have asked another question since then.
         self._shown: asyncio.Future[Mapping[str, Any]] | None = None
         self._expiry: asyncio.TimerHandle | None = None
 
@@ -377,7 +378,8 @@ class _Running:
         return await self._answer
 
     def take(self, key: str) -> PendingInput:
-        """Return the question of the server. If no answer comes in time, the call is cancelled. `key` names the call."""
+        """Return the open question of the server. If no answer arrives in time, the call is cancelled. `key` names the
+        call."""
         self.asked.clear()
         self._shown = self._answer
         self._expiry = asyncio.get_running_loop().call_later(_HELD_SECONDS, self.task.cancel)
@@ -401,8 +403,8 @@ class _Running:
 
 
 def _permitted(given: PendingInput) -> Mapping[str, Mapping[str, Any]]:
-    """Return the responses. The protocol has no response to a request to a model that the person has declined, so a
-    reason takes its place and ends the call."""
+    """Return the responses. If the person declined a request to a model, its response is replaced by a reason, which
+    ends the call, because the protocol has no response for this case."""
     refused = {"action": DECLINE, "why": "the person declined the use of a model"}
     declined = [
         key for key in given.samples if given.responses.get(key, {}).get("action") and "why" not in given.responses[key]

@@ -32,7 +32,7 @@ from arvis.tools.result_files import Media
 
 #: The maximum number of characters of a name, an address or a media type.
 _MAX_NAME = 300
-#: The links of a result are read only if it has at most this many; otherwise they are only named.
+#: The linked resources are read only if a result has at most this number of links; otherwise the text only names them.
 _MAX_READ = 4
 #: A linked resource is read only if its link states at most this size in bytes, or no size.
 _MAX_LINKED = 5_000_000
@@ -78,7 +78,7 @@ def reply_of_resource(result: ReadResourceResult) -> Reply:
 
 
 def reply_of_resources(result: ListResourcesResult, templates: Sequence[ResourceTemplate]) -> Reply:
-    """Return a list of resources and templates, a line each."""
+    """Return a list of resources and templates, one on each line."""
     lines = [
         _line(each.uri, each.title or each.name, each.description, each.mime_type)
         for each in result.resources[:_MOST_LISTED]

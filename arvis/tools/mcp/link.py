@@ -82,8 +82,8 @@ async def open_link(
     tokens: set[str] | None = None,
 ) -> AsyncIterator[OpenLink]:
     """Open a connection for the duration of the context. Afterwards end the server's program or session, in the same
-    task. `say` gets the lines that the program writes to its standard error. `access` provides the tokens of logins; those
-    that are used are added to `tokens`, because they must not be shown."""
+    task. `say` gets the lines that the program writes to its standard error. `access` provides the tokens of logins.
+    The tokens that are used are added to `tokens`, so that the caller can remove them from texts."""
     _keep_the_package_quiet()
     auth = None
     if access is not None and settings.may_log_in:
@@ -277,7 +277,7 @@ async def _listening(client: Client, news: News, clock: Clock) -> AsyncIterator[
 
 
 async def _listen(client: Client, news: News, clock: Clock) -> None:
-    """Report changes of the tools until cancelled, or until the server turns out not to support subscriptions."""
+    """Report changes of the tools until cancelled, or until the server refuses a subscription."""
     while True:
         with contextlib.suppress(SubscriptionLost):
             async with client.listen(tools_list_changed=True) as changes:

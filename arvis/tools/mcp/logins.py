@@ -25,11 +25,11 @@ from arvis.ports.http import GuardedClient
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 
-#: The page of the daemon to which the browser comes back after a login.
+#: The page of the daemon to which the browser returns after a login.
 CALLBACK = "/oauth/callback"
 #: The time (ms) in which a person must log in.
 ATTEMPT_MS = 600_000
-#: The time (ms) after which another process may refresh a login, if the first one has not stored the result.
+#: The time (ms) after which another process may refresh a login, if the first process has not stored the result.
 REFRESH_MS = 40_000
 #: The names of servers.
 _SERVER = regex(r"[a-z0-9_-]{1,32}", re.ASCII)
@@ -39,7 +39,7 @@ _SEALED = ("access", "refresh", "client_secret", "verifier")
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The addresses of an authorization server. Optional ones are empty."""
+    """The addresses of an authorization server. Optional addresses are empty if they are not known."""
 
     issuer: str
     authorization: str
@@ -81,7 +81,7 @@ class Login:
 
     @property
     def without_client(self) -> Login:
-        """This login without its registration, and so without tokens. The next login registers Arvis again."""
+        """A copy of this login without its registration and its tokens. The next login registers Arvis again."""
         return replace(self.without_tokens, client_id="", client_secret="", client_expires_at=0)
 
 
@@ -121,8 +121,8 @@ class Logins:
         """Replace the login. Return False if another process has changed it since it was read."""
 
         def swap(tx: Transaction) -> bool:
-            # A sealed text is different each time, so the opened logins are compared. The query detects a change after
-            # `get`.
+            # Each encryption gives another text, so the decrypted logins are compared. `tx.kv.swap` detects a change
+            # after `get`.
             key = _LOGIN.format(server)
             text = tx.kv.get(key)
             if not text or _opened(text, before.address, self.box) != before:
@@ -146,10 +146,11 @@ class Logins:
         return state, until
 
     async def take(self, state: str) -> tuple[str, Attempt] | None:
-        """Return the server and the attempt with this state, once. Return None if there is none, or it has expired."""
+        """Delete the attempt with this state, and return its server and the attempt. Return None if there is no such
+        attempt, or if it has expired."""
         server = state.rpartition(".")[0]
         key = _ATTEMPT.format(server)
-        # Everybody can send a state, so an unknown one causes no write.
+        # Everybody can send a state, so an unknown state causes no write.
         if not _SERVER.fullmatch(server) or not await self.store.read(_text, key):
             return None
         text = await self.store.write(_take, key, _hash(state), self.clock.now())
@@ -162,14 +163,15 @@ class Logins:
         return server, Attempt(login, kept["state"], self.box.open(kept["verifier"]), kept["until"])
 
 
-#: Opens a client for addresses that other servers name. The hosts of the argument are exempt from the check.
+#: A function that opens a client for addresses that other servers name. The hosts of the argument are exempt from the
+#: check.
 OpenClient = Callable[[Sequence[str]], AbstractAsyncContextManager[GuardedClient]]
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The parts that logins need. `report` gets the name of a server, and True if a person must log in to it, or
-    False if its tools can be used."""
+    """The services that logins need. `report` is called with the name of a server, and with True if a person must log
+    in to the server, or False if its tools can be used."""
 
     logins: Logins
     open_client: OpenClient
@@ -186,7 +188,7 @@ def _sealed(login: Login, box: SecretBox) -> str:
 
 
 def _opened(text: str | None, address: str | None, box: SecretBox) -> Login | None:
-    """Return the login if it belongs to this address (None: to any)."""
+    """Return the login if it belongs to this address (None: any address)."""
     if not text:
         return None
     kept: dict[str, Any] = json.loads(text)

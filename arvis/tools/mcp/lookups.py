@@ -1,5 +1,5 @@
 """The tools `SERVER.mcp_resource` and `SERVER.mcp_prompt`, by which agents read the resources and prompts that a server
-offers. Their descriptions are Arvis's own; the lists and the contents are data of the server."""
+offers. Arvis writes the descriptions of these tools; the lists and the contents are data of the server."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ class LookupTool:
 
     @property
     def risk(self) -> Risk:
-        """Return the risk of the server's tools. That reading changes nothing is only a claim of the server."""
+        """Return `READ` if the owner trusts the claims of the server, otherwise the configured risk of its tools,
+        because only the server claims that reading changes nothing."""
         return Risk.READ if self._settings.trust_annotations else self._settings.risk
 
     @property

@@ -60,14 +60,14 @@ _UNKNOWN_CLIENT = "invalid_client"
 
 
 class LoginFailed(Conflict):
-    """The signal that a login did not succeed."""
+    """The error of a login that did not succeed."""
 
     code = "login_failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The part of a refusal that says how to log in."""
+    """The information about the login in a refusal of the server."""
 
     metadata: str = ""
     scope: str = ""
@@ -95,7 +95,7 @@ async def begin_login(
     settings: McpServer, header: str, redirect: str, *, logins: Logins, open_client: OpenClient
 ) -> LoginLink:
     """Find the authorization server, register Arvis there if necessary, and store an attempt. `header` is the header
-    `WWW-Authenticate` of the refusal. Raise `LoginFailed`."""
+    `WWW-Authenticate` of the refusal. Raise `LoginFailed` if one of these steps fails."""
     address, challenge = settings.url or "", Challenge.of(header)
     known = await logins.get(settings.name, address)
     async with _errors_as_failures(settings.name), open_client([_host(address)]) as client:
@@ -122,8 +122,9 @@ async def begin_login(
 
 
 async def finish_login(answer: Mapping[str, str], *, logins: Logins, open_client: OpenClient) -> str:
-    """Accept the answer of an authorization server to an attempt, and store the login. Return the name of the server.
-    Raises `LoginFailed`. An attempt can be answered once."""
+    """Accept the answer of an authorization server to a login attempt, and store the login. Return the name of the
+    server. An attempt can be answered only once. Raise `LoginFailed` if there is no such attempt, or if the server
+    refuses the login."""
     taken = await logins.take(answer.get("state", ""))
     if taken is None:
         raise LoginFailed(
@@ -186,7 +187,7 @@ async def _errors_as_failures(server: str) -> AsyncIterator[None]:
 def _check_issuer(stated: str | None, endpoints: Endpoints) -> None:
     """Refuse an answer of another authorization server (RFC 9207)."""
     if stated is None and endpoints.states_issuer:
-        raise OAuthFlowError("The answer does not state its authorization server, but this server always states it.")
+        raise OAuthFlowError("The answer does not name its issuer, although this authorization server always names it.")
     if stated is not None and stated != endpoints.issuer:
         raise OAuthFlowError("The answer comes from another authorization server.")
 
@@ -262,7 +263,7 @@ def _safe(endpoints: Endpoints, address: str) -> Endpoints:
 
 
 def _refuse_plain(url: str, address: str) -> None:
-    """Refuse an address without TLS, except on the host of the tool server (`address`) that has no TLS itself."""
+    """Refuse an address without TLS, unless the tool server (`address`) uses no TLS either and has the same host."""
     server, parts = urlsplit(address), urlsplit(url)
     if parts.scheme != "https" and (server.scheme != "http" or parts.hostname != server.hostname):
         raise OAuthFlowError(f"The login would use an address without TLS: {url}")
@@ -271,8 +272,8 @@ def _refuse_plain(url: str, address: str) -> None:
 async def _registered(
     client: GuardedClient, settings: McpServer, login: Login, known: Login | None, methods: Sequence[str]
 ) -> Login:
-    """Return the login with the configured client, the known registration, or a new one (RFC 7591). `methods` are the
-    ways in which the token endpoint accepts a client's secret."""
+    """Return the login with the configured client, the known registration, or a new registration (RFC 7591). `methods`
+    are the ways in which the token endpoint accepts a client's secret."""
     if settings.client_id is not None:
         secret = settings.client_secret.get_secret_value() if settings.client_secret is not None else ""
         usable = [method for method in _METHODS[:2] if method in (methods or _METHODS)]
@@ -474,7 +475,8 @@ class StoredToken(httpx2.Auth):
                 continue
             claimed = replace(login, refreshing_until=now + REFRESH_MS)
             if await self._logins.swap(self._name, login, claimed):
-                # The authorization server may have replaced the refresh token although the caller no longer waits.
+                # The refresh continues if the caller is cancelled: the server may already have replaced the refresh
+                # token, so the new one must be stored.
                 return await asyncio.shield(asyncio.ensure_future(self._refresh(claimed)))
 
     async def _refresh(self, login: Login) -> str:
@@ -487,7 +489,8 @@ class StoredToken(httpx2.Auth):
             raise LinkLost(f"its authorization server cannot be reached: {failed.what}") from None
         token = _read(OAuthToken, answer)
         if token is None and _error_in(answer) not in _ENDED:
-            # Only these errors end a login (RFC 6749). A proxy, for example, may answer with another one for a while.
+            # Only these errors end a login (RFC 6749). For example, a proxy may answer with another error for some
+            # time.
             await self._logins.swap(self._name, login, replace(login, refreshing_until=0))
             raise LinkLost(f"its authorization server does not refresh the login: status {answer.status}")
         if token is not None:

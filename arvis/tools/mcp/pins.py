@@ -1,12 +1,12 @@
 """The accepted descriptions and schemas of the tools of servers.
 
 The first description of a tool is accepted, because an owner has configured its server. Models get only accepted
-descriptions. After a change, each call needs an approval that shows the change; a person's approval, or an owner in the
-dashboard or on the command line, accepts it.
+descriptions. After a change, each call needs an approval, and the question shows the change. A person who approves such
+a call accepts the change; an owner can also accept it in the dashboard or on the command line.
 
-If a server no longer offers a tool, only the digest of its description stays. Without the digest, a server could change
-a description unnoticed: it would remove the tool and offer it again. The housekeeping deletes everything about a server
-that is no longer in the configuration.
+If a server no longer offers a tool, Arvis keeps only the digest of its description. Without the digest, a server could
+change a description unnoticed: it would remove the tool and offer it again. The housekeeping deletes these data of
+servers that no longer exist.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class Pins:
         return await self.store.read(_read, server)
 
     async def settle(self, server: str, offers: Mapping[str, Offer], present: Collection[str]) -> _Kept:
-        """Accept the offers of tools that were never seen before, and forget the descriptions of tools that are not
-        `present`. Return the accepted descriptions. Tools beyond `MOST_NAMES` are not stored."""
+        """Accept the offers of new tools, and delete the texts of tools that are not `present` (only their digests are
+        kept). Return the accepted descriptions. Tools beyond `MOST_NAMES` are not stored."""
         kept = await self.read(server)
         if list(_settled(kept, offers, present).items()) == list(kept.items()):
             return kept
@@ -97,7 +97,8 @@ class Pins:
 
 
 def _settled(kept: Mapping[str, Pin], offers: Mapping[str, Offer], present: Collection[str]) -> _Kept:
-    """Return the accepted descriptions after a list of a server. The tools that were removed last are at the end."""
+    """Return the accepted descriptions after a server has sent its list of tools. The tools that were removed last are
+    at the end."""
     found = {name: pin for name, pin in kept.items() if name in present or pin.removed}
     found |= {name: pin.without_text() for name, pin in kept.items() if name not in found}
     for name, offer in offers.items():
@@ -162,8 +163,8 @@ def change_of(accepted: Offer, now: Offer) -> str:
 
 
 def change_for_question(change: str, server: str, digest: str) -> str:
-    """Return the change as a question shows it. A longer text is cut, and names the place of the whole change. It
-    contains the digest, because an approval is only valid for the same text."""
+    """Return the change for a question. If the change is long, cut it, and say where the whole change can be read. The
+    cut text also contains the digest of the description, because an approval is valid only for the same text."""
     if len(change) <= _LONGEST_CHANGE:
         return change
     return (

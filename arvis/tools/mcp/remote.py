@@ -45,7 +45,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The result of a call: texts and files, in the order of the server. If `failed` is True, they describe the
+    """The result of a call: texts and files, in the order of the server. If `failed` is True, the parts describe the
     error."""
 
     parts: tuple[str | Media, ...]
@@ -206,7 +206,7 @@ class RemoteServer:
 
     @property
     def challenge(self) -> str | None:
-        """Return the header by which the server demands a login; None if it demands none now."""
+        """Return the header by which the server demands a login; None if it does not demand a login now."""
         return self._challenge
 
     async def retry(self) -> None:
@@ -225,9 +225,9 @@ class RemoteServer:
         self._awake.set()
 
     async def tools(self) -> Sequence[Tool]:
-        """Return the tools; none while the server cannot be reached. If it demands a login, return the tools of earlier
-        connections, whose calls name the login. The first call starts the connection and waits up to `_MOST_TO_WAIT`
-        seconds for it."""
+        """Return the tools, or no tools while the server cannot be reached. If the server demands a login, return the
+        tools of earlier connections; their calls fail with a text about the login. The first call starts the connection
+        and waits up to `_MOST_TO_WAIT` seconds for it."""
         if self._supervisor is None:
             self._supervisor = asyncio.create_task(self._supervise(), name=f"mcp server {self._settings.name}")
         if not self._tried.is_set():
@@ -250,7 +250,8 @@ class RemoteServer:
         return await self._parts(link.call(tool, arguments, caller.progress, given=caller.answers, ask=caller.may_ask))
 
     async def look(self, lookup: Lookup) -> Sequence[str | Media]:
-        """Return the texts and files of a resource or a prompt, or a list of them. Raise `ToolError`."""
+        """Return the texts and files of a resource or a prompt, or a list of resources or prompts. Raise `ToolError` if
+        the request fails."""
         return await self._parts(self._connection().look(lookup))
 
     def _connection(self) -> Link:

@@ -1,8 +1,8 @@
 """Check arguments by the JSON schema of a server's tool. The schema is untrusted, so a check must be cheap.
 
-Patterns are not checked here but by the server, because a hostile pattern takes hours for a short text. References are
-followed only inside the schema, and only a limited number of times, because a few lines of references can expand to
-billions of checks.
+Patterns are not checked here but by the server, because checking even a short text against a hostile pattern can take
+hours. References are followed only inside the schema, and only a limited number of times, because a few lines of
+references can expand to billions of checks.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class ToolStatus:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """A server with its tools; none while the server is not connected. `trouble` is the reason."""
+    """A server with its tools. While the server is not connected, it may have no tools, and `trouble` is the reason."""
 
     settings: McpServer
     source: ServerSource
@@ -116,7 +116,8 @@ class McpTool:
         self.risk = risk
         self.repeatable = repeatable
         self.sensitive = False
-        #: A server gets the arguments, unless it is a program that keeps them on this machine.
+        #: A call sends its arguments to the network, unless the server is a program that does not send them to other
+        #: machines.
         self.declaration = ToolDeclaration(risk=risk, repeatable=repeatable, needs=() if local else (Need.NETWORK,))
         self._name = name
         self._check = check
@@ -148,7 +149,7 @@ _TOOL_NAME = regex(r"[A-Za-z0-9_./-]{1,128}", re.ASCII)
 _ALL = "*"
 
 
-#: The seconds for which the list of stored servers is used. Another process may change it.
+#: The seconds after which the stored servers are read again, because another process may have changed them.
 _FRESH = 5.0
 
 
@@ -163,10 +164,10 @@ async def open_servers(settings: Sequence[McpServer], **parts: Any) -> AsyncIter
 
 
 class McpServers:
-    """The `ToolSource` of the configured servers, and of those that an owner has added at run time (`stored`). A server is
-    connected when one of its tools is first needed. `store` holds the accepted descriptions of tools, `services` store the
-    files in results, and `access` provides logins to servers. A stored server with the name of a configured one is
-    ignored."""
+    """The `ToolSource` of the configured servers, and of the servers that an owner has added at run time (`stored`). A
+    server is connected when one of its tools is first needed. `store` contains the accepted descriptions of tools,
+    `services` store the files in results, and `access` provides logins to servers. A stored server with the name of a
+    configured one is ignored."""
 
     def __init__(
         self,
@@ -206,8 +207,8 @@ class McpServers:
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
     async def _refresh(self, *, now: bool = False) -> None:
-        """Read the stored servers, unless they were read in the last seconds: close those that were removed or changed,
-        and add the new ones."""
+        """Read the stored servers, unless they were read less than `_FRESH` seconds ago. Close the servers that were
+        removed or changed, and add the new and the changed servers."""
         if self._stored is None or (not now and self._clock.monotonic() < self._fresh_until):
             return
         async with self._refreshing:
@@ -222,20 +223,21 @@ class McpServers:
     # -- servers that were added at run time -------------------------------------------------------------------
 
     async def add(self, name: str, given: ServerChanges) -> None:
-        """Add a server. Raises `Unprocessable` and `Conflict`."""
+        """Add a server. Raise `Unprocessable` or `Conflict` if the server cannot be added."""
         self._refuse_configured(name)
         await self._changeable().add(name, given)
         await self._refresh(now=True)
 
     async def change(self, name: str, changes: ServerChanges) -> None:
-        """Change a server, and connect to it again. Raises `Unprocessable`, `NotFound` and `Conflict`."""
+        """Change a server, and connect to it again. Raise `Unprocessable`, `NotFound` or `Conflict` if the changes are
+        refused."""
         self._refuse_configured(name)
         await self._changeable().change(name, changes)
         await self._refresh(now=True)
 
     async def remove(self, name: str) -> None:
-        """Remove a server with its login and the accepted descriptions of its tools. Raises `NotFound` and
-        `Conflict`."""
+        """Remove a server with its login and the accepted descriptions of its tools. Raise `NotFound` or `Conflict` if
+        it cannot be removed."""
         self._refuse_configured(name)
         await self._refresh(now=True)
         server = self._servers.get(name)
@@ -282,13 +284,13 @@ class McpServers:
         return [tool for found in await self._ask(list(self._servers)) for tool in found]
 
     async def statuses(self) -> Sequence[ServerStatus]:
-        """Return all servers: those of the configuration in their order, then the others. Connect those that were not
-        used yet."""
+        """Return all servers: first the servers of the configuration, in their order, then the others. Connect the
+        servers that were not used yet."""
         await self._refresh(now=True)
         return await asyncio.gather(*(self.status(name) for name in self._servers))
 
     async def status(self, name: str) -> ServerStatus:
-        """Return a server. Connect it if it was not used yet. Raises `NotFound`."""
+        """Return a server. Connect it if it was not used yet. Raise `NotFound` if there is no such server."""
         server = await self._server(name)
         tools = [tool.status for tool in await server.tools() if isinstance(tool, McpTool)]
         may_log_in = self._access is not None and server.settings.may_log_in
@@ -314,7 +316,7 @@ class McpServers:
 
     async def begin_login(self, name: str, redirect: str) -> Any:
         """Return the address (a `LoginLink`) at which a person logs in to a server. The browser then returns to
-        `redirect`. Raises `NotFound`, `Conflict` and `MissingPackage`."""
+        `redirect`. Raise `NotFound`, `Conflict` or `MissingPackage` if no login can begin."""
         server = await self._server(name)
         access = self._access
         if access is None or not server.settings.may_log_in:
@@ -327,8 +329,8 @@ class McpServers:
         )
 
     async def finish_login(self, answer: Mapping[str, str]) -> str:
-        """Accept the parameters that the browser has brought back, and return the name of the server. Raises
-        `Conflict`."""
+        """Finish a login with the parameters with which the browser has returned. Return the name of the server. Raise
+        `Conflict` if the login fails."""
         if self._access is None:
             raise Conflict(
                 "Arvis cannot log in to tool servers here.", fix="Start the login in the daemon that runs the agents."
@@ -348,8 +350,9 @@ class McpServers:
             server.reconnect()
 
     async def accept(self, name: str, digests: Mapping[str, str], by: str) -> None:
-        """Accept the present descriptions of these tools. `digests` are those of the descriptions that the person has
-        seen, by tool. Raises `NotFound`, or `Conflict` if a description has changed since; then nothing is accepted."""
+        """Accept the present descriptions of these tools. `digests` contains, by tool, the digest of the description
+        that the person has seen. Raise `NotFound`, or `Conflict` if a description has changed since; then nothing is
+        accepted."""
         server = await self._server(name)
         tools = {tool.status.name: tool for tool in await server.tools() if isinstance(tool, McpTool)}
         for each, digest in digests.items():
@@ -398,8 +401,8 @@ class _Offers:
         self._pins = pins
 
     async def tools(self, server: RemoteServer, offers: Sequence[Offer], *, keep: bool = False) -> Sequence[Tool]:
-        """Return the tools. The descriptions of tools that were never seen before are accepted. If `keep` is True, the
-        offers are not a list of the server, and the accepted descriptions stay unchanged."""
+        """Return the tools. The descriptions of new tools are accepted. If `keep` is True, the server has not just sent
+        the offers, so the accepted descriptions stay unchanged."""
         settings = server.settings
         named = {offer.name: offer for offer in offers if not settings.tools or offer.name in settings.tools}
         usable = {name: offer for name, offer in named.items() if _TOOL_NAME.fullmatch(name)}

@@ -1,7 +1,7 @@
 """The servers that an owner has added at run time, as they are stored. Their secrets are sealed.
 
-Such a server always has an address. A program can only be named in the configuration file: otherwise everybody who gets the
-key of an owner could start programs on this machine.
+Such a server always has an address. A program can only be named in the configuration file: otherwise, a person who
+steals an owner's key could start programs on this machine.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class StoredServers:
     clock: Clock
 
     async def all(self) -> list[McpServer]:
-        """Return the servers. One whose secrets cannot be decrypted has no secrets, and one with settings of another
-        version of Arvis that cannot be used is left out."""
+        """Return the servers. A server whose secrets cannot be decrypted is returned without secrets. A server whose
+        settings this version of Arvis cannot use is left out."""
         kept = _parsed(await self.store.read(_text))
         # A thread decrypts, because the first call reads the key from its file and imports the library.
         return await asyncio.to_thread(self._usable, kept) if kept else []

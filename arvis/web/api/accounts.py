@@ -32,7 +32,7 @@ _ANY_NAME = regex(r"[^\x00-\x1f\x7f]{1,100}")
 NAMES: Mapping[str, Schema] = {"account": {**STRING, "minLength": 1, "maxLength": 100}}
 
 
-_API = "For the providers openai and custom: the API that calls use. null: the one that the model needs."
+_API = "For the providers openai and custom: the API that calls use. null: the API that the model needs."
 _Api = Annotated[str, About(**one_of(APIS))]
 
 
@@ -139,13 +139,15 @@ class AccountRoutes(Routes):
         added = await self._service.add({"name": body.name, **body.written()})
         return answer(self._stored_view(added, (), self._clock.now()), 201)
 
-    @route("PATCH", _ONE, "Change an account of the product", OWN, {200: AccountView}, body=ChangedAccount, names=NAMES)
+    @route(
+        "PATCH", _ONE, "Change an account of the database", OWN, {200: AccountView}, body=ChangedAccount, names=NAMES
+    )
     async def _change(self, call: Call) -> Response:
         body = await call.read(ChangedAccount)
         changed = await self._service.change(name_of(call), body.written())
         return answer(self._stored_view(changed, (), self._clock.now()))
 
-    @route("DELETE", _ONE, "Remove an account of the product", OWN, {200: OkView}, names=NAMES)
+    @route("DELETE", _ONE, "Remove an account of the database", OWN, {200: OkView}, names=NAMES)
     async def _remove(self, call: Call) -> Response:
         await self._service.remove(name_of(call))
         return done()

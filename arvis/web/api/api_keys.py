@@ -1,4 +1,4 @@
-"""API keys that are created in the product, for owners. A key is shown once; only its hash is stored."""
+"""API keys of the database, for owners. A key is shown once, when it is created; only its hash is stored."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ class ApiKeyRoutes(Routes):
         self._bus = bus
         self._new_token = new_token
 
-    @route(
-        "GET", _ALL, "List the keys created in the product, newest first", OWN, {200: Page[ApiKeyView]}, query=PAGING
-    )
+    @route("GET", _ALL, "List the keys of the database, newest first", OWN, {200: Page[ApiKeyView]}, query=PAGING)
     async def _list(self, call: Call) -> Response:
         found = await self._store.read(_before, call.query("cursor"), call.limit + 1)
         shown = found[: call.limit]

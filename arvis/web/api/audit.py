@@ -1,5 +1,5 @@
-"""The audit log over HTTP, read-only: changes that models proposed, their outcomes, failed logins, exports, and accepted
-descriptions of servers' tools."""
+"""The audit log over HTTP, read-only: changes that models proposed, their outcomes, failed logins, exports, and
+accepted descriptions of tools of tool servers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AuditEntryView(View):
     principal_id: str | None
     message_id: str | None
     execution_id: str | None
-    taint: Annotated[list[str], About("Sources of the answer other than the person's own words.")]
+    taint: Annotated[list[str], About("The sources of the answer, except the person's own messages.")]
     outcome: Outcome
     reason: str | None
     report: str
@@ -56,7 +56,7 @@ class AuditRoutes(Routes):
     @route(
         "GET",
         "/api/audit",
-        "List changes that models proposed, failed logins and exports, newest first",
+        "List failed logins, exports and changes that models proposed, newest first",
         OPERATE,
         {200: Page[AuditEntryView]},
         query={**PAGING, "agent": LABEL, "kind": one_of(_KINDS), "outcome": one_of(Outcome)},

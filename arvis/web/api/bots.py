@@ -140,12 +140,12 @@ class BotRoutes(Routes):
     async def _show(self, call: Call) -> Response:
         return await self._answer(self._service.spec(*bot_of(call)))
 
-    @route("PATCH", _ONE, "Change a bot of the product", OWN, {200: BotView}, body=ChangedBot, names=PATH_NAMES)
+    @route("PATCH", _ONE, "Change a bot of the database", OWN, {200: BotView}, body=ChangedBot, names=PATH_NAMES)
     async def _change(self, call: Call) -> Response:
         body = await call.read(ChangedBot)
         return await self._answer(await self._service.change(*bot_of(call), body.written()))
 
-    @route("DELETE", _ONE, "Remove a bot of the product", OWN, {200: OkView}, names=PATH_NAMES)
+    @route("DELETE", _ONE, "Remove a bot of the database", OWN, {200: OkView}, names=PATH_NAMES)
     async def _remove(self, call: Call) -> Response:
         await self._service.remove(*bot_of(call))
         return done()

@@ -28,7 +28,7 @@ _UNNAMED = "main"
 
 class AccountTestView(View):
     ok: bool
-    provider: Annotated[str | None, About("null: a stored account that did not answer.")]
+    provider: Annotated[str | None, About("null: a stored account was tested and did not answer.")]
     model: str
     duration_ms: int
     error: str | None

@@ -234,7 +234,8 @@ class Form(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """Return the content type of a download. JSON gets a type that browsers save instead of displaying it."""
+        """Return the content type of a download. The type for JSON makes browsers save the file instead of displaying
+        it."""
         return "application/octet-stream" if self is Form.JSON else "text/markdown"
 
     @property
@@ -427,7 +428,7 @@ class ConversationRoutes(Routes):
 
 def _what_fits(messages: Sequence[ShownMessage]) -> Sequence[ShownMessage]:
     """Return the first messages that have at most `_PAGE_CHARACTERS` characters together, but at least one message. The
-    others follow on the next page."""
+    remaining messages follow on the next page."""
     left = _PAGE_CHARACTERS
     for count, shown in enumerate(messages):
         left -= len(shown.message.content)

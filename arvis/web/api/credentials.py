@@ -1,5 +1,5 @@
-"""Credentials over HTTP: secrets that the daemon inserts into requests of agents. Secrets are neither accepted nor returned here;
-they are secret variables."""
+"""Credentials over HTTP: rules by which the daemon inserts secret variables into requests of agents. The values of the
+variables are neither accepted nor returned here."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class ErasureView(View):
 class ErasureDetailView(ErasureView):
     backups: Annotated[
         Whole,
-        About("The number of backups in the data folder that were made before the end and still contain the content."),
+        About("The number of backups in the data folder that were made earlier and still contain the content."),
     ]
 
 

@@ -1,8 +1,8 @@
 """Evaluations over HTTP: suites of recorded turns, their evaluation with a changed agent, and the comparison of two
 evaluations.
 
-Viewers may read. Operators may record cases and start evaluations, whose model calls cost money. Only owners may let a
-suite decide about changed prompts.
+Viewers may read. Operators may record cases and start evaluations, whose model calls cost money. Only owners may
+require that changed prompts pass a suite.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class ResultView(View):
     input_tokens: int
     output_tokens: int
     duration_ms: int
-    recall: Annotated[list[float], About("Among the first 5 and 10 results; empty for a turn.")]
+    recall: Annotated[list[float], About("The recall among the first 5 and 10 results of a search; empty for a turn.")]
 
     @classmethod
     def of(cls, each: CaseResult) -> Self:
@@ -182,7 +182,7 @@ class CaseView(View):
 
 
 class CaseDetailView(CaseView):
-    document: Annotated[AnyObject, About("The case in the form in which it can be kept in a file and added again.")]
+    document: Annotated[AnyObject, About("The case as a document, which can be stored in a file and added again.")]
 
 
 class SuiteDetailView(SuiteView):
@@ -227,7 +227,7 @@ class StartedEvaluation(Body):
     changes: TestedFields | None = None
     cases: Annotated[Texts | None, About("The names of the cases to evaluate. Default: all.")] = None
     max_cost_usd: Annotated[_Usd | None, About("No case begins after the evaluation has cost this amount.")] = None
-    judge: Annotated[Label | None, About("The model that judges, as provider/model. Default: that of the agent.")] = (
+    judge: Annotated[Label | None, About("The model that judges, as provider/model; default: the agent's model.")] = (
         None
     )
 
@@ -241,7 +241,7 @@ _MOST = 50
 
 
 class SuiteRoutes(Routes):
-    """`mask` replaces secrets in recorded texts."""
+    """Routes of suites and their cases. `mask` replaces secrets in recorded texts."""
 
     def __init__(self, *, store: Store, gate: Authorizer, clock: Clock, mask: Callable[[str], str]) -> None:
         self._store = store
@@ -266,7 +266,7 @@ class SuiteRoutes(Routes):
     @route(
         "PATCH",
         _SUITE,
-        "Let changed prompts require that the suite has passed, or no longer",
+        "Require that changed prompts pass the suite, or stop requiring it",
         OWN,
         {200: SuiteDetailView},
         body=ChangedSuite,

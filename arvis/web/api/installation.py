@@ -42,8 +42,8 @@ _LOOK = 20
 
 class SetupView(View):
     has_password: bool
-    has_account: Annotated[bool, About("An account other than the demo.")]
-    has_own_agent: Annotated[bool, About("An agent besides `helper` and the conductor, or one of these was changed.")]
+    has_account: Annotated[bool, About("An account other than the demo exists.")]
+    has_own_agent: Annotated[bool, About("An agent besides `helper` and the conductor exists, or one was changed.")]
     has_bot: bool
     has_reply: Annotated[bool, About("An agent has replied to a message on the dashboard or the API.")]
     dismissed: bool
@@ -149,7 +149,8 @@ class DoctorRoutes(Routes):
         self._examine = examine
         self._clock = clock
         self._examining = asyncio.Lock()
-        #: For each choice of `security`: the newest findings, and the seconds of the clock when they were made.
+        #: For each choice of `security`: the newest findings, and the time at which they were made, in seconds of the
+        #: monotonic clock.
         self._kept: dict[bool, tuple[float, ChecksView]] = {}
 
     @route(
@@ -177,7 +178,7 @@ class DoctorRoutes(Routes):
         except ToolError as error:
             why = error.what
         except (ValueError, KeyError, TypeError):
-            why = "It printed no findings."
+            why = "The output of `arvis doctor` contains no findings."
         fix = "Run `arvis doctor` on the machine."
         raise Unavailable("The checks did not finish.", why=why, fix=fix)
 
@@ -285,7 +286,8 @@ def _name(call: Call) -> str:
 
 
 async def _parts(call: Call) -> AsyncIterator[bytes]:
-    """Yield the parts of the body. A client that is silent for too long is refused."""
+    """Yield the parts of the body. Raise `Invalid` if the client disconnects, or sends nothing for `_UPLOAD_SILENCE`
+    seconds."""
     stream = call.request.stream()
     while True:
         try:
@@ -300,8 +302,8 @@ async def _parts(call: Call) -> AsyncIterator[bytes]:
 
 @contextlib.contextmanager
 def _told_to_the_owner() -> Iterator[None]:
-    """Convert errors of backups to `Conflict`, so that the owner who sent the request gets their texts. A `StoreError`
-    would count as a defect of the daemon."""
+    """Convert errors of backups to `Conflict`, so that the response to the owner contains the texts of the errors. A
+    `StoreError` would count as a defect of the daemon."""
     try:
         yield
     except Unavailable:

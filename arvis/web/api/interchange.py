@@ -33,7 +33,8 @@ from arvis.web.http.limits import BodyLimit
 from arvis.web.http.models import About, Body, View, Whole
 from arvis.web.http.schema import FILE, LABEL
 
-#: The kind of records for which the scheduler also looks for due occurrences. The other kinds are topics of changes.
+#: The kind of records whose import also makes the scheduler search for due occurrences. The names of all other kinds
+#: are topics of changes.
 _SCHEDULES = "schedules"
 _PIECE = 1 << 16
 _TYPE = "application/zip"
@@ -139,7 +140,8 @@ class InterchangeRoutes(Routes):
 
 
 def _note(tx: Transaction, person: str | None, counts: Mapping[str, int], by: str, now: int) -> None:
-    """Store in the audit log who has exported what: the person or `all`, and the numbers of records by kind."""
+    """Record an export in the audit log: the user who exported (`by`), the exported person or `all`, and the numbers of
+    records by kind."""
     access = Access(AccessKind.EXPORT, person or "all", {"counts": dict(counts)})
     tx.audit.add(access_entry(tx.new_id(), access, now, by))
 

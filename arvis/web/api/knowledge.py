@@ -1,7 +1,7 @@
 """Knowledge bases over HTTP: collections, their documents, and searches to try them.
 
-Viewers may read and search, and operators may change documents. Only owners may trust a knowledge base or change a trusted one,
-because its texts may command a model.
+Viewers may read and search, and operators may change documents. Only owners may trust a knowledge base or change a
+trusted one, because models may follow instructions in its texts.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class KnowledgeBaseView(View):
     name: str
     description: str
     trusted: Annotated[bool, About(_TRUSTED)]
-    indexed: Annotated[int, About("Documents that are found.")]
+    indexed: Annotated[int, About("Documents that searches can find.")]
     pending: Annotated[int, About("Documents that wait for the index.")]
     failed: Annotated[int, About("Documents whose last index failed.")]
-    parts: Annotated[int, About("Parts of the documents that are found.")]
+    parts: Annotated[int, About("Parts that searches can find.")]
     agents: Annotated[list[str], About("Slugs of the agents that search it.")]
     created_at: Time
     updated_at: Time
@@ -101,7 +101,7 @@ class DocumentView(View):
     content_type: str
     size: int
     status: DocumentStatus
-    problem: Annotated[str, About("The reason of a failure, or what could not be read; empty: none.")]
+    problem: Annotated[str, About("The reason of a failure, or the content that could not be read; empty: no problem.")]
     parts: int
     refresh: Annotated[int | None, About(_REFRESH)]
     next_at: Annotated[Time | None, About("The time of the next index or fetch.")]
@@ -147,7 +147,7 @@ class NewDocument(Body):
 
 
 class ChangedDocument(Body):
-    title: Annotated[_Title | None, About("It becomes a part of each source.")] = None
+    title: Annotated[_Title | None, About("Search results name it as part of their source.")] = None
     refresh: Annotated[Whole | None, CLEARING, About(_REFRESH)] = None
 
 
@@ -172,8 +172,8 @@ class PartView(View):
 
 class FoundPartView(PartView):
     score: float
-    place: Annotated[int | None, About("Its place among the results by words.")]
-    similarity: Annotated[float | None, About("The similarity of its meaning to that of the text, up to 1.")]
+    place: Annotated[int | None, About("Its rank in the search by words.")]
+    similarity: Annotated[float | None, About("The similarity of meaning to the search text, at most 1.")]
 
 
 class FoundPartsView(View):
@@ -432,7 +432,7 @@ class KnowledgeRoutes(Routes):
 
 
 def _slug(call: Call) -> str:
-    """Return the slug in the path, or "" for a text that is no slug, because no knowledge base has it."""
+    """Return the slug in the path. Return "" if the text is not a slug, because no knowledge base has the slug ""."""
     return call.named("slug", SLUG) or ""
 
 

@@ -1,7 +1,7 @@
-"""Memory over HTTP: the facts that agents keep, their sources, and corrections by people.
+"""Memory over HTTP: the facts that agents store, their sources, and corrections by people.
 
-A chat key sees, deletes and undoes only facts about its own person. Viewers may read all facts; owners and operators
-may change them.
+A chat key can read and delete only facts about its own person, and undo only changes of such facts. Viewers may read
+all facts; owners and operators may change them.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class MemoryRoutes(Routes):
         status, words = call.choice("status", FactStatus), asked_words(asked or "")
         if asked and not words:
             return answer_page([], None)
-        # A search by meaning finds only active facts, as one by words does.
+        # A search by meaning finds only active facts, like a search by words.
         is_active = status in {None, FactStatus.ACTIVE}
         page = await self._insights.facts(
             agent=call.query("agent"),
@@ -250,7 +250,7 @@ class MemoryRoutes(Routes):
         by_id = await self._gate.principal_id(call.identity)
         undone = await self._store.write(undo, agent.id, [scope], by_id=by_id, now=self._clock.now())
         if undone is None:
-            raise Conflict("There is nothing to undo.", fix="Look at the facts: GET /api/memory.")
+            raise Conflict("There is nothing to undo.", fix="GET /api/memory lists the facts.")
         return answer(UndoneFactView(undone=undone))
 
     @route("GET", _ONE, "Show a fact and its changes", ANYONE, {200: FactDetailView})

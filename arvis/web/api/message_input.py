@@ -73,12 +73,12 @@ class NewMessage(Body):
     attachments: Annotated[list[NewAttachment] | None, BeforeValidator(_few)] = None
     effort: Annotated[
         Annotated[str, About(**one_of(EFFORTS))] | None,
-        About("The reasoning effort for this message; default: that of the agent."),
+        About("The reasoning effort for this message; default: the agent's."),
     ] = None
 
     @property
     def wishes(self) -> Mapping[str, Any]:
-        """The parameters for the model."""
+        """Return the parameters for the model."""
         if self.effort is not None and self.effort not in EFFORTS:
             raise unusable("effort", f"must be one of {', '.join(EFFORTS)}")
         return {} if self.effort is None else {"effort": self.effort}
@@ -174,7 +174,8 @@ class MessageParser:
         try:
             received = await self._inbox.receive(message)
         except TooMany:
-            # A client that goes on without a pause would otherwise take the time of all other people.
+            # The error is delayed, because a client that sends further messages without a pause would otherwise slow
+            # down all other people.
             await self._clock.sleep(_REFUSAL_SECONDS)
             raise
         if received.duplicate and received.differs:

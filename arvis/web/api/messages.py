@@ -39,15 +39,15 @@ from arvis.web.http.views import TimelineView
 
 # Requests that wait until a message is finished or needs a person. An event on the bus is only a signal: the waiting
 # request then reads the status from the database. It also reads the status at intervals, because a notification can be
-# lost. A request stops waiting when its credential ends.
+# lost. A request stops waiting when its credential becomes invalid.
 
 #: Statuses that end a wait: the message is finished, or it needs a person.
 SETTLED_STATUSES = FINAL_STATUSES | {MessageStatus.WAITING}
 
 
 class Watch:
-    """A request that waits for a message or a run. `closed`: the wait must end. `refused`: the error to return, because
-    the caller's credential has ended."""
+    """A request that waits for a message or a run. If `closed` is True, the wait must end. `refused` is the error to
+    return if the caller's credential is no longer valid."""
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
@@ -166,7 +166,7 @@ class DeliveryRoutes(Routes):
         file = found[0]
         data = await self._store.get_blob(file.sha256) if file.sha256 else file.content.encode()
         if data is None:
-            raise NotFound("This file is no longer stored.", fix="Ask the sender for the file again.")
+            raise NotFound("This file is no longer stored.", fix="Ask the agent for the file again.")
         return Response(
             data, media_type=file.content_type if file.content_type in _SHOWN_AS else _BYTES, headers=_headers(file)
         )

@@ -24,7 +24,7 @@ class NotificationView(View):
     severity: Severity
     state: NotificationState
     text: str
-    hint: Annotated[str, About("Where to find more; it may be empty.")]
+    hint: Annotated[str, About("The source of further information; may be empty.")]
     link: Annotated[str | None, About("The page of the dashboard that the notification is about.")]
     remedy: Annotated[Remedy | None, About("An action against the cause, on `subject`.")]
     subject: Annotated[str | None, About("The id of a job or another object, or the platform and name of a bot.")]

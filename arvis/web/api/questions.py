@@ -1,6 +1,6 @@
 """Questions to people over HTTP: approvals, reviews and questions of agents.
 
-A credential with the role `chat` sees only questions in its person's own conversations that the person may answer.
+With the role `chat`, a credential can read only questions that its person may answer, in conversations of this person.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ class FormFieldView(View):
 
 
 class ServerQuestionView(View):
-    """The question of a tool server. All texts are the words of the server."""
+    """The question of a tool server. The server wrote all texts."""
 
     server: str
     kind: QuestionKind
     message: str
     url: Annotated[str, About("The page to open; empty for other kinds.")]
     fields: list[FormFieldView]
-    values: Annotated[AnyObject, About("The initial values by field, or those that wait for acceptance.")]
+    values: Annotated[AnyObject, About("The initial values by field, or the values that a person has still to accept.")]
 
     @classmethod
     def of(cls, asked: ServerQuestion) -> Self:

@@ -139,7 +139,7 @@ class RewindRoutes(Routes):
     @route(
         "POST",
         f"{_VERSIONS}/{{version}}/activate",
-        "Switch to a version of a conversation; the version that was active instead is kept",
+        "Switch to a version of a conversation; the version that was active before is kept",
         SEND,
         {200: RewoundView},
     )
@@ -152,7 +152,7 @@ class RewindRoutes(Routes):
     @route(
         "POST",
         f"{_MESSAGE}/branch",
-        "Begin a conversation in another channel with copies of the messages until the turn of this one",
+        "Begin a conversation in another channel with copies of all messages up to the end of this message's turn",
         SEND,
         {201: BranchView},
         body=NewBranch,

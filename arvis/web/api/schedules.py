@@ -252,7 +252,8 @@ class ScheduleRoutes(Routes):
         query=PAGING,
     )
     async def _runs(self, call: Call) -> Response:
-        """List the occurrences of a schedule, also of a deleted one until housekeeping removes them."""
+        """List the occurrences of a schedule. The occurrences of a deleted schedule are listed until housekeeping
+        removes them."""
         page = await self._insights.occurrences(call.id("schedule"), limit=call.limit, cursor=call.query("cursor"))
         if not page.items and call.query("cursor") is None:
             await self._store.read(schedules.find_schedule, call.id("schedule"))

@@ -95,7 +95,7 @@ class SessionRoutes(Routes):
         found = None if shown is None else await self._store.read(_like, shown)
         own = found is not None and found.principal.user_id == call.identity.user_id
         if found is None or not (own or call.identity.role in OWN):
-            raise NotFound("There is no such login.", fix="GET /api/auth/sessions lists yours.")
+            raise NotFound("There is no such login.", fix="GET /api/auth/sessions lists your logins.")
         await self._sessions.end(found.token_hash)
         return done()
 

@@ -98,7 +98,7 @@ class SettingsVersionView(View):
 class ChangedSettings(Body):
     changes: Annotated[
         AnyObject,
-        About("Values by key. null: back to the file or default; the text `null`: no value, no limit."),
+        About("Values by key. null: the file or default applies again; the text `null`: no value or no limit."),
     ]
 
 

@@ -1,6 +1,6 @@
 """Skills over HTTP: instructions, scripts and references for agents.
 
-Skills command models and contain programs, so only owners may add, trust and remove them.
+Skills give instructions to models and contain programs, so only owners may add, trust and remove them.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _MOST_TOOLS = 1_000
 _LONGEST_ADDRESS = 8_000
 _LONGEST_SECRET = 8_192
 _MOST_FIELDS = 50
-#: The settings that are shown. A program may have secrets in its arguments.
+#: The settings that are shown. The arguments of programs are not shown, because they may contain secrets.
 _SHOWN = {
     "tools",
     "risk",
@@ -46,8 +46,8 @@ _SHOWN = {
     "send_files",
     "sampling",
 }
-#: The maximum number of characters of a change. Two schemas of the permitted size and two descriptions, as models get
-#: them, are shorter.
+#: The maximum number of characters of a change. The old and the new schema and description have fewer characters if
+#: they do not exceed the limits for models.
 _LONGEST_CHANGE = 500_000
 
 
@@ -173,7 +173,7 @@ _ALL, _ONE = "/api/tool-servers", "/api/tool-servers/{server}"
 
 
 class ToolServerRoutes(Routes):
-    """`address_of` returns the address of a page of the dashboard."""
+    """Routes of tool servers. `address_of` returns the address of a page of the dashboard."""
 
     def __init__(
         self, *, servers: McpServers, gate: Authorizer, bus: EventBus, address_of: Callable[[str], str]
@@ -193,13 +193,13 @@ class ToolServerRoutes(Routes):
         await self._servers.add(body.name, body.written())
         return answer(ServerDetailView.of(await self._servers.status(body.name)), 201)
 
-    @route("PATCH", _ONE, "Change a server of the product", OWN, {200: ServerDetailView}, body=ChangedServer)
+    @route("PATCH", _ONE, "Change a server of the database", OWN, {200: ServerDetailView}, body=ChangedServer)
     async def _change(self, call: Call) -> Response:
         body = await call.read(ChangedServer)
         await self._servers.change(_server(call), body.written())
         return answer(ServerDetailView.of(await self._servers.status(_server(call))))
 
-    @route("DELETE", _ONE, "Remove a server of the product", OWN, {200: OkView})
+    @route("DELETE", _ONE, "Remove a server of the database", OWN, {200: OkView})
     async def _remove(self, call: Call) -> Response:
         await self._servers.remove(_server(call))
         return done()

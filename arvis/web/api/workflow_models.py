@@ -186,7 +186,7 @@ class NodeKindView(View):
     category: kinds.Category
     help: str
     fields: list[NodeFieldView]
-    outputs: Annotated[list[str], About("Source handles; the empty one is the default output.")]
+    outputs: Annotated[list[str], About("Source handles; the empty handle is the default output.")]
     row_handles: RowHandlesView | None
     inputs: list[str]
     selects_output: bool
@@ -267,7 +267,7 @@ class CheckedBody(Body):
     document: _Object
     workflow: Annotated[
         _Name | None,
-        About("The saved workflow of the document, by id or slug, whose schedules and web hooks count."),
+        About("The saved workflow of the document, by id or slug. Its schedules and web hooks are considered."),
     ] = None
 
 

@@ -279,8 +279,8 @@ def _state(view: RunPage, name: str, given: Mapping[str, Any], here: list[Place]
 
 
 def _has_logged_failure(view: RunPage) -> bool:
-    """Return whether a node has stored its failure. If no node has, a failed run has failed at the nodes at which it
-    stopped."""
+    """Return whether a node has stored its failure. If no node has stored one, a failed run failed at the nodes at
+    which it stopped."""
     kept = [each for key, each in view.execution.state.items() if key.startswith(OUTPUT)]
     return any(isinstance(each, Mapping) and each.get("failed") is not None for each in kept)
 
@@ -382,7 +382,8 @@ def run_status(row: RunRow) -> AnyObject:
 
 
 def result_view(result: Any) -> Any:
-    """Return the result of the run for display: the `output` in the result, or the whole result if it has none."""
+    """Return the result of the run for display: the `output` in the result, or the whole result if it has no
+    `output`."""
     output = result.get("output", result) if isinstance(result, Mapping) else result
     return shortened(output)
 

@@ -1,8 +1,8 @@
-"""The check of API keys. A key comes from the configuration, was created in the product, or is the daemon's own key in
+"""The check of API keys. A key is listed in the configuration, is stored in the database, or is the daemon's own key in
 the data folder.
 
 Keys are stored and compared as hashes and never shown in clear. Keys of the configuration are compared in constant
-time. Keys of the product are looked up by their hash. This lookup needs no constant time, because a caller cannot
+time. Keys of the database are looked up by their hash. This lookup needs no constant time, because a caller cannot
 choose any part of a hash.
 """
 
@@ -20,7 +20,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.web.http.identity import OWNER_ID, PRINCIPAL_ROLES, Identity, Role
 
-#: The prefix of keys created in the product, by which people and secret scanners recognise leaked keys.
+#: The prefix of keys that the daemon creates, by which people and secret scanners recognise leaked keys.
 PREFIX = "arvis_"
 
 #: The minimum time between two updates of a key's last use (ms).
@@ -45,8 +45,7 @@ class ApiKeyCache:
         return self._configured(offered, guessable=guessable) or await self._made(key, offered)
 
     async def renew(self, key_id: str) -> Identity | None:
-        """Return the holder of a key that was created in the product, with the current rights. Return None if the key
-        was revoked."""
+        """Return the holder of a key of the database, with the current rights. Return None if the key was revoked."""
         found = await self._store.read(_get, key_id)
         return None if found is None else _identity(found)
 
@@ -71,7 +70,7 @@ class ApiKeyCache:
 
 
 def roles_of(keys: Sequence[ApiKey]) -> dict[str, PrincipalRole]:
-    """Return the role of each user of a key of the configuration, by user id."""
+    """Return the role of each key in the configuration, by the user id that belongs to the key."""
     holders = (_holder(_digest(key.key.get_secret_value().encode()), key) for key in keys)
     return {holder.user_id: PRINCIPAL_ROLES[holder.role] for holder in holders}
 
@@ -82,7 +81,7 @@ def key_hash(key: str) -> str:
 
 
 def user_of_key(key_id: str) -> str:
-    """Return the user id of a key that was created in the product with a role other than owner."""
+    """Return the user id of a key of the database whose role is not owner."""
     return f"key-{key_id}"
 
 
@@ -99,8 +98,8 @@ def _identity(key: StoredKey) -> Identity:
 
 
 def _opens(role: Role, user_id: str, name: str, agents: tuple[str, ...], key: str | None = None) -> Identity:
-    """Return the identity of a key. All owner keys belong to the same user, and each other key has its own user. A chat
-    key with a list of agents counts as paired. A chat key without this list can use only agents that have no risky
+    """Return the identity of a key. All owner keys belong to the same user, and every other key has its own user. A
+    chat key with a list of agents counts as paired. A chat key without this list can use only agents that have no risky
     tools."""
     match role:
         case Role.OWNER:

@@ -61,8 +61,8 @@ class Authorizer:
         return identity
 
     def token(self, connection: HTTPConnection) -> str | None:
-        """Return the unparsed value of the session cookie. Starlette's parser is not used, because a malicious header
-        can occupy it for seconds. If the name occurs twice, the last value counts, as in Starlette."""
+        """Return the unparsed value of the session cookie. Starlette's parser is not used, because it can need seconds
+        for a malicious header. If the name occurs twice, the last value counts, as in Starlette."""
         found = None
         for pair in connection.headers.get("cookie", "").split(";"):
             name, _, value = pair.partition("=")
@@ -93,7 +93,11 @@ class Authorizer:
             raise Unauthorised(
                 "You are not logged in.", fix="Log in, or send `Authorization: Bearer KEY`.", code="no_credential"
             )
-        raise Forbidden(f"The role {identity.role} may not do this.", fix="Ask an owner of this Arvis.", code="role")
+        raise Forbidden(
+            f"The role {identity.role} may not do this.",
+            fix="Ask an owner of this Arvis for another role.",
+            code="role",
+        )
 
     def sender(self, identity: Identity, user_id: str | None = None, user_name: str | None = None) -> Sender:
         return sender_for(identity, user_id, user_name, self._owners)
@@ -111,8 +115,8 @@ class Authorizer:
         return await self._store.read(_find, identity.user_id)
 
     async def asker(self, identity: Identity) -> Principal:
-        """Return the person of a credential, with the credential's role, and store nothing. A person without a row gets
-        the id "". A blocked person stays blocked."""
+        """Return the person of a credential, with the credential's role, and store nothing. If the person has no row,
+        the id is "". A blocked person stays blocked."""
         sender, known = self.sender(identity), await self.known(identity)
         if known is None:
             return Principal("", PLATFORM, sender.user_id, sender.name, sender.role or PrincipalRole.MEMBER)
@@ -127,7 +131,9 @@ class Authorizer:
 
     async def _unblocked(self, identity: Identity) -> Identity:
         if await self._is_blocked(identity):
-            raise Forbidden("The holder of this key is blocked.", fix="Ask an owner of this Arvis.", code="blocked")
+            raise Forbidden(
+                "The holder of this key is blocked.", fix="Ask an owner of this Arvis to unblock you.", code="blocked"
+            )
         return identity
 
     async def _is_blocked(self, identity: Identity) -> bool:
@@ -176,7 +182,7 @@ async def person_of(gate: Authorizer, identity: Identity) -> Person | None:
 
 
 def is_own_place(identity: Identity, address: Address) -> bool:
-    """Return whether the address is a channel of the web that the credential may use."""
+    """Return whether the address is a channel of the platform `web` that the credential may use."""
     if address.platform != PLATFORM or address.connector != PLATFORM:
         return False
     try:

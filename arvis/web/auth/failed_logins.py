@@ -1,8 +1,8 @@
-"""Records of failed logins: lines in the log (a limited number per minute) and rows in the audit.
+"""Records of failed logins: lines in the log (a limited number per minute) and rows in the audit log.
 
 The limits protect the disk. Attempts above the limits are counted, and the next line or row contains their number. For
-each kind and address, the audit gets a row for the first attempt of an hour, then for the tenth, the hundredth and so
-on. If there are more than `_MOST_KEYS` pairs of kind and address in an hour, further addresses share rows.
+each kind and address, the audit log gets a row for the first attempt of an hour, then for the tenth, the hundredth and
+so on. If there are more than `_MOST_KEYS` pairs of kind and address in an hour, further addresses share rows.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _MOST_LINES = 20
 _SECONDS = 60.0
 _LONGEST_NAME = 100
 
-#: For the audit: the seconds after which a count restarts at 0, the maximum number of counts, and the name under which
-#: all further addresses are counted.
+#: For the audit log: the seconds after which a count restarts at 0, the maximum number of counts, and the name under
+#: which all further addresses are counted.
 _HOUR = 3600.0
 _MOST_KEYS = 50
 _OTHERS = "other addresses"
@@ -38,7 +38,7 @@ class _AttemptCount:
     begun: float
     #: The number of attempts in this hour.
     times: int = 0
-    #: The number of attempts that no row contains yet.
+    #: The number of attempts that no row of the audit log includes yet.
     unwritten: int = 0
 
 

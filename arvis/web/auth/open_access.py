@@ -1,4 +1,5 @@
-"""The open sockets, streams and waiting requests. Each of them ends as soon as its credential ends.
+"""The register of open sockets, streams and waiting requests. It ends each of them as soon as its credential is no
+longer valid.
 
 A request is checked when it arrives (`Authorizer.identify`). Longer connections are registered here. They are checked
 again after every change of rights that any process makes: a person is blocked or removed, or a role, a login or a key
@@ -35,8 +36,8 @@ class _Held:
 
 
 class OpenAccess:
-    """The open connections. `renew` returns the current identity of a credential. It returns None if the credential is
-    no longer valid or its rights have changed."""
+    """The register of open connections. `renew` returns the current identity of a credential. It returns None if the
+    credential is no longer valid or its rights have changed."""
 
     def __init__(self, *, renew: Renew) -> None:
         self._renew = renew
@@ -81,7 +82,7 @@ class OpenAccess:
             self._recheck_all()
 
     def _session_ended(self, event: SessionEnded) -> None:
-        """End the connections of a login or key that has ended. The credential needs no check."""
+        """End the connections of a login or key that has ended, without another check of the credential."""
         self._changed = True
         self._end(each for each in set(self._held) if event.session in {each.identity.session, each.identity.key})
 
@@ -95,8 +96,8 @@ class OpenAccess:
             self._checking = asyncio.create_task(self._check())
 
     async def _check(self) -> None:
-        """Check the credentials of all connections that must be checked again. Repeat this if rights change during the
-        check."""
+        """Check the credentials that may have become invalid, and end the connections of the invalid ones. Repeat this
+        if rights change during the check."""
         try:
             while self._all_stale or self._fresh:
                 doubted = set(self._held) if self._all_stale else set(self._fresh)

@@ -30,8 +30,8 @@ from arvis.web.http.rate_limits import LoginLimiter
 _LONGEST_HEADER = 1000
 _LONGEST = 60
 
-#: Pairs of a part of the header and the name of the browser. The first match counts, because most headers name several
-#: browsers.
+#: Pairs: a part of the header `User-Agent`, and the name of the browser. The first match counts, because most headers
+#: name several browsers.
 _BROWSERS = (
     ("edg", "Edge"),
     ("opr/", "Opera"),
@@ -200,7 +200,7 @@ def _refusal(user: User | None, code: str) -> Unauthorised:
         )
     return Unauthorised(
         "This user cannot log in.",
-        why="The user was deleted or got another password at this moment.",
+        why="The user was deleted, or the password was changed, during the login.",
         fix="Try again with the new password.",
         code=code,
     )
@@ -265,8 +265,8 @@ def _end(tx: Transaction, session: str) -> bool:
 
 
 class LoginService:
-    """Logins by password. `configured` is `web.password`. The first user has this password until another one is set in
-    the product."""
+    """Logins by password. `configured` is `web.password`. The first user has this password until another password is
+    set in the dashboard or with `arvis password`."""
 
     def __init__(
         self,

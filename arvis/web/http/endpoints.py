@@ -51,8 +51,8 @@ _KNOWN: Mapping[str, ChangeTopic] = {**{topic.value: topic for topic in ChangeTo
 
 
 def topic_of(path: str) -> ChangeTopic | None:
-    """Return the topic of a route's path, or None for a path outside the API. An API path without a topic of its own
-    gets the topic of settings, so that every change is announced."""
+    """Return the topic of a route's path, or None for a path outside the API. For an API path that has no topic, return
+    the topic of settings, so that every change is announced."""
     if not path.startswith(_API):
         return None
     return _KNOWN.get(path.removeprefix(_API).partition("/")[0], ChangeTopic.SETTINGS)
@@ -186,14 +186,14 @@ class Endpoint:
     #: True: the route accepts `Idempotency-Key`. False: the route writes nothing, or has its own protection against
     #: repetition.
     keyed: bool = True
-    #: True: the route can run again after a crash, because it finds the rows of the first request by the
-    #: `Idempotency-Key` (`request_of`).
+    #: True: the route can run again after a crash, because it uses the `Idempotency-Key` to find the rows of the first
+    #: request (`request_of`).
     repeatable: bool = False
     #: The content types of the responses, separated by ", ".
     media: str = "application/json"
     #: The format of the errors, if it is not the format of the API.
     errors: ErrorForm | None = None
-    #: Error statuses that only this route returns.
+    #: The error statuses that this route can return in addition to those of all routes.
     refusals: tuple[int, ...] = ()
 
 

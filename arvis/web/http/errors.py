@@ -73,7 +73,7 @@ INTERNAL = Failure(500, "internal", "An internal error occurred.", "See the log 
 STOPPING = Failure(503, "stopping", "Arvis is stopping.", "Send the request again after the restart.")
 
 
-#: The driver's message about an outage contains names of servers and folders, so only the log contains it.
+#: The driver's message about an outage contains names of servers and folders, so it is written only to the log.
 AWAY = Failure(503, "unavailable", "The database is not available.", "Send the request again in a few seconds.", 2)
 
 

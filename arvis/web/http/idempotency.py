@@ -3,9 +3,9 @@ response.
 
 Equal keys of two callers are independent of each other. The stored request and response are encrypted, because both can
 contain secrets, such as a new API key. If a crash interrupted the first request, its outcome is unknown. The write then
-runs again if the method is PUT or DELETE, or if the route can find by the key the rows that the first request created
-(`Endpoint.repeatable`, `request_of`). All other routes return an error, and the caller must check whether the first
-request had an effect.
+runs again if the method is PUT or DELETE, or if the route can use the key to find the rows that the first request
+created (`Endpoint.repeatable`, `request_of`). All other routes return an error, and the caller must check whether the
+first request had an effect.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KEY = regex(r"[\x21-\x7e]{1,200}", re.ASCII)
 _REPEATABLE = frozenset({"PUT", "DELETE"})
 #: The headers that are stored with a response.
 _KEPT_HEADERS = ("content-type", "etag", "location")
-#: The maximum time in ms for which another process may still be working on the first request.
+#: The time in ms after which Arvis assumes that no other process still works on the first request.
 _IN_PROGRESS_MS = 120_000
 _SERVER_ERROR = 500
 #: Responses with this status or with a server error are not stored, because the same request can succeed later.
@@ -101,7 +101,7 @@ class Idempotency:
 
     async def _do(self, handler: Handler, call: Call, mark: Mark) -> Response:
         """Run the handler, and store its response before the response is sent. If the response cannot be stored, send
-        it anyway; a repeated request then gets the error that the outcome is unknown."""
+        it anyway; a repetition of the request then gets the error that the outcome is unknown."""
         found = await attempt(handler(call))
         response = found.to_response() if isinstance(found, Failure) else found
         body = getattr(response, "body", None)  # a stream has no body
@@ -126,7 +126,8 @@ class Idempotency:
 
 
 def request_of(call: Call) -> str | None:
-    """Return the id of this write, or None if it has no key. Rows store the id of the write that created them."""
+    """Return the id of this write, or None if the request has no `Idempotency-Key`. The rows that the write creates
+    contain this id."""
     key = call.request.headers.get(IDEMPOTENCY_KEY)
     return None if key is None else hashlib.sha256(f"{call.identity.user_id}\n{key}".encode()).hexdigest()
 

@@ -66,7 +66,7 @@ class Identity:
     session: str | None = None
     #: The credential is an owner key, so the request may name the user of a message.
     may_name: bool = False
-    #: The id of a key that was created in the product.
+    #: The id of a key of the database.
     key: str | None = None
 
 

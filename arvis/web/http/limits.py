@@ -44,8 +44,9 @@ class BodyLimit:
     #: The maximum number of opening brackets and commas together. This number limits the memory: a parsed `[{},{},…]`
     #: takes 24 times the memory of its text.
     marks: int
-    #: Held while a large body is parsed. Several threads that parse at once would delay all other work of the process
-    #: by seconds, because each of them holds Python's interpreter lock for long. None: no body can be large.
+    #: The lock that a thread holds while it parses a large body, so that only one thread parses at a time. Several
+    #: threads would delay all other work of the process by seconds, because a thread that parses holds Python's
+    #: interpreter lock. None: no body can be large.
     turn: asyncio.Lock | None = None
 
     def holds(self, text: str) -> bool:

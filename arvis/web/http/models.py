@@ -113,7 +113,8 @@ MEMBER = Field(strict=False)
 Time = Annotated[int, About("Milliseconds since the epoch (UTC).")]
 Label = Annotated[str, Printable(200)]
 Whole = Annotated[int, Field(ge=0, le=_MAX_WHOLE), Says("must be a whole number from 0")]
-#: The first ms of the years 1600 and 9999. Times outside cannot be shown as days in every zone.
+#: The first ms of the years 1600 and 9999, which are the limits of accepted times. Other times cannot be shown as days
+#: in every time zone.
 _FIRST_MOMENT, _LAST_MOMENT = -11_676_096_000_000, 253_370_764_800_000
 Moment = Annotated[
     int,
@@ -126,8 +127,8 @@ AnyObject = dict[str, Any]
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Body:
-    """The fields that a client has sent. Fields that it has not sent have their defaults. Pydantic checks a body. The
-    checks of a class are built at their first use, because building all checks would delay the start of the daemon."""
+    """The fields that a client has sent, and the defaults of all other fields. Pydantic checks a body. The checks of a
+    class are built at their first use, because building all checks would delay the start of the daemon."""
 
     _built: ClassVar[type[BaseModel]]
 

@@ -71,8 +71,8 @@ class KeyGuesses:
 
 
 class _Tries:
-    """The attempts of each name, which is a network or an account. If there are more than `_MOST_NAMES` names, the name
-    whose last attempt is the oldest is dropped."""
+    """The times of the attempts, by name. A name is a network or an account. If there are more than `_MOST_NAMES`
+    names, the name whose last attempt is the oldest is dropped."""
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 The list of the dashboard's files is built once at the start, so a path cannot lead outside their folder. The bytes of a
 file are read at each request, so that they take no memory. All pages of the dashboard are one document. A browser gets
-this document for each path that is neither a file nor a route of the API.
+this document for the path of each page, and with status 404 for each unknown path.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _BYTES = "application/octet-stream"
 
 def sniffed(data: bytes) -> str:
     """Detect the content type of a file by its first bytes. Only raster images and audio are recognised; all other
-    files get the type of plain bytes."""
+    files get the type `application/octet-stream`."""
     if data[:4] == b"RIFF":
         return _RIFF.get(data[8:12], _BYTES)
     if data[4:8] == b"ftyp" and data[8:11] == b"M4A":
@@ -86,7 +86,7 @@ _INDEX = "/index.html"
 #: Matches `gzip` in a header, but not `gzip;q=0`, which refuses gzip.
 _GZIP = regex(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
 
-#: The names of these files contain a hash of their content, so they never change.
+#: The folder of files whose names contain a hash of their content. A browser can cache them, because they never change.
 _LASTING = "/assets/"
 _FOREVER = "public, max-age=31536000, immutable"
 

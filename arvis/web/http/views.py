@@ -261,8 +261,8 @@ class FileView(View):
     name: str
     content_type: str
     size: int
-    #: The address from which a client loads the file. A frame does not contain the bytes of the file, because it is
-    #: sent again to every socket that reconnects.
+    #: The address from which a client loads the file. A frame does not contain the bytes of the file, because the frame
+    #: is sent again to every socket that reconnects.
     url: str
 
     @classmethod
@@ -285,7 +285,7 @@ class BackupView(View):
     path: str
     bytes: int
     created_at: Time
-    migration: Annotated[str | None, About("The migration that it was made for; null: none.")]
+    migration: Annotated[str | None, About("The database migration before which it was made; null: none.")]
     messages: Annotated[int | None, About("The number of messages in it; null if it cannot be read.")]
     missing_attachments: Annotated[
         int, About("The number of attachments whose bytes were already lost when it was made.")

@@ -31,7 +31,7 @@ IDENTITY = "arvis.identity"
 #: The maximum number of concurrent requests, in total and per key. Each request can wait for minutes.
 _MOST = 32
 _MOST_OF_ONE = 8
-#: The fields of a protocol message that the package `mcp` gets.
+#: The fields of a protocol message that are passed to the package `mcp`.
 _PARTS = ("jsonrpc", "id", "method", "params")
 
 _NO_MESSAGE = Failure(

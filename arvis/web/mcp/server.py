@@ -52,8 +52,8 @@ from arvis.web.mcp.tools import ArvisTools, ToolDescription
 _ABOUT = "Arvis runs AI agents. Send a message to one and read its answer, and search earlier messages."
 _JSON = "application/json"
 
-#: The list of agents is a resource, and each conversation has an address. The prompt asks the program's model to forward a
-#: message to an agent.
+#: The addresses of the resources (the list of agents, and each conversation), and the name of the prompt. The prompt
+#: asks the model of the program to forward a message to an agent.
 AGENTS = "arvis://agents"
 CONVERSATION = "arvis://conversations/{id}"
 ASK_AGENT = "ask_agent"
@@ -71,7 +71,7 @@ class ArvisResources:
     tools: ArvisTools
 
     async def read(self, identity: Identity, uri: str) -> str:
-        """Return the content of a resource as JSON. Raise `NotFound` if there is none with this address."""
+        """Return the content of a resource as JSON. Raise `NotFound` if no resource has this address."""
         if uri == AGENTS:
             found = await self.tools.call(identity, "list_agents", {})
         elif (conversation := uri.removeprefix(_PREFIX)) not in {uri, ""}:
@@ -81,7 +81,7 @@ class ArvisResources:
         return json.dumps(found.data, ensure_ascii=False)
 
     def may_prompt(self, identity: Identity) -> bool:
-        """Return whether this credential gets the prompt, which needs the right to send messages."""
+        """Return whether this credential may use the prompt, which requires the right to send messages."""
         return identity.role in SEND
 
     def prompt(self, arguments: Mapping[str, Any]) -> str:

@@ -67,7 +67,8 @@ class RequestIdentity:
     key: str | None
     #: True: the client's library repeats an earlier request.
     retried: bool
-    #: The id of the message whose conversation this request continues, without a history; None: the history decides.
+    #: The id of the message whose conversation this request continues, without a history; None: the history determines
+    #: the conversation.
     follows: str | None = None
 
 
@@ -157,7 +158,7 @@ def place(tx: Transaction, wanted: RequestIdentity, now: int) -> PlacedRequest:
         faster = tx.completions.by_key(wanted.scope, wanted.key or "")
         if faster is not None:
             return _repeated(_same(faster, wanted))
-    # A request that names the response that it continues contains only new messages.
+    # If a request names the response that it continues, all its messages are new to the agent.
     return PlacedRequest(
         request, goes_on is None or wanted.follows is not None, before is None or before.system != wanted.system
     )
@@ -206,7 +207,7 @@ def _thread_of(tx: Transaction, wanted: RequestIdentity, message_id: str) -> str
     at = None if message is None else message.address
     own = wanted.owner
     if at is None or replace(at, thread="") != wanted.channel or not is_own_thread(at.thread, own):
-        raise unusable("previous_response_id", "names no response of this agent to this key")
+        raise unusable("previous_response_id", "must be the id of a response of this agent to this key")
     return at.thread
 
 
@@ -222,9 +223,9 @@ def _new_thread(tx: Transaction, wanted: RequestIdentity, request_id: str) -> st
 
 
 def resume(tx: Transaction, results: ToolResults, wanted: RequestIdentity, now: int, *, user_id: str) -> ResumedTurn:
-    """Pass the results of the client's tools to the turn that waits for them. If it has them already, because the request
-    is repeated, only return its message. Raise `Unprocessable` if the turn belongs to another client or agent, waits for
-    other results, or has ended."""
+    """Pass the results of the client's tools to the turn that waits for them. If the turn has them already because the
+    request is repeated, only return the message of the turn. Raise `Unprocessable` if the turn belongs to another
+    client or agent, waits for other results, or has ended."""
     messages = tx.messages.of_turn(results.execution_id)
     own = wanted.owner
     at = messages[-1].address if messages else None
@@ -238,7 +239,7 @@ def resume(tx: Transaction, results: ToolResults, wanted: RequestIdentity, now: 
         if missing := [call.id for call in asked.calls if call.index not in results.outputs]:
             if wait.answer is not None:
                 continue
-            raise unusable("messages", f"must contain a result for each call; {', '.join(missing)} has none")
+            raise unusable("messages", f"must contain a result for each call; missing: {', '.join(missing)}")
         outputs = {str(index): text for index, text in results.outputs.items()}
         if wait.answer is None and not lifecycle.answer(tx, wait.id, Answer(outputs, user_id), now):
             raise _not_waiting()

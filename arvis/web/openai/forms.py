@@ -1,4 +1,4 @@
-"""The forms of answers: chat completions and responses, each complete or as events of a stream."""
+"""The formats of answers: chat completions and responses, each complete or as events of a stream."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Outcome:
 
 
 class AnswerForm(Protocol):
-    """The form of one answer."""
+    """The formatter of one answer."""
 
     def whole(self, outcome: Outcome) -> dict[str, Any]:
         """Return the complete answer."""
@@ -62,8 +62,8 @@ def event(data: Mapping[str, Any]) -> str:
 
 
 class ChatForm:
-    """The form of a chat completion. If `usage` is True, the last event of the stream contains the token usage, and the
-    field `usage` is null in all other events. OpenAI does the same."""
+    """The formatter of a chat completion. If `usage` is True, the last event of the stream contains the token usage,
+    and the field `usage` is null in all other events. OpenAI does the same."""
 
     def __init__(self, *, message_id: str, created: int, model: str, usage: bool) -> None:
         self._common = {"id": f"chatcmpl-{message_id}", "created": created, "model": model}
@@ -123,11 +123,11 @@ def _chat_usage(outcome: Outcome) -> dict[str, Any]:
 
 
 class ResponsesForm:
-    """The form of a response. Each event of its stream has a number."""
+    """The formatter of a response. Each event of the stream has a number."""
 
     def __init__(self, *, message_id: str, created: int, model: str, settings: Mapping[str, Any]) -> None:
         self._message_id = message_id
-        #: The fields of every response; `settings` are those that repeat the request.
+        #: The fields of every response. `settings` are the fields that repeat settings of the request.
         self._common = {
             "id": f"resp_{message_id}",
             "object": "response",

@@ -149,7 +149,7 @@ _NAME = regex(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 def reply_format(written: Any, where: str = "response_format") -> ReplyFormat | None:
     """Return the format of the reply; None for text. `written` is the parameter of the chat completions, or the field
-    `text.format` of the Responses API, where the schema has no object of its own."""
+    `text.format` of the Responses API, which contains the schema itself instead of an object `json_schema`."""
     if written is None:
         return None
     if not isinstance(written, dict):
@@ -175,16 +175,16 @@ def reply_format(written: Any, where: str = "response_format") -> ReplyFormat | 
     return ReplyFormat(schema, name, given.get("strict") is True)
 
 
-#: The maximum number of a client's tools, and of the bytes of their descriptions, because the state of the turn has
-#: them.
+#: The maximum number of a client's tools, and the maximum size of their descriptions in bytes. They are limited because
+#: the state of the turn contains them.
 _MOST_TOOLS = 128
 _MOST_TOOL_BYTES = 65_536
 _NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
 def _tools(fields: Fields) -> dict[str, Any]:
-    """Return the client's tools, which the agent gets beside its own. With the `tool_choice` none it gets no tools of the
-    client."""
+    """Return the client's tools, which the agent gets in addition to its own tools. If `tool_choice` is `none`, return
+    no tools."""
     written = fields.raw("tools")
     if not written:
         return {}
@@ -194,14 +194,15 @@ def _tools(fields: Fields) -> dict[str, Any]:
     if len({tool["name"] for tool in tools}) < len(tools):
         raise unusable("tools", "must have different names")
     if len(json.dumps(tools).encode()) > _MOST_TOOL_BYTES:
-        raise unusable("tools", f"are larger than {_MOST_TOOL_BYTES} bytes")
+        raise unusable("tools", f"must have at most {_MOST_TOOL_BYTES} bytes in total")
     if fields.raw("tool_choice") == "none":
         return {}
     return {"tools": tools, **({"one_call": True} if fields.raw("parallel_tool_calls") is False else {})}
 
 
 def _tool(written: Any, where: str) -> dict[str, Any]:
-    """Return a tool. Chat completions have its description in `function`; the Responses API has it in the tool itself."""
+    """Return a tool. Chat completions describe it in the field `function`; the Responses API describes it without this
+    field."""
     if not isinstance(written, dict) or written.get("type") != "function":
         raise unusable(f"{where}.type", "must be `function`")
     given = written.get("function", written)

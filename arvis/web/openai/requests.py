@@ -40,7 +40,8 @@ class HistoryMessage:
     files: tuple[Mapping[str, str], ...] = ()
     #: The other fields of the message as JSON, such as the client's tool calls.
     more: str = ""
-    #: True for a call of a client's tool by an agent of Arvis, and for its result. They are parts of a turn.
+    #: True for a call of a client's tool by an agent of Arvis, and for the result of such a call. Both are parts of a
+    #: turn.
     within_turn: bool = False
 
 
@@ -165,8 +166,8 @@ def parse_request(fields: Fields) -> ParsedRequest:
 
 
 def _results(messages: Sequence[Fields]) -> ToolResults | None:
-    """Return the results of tools at the end of the request; None if it ends with another message. Raise
-    `Unprocessable` if the agent did not call the tools, or not in one reply."""
+    """Return the results of tools at the end of the request. Return None if the request ends with another message.
+    Raise `Unprocessable` if the agent did not call these tools, or called them in different replies."""
     outputs: dict[CallId, str] = {}
     for index, message in reversed([*enumerate(messages)]):
         if message.text("role") != "tool":
@@ -234,8 +235,9 @@ def _file(kind: str, fields: Fields, where: str, number: int) -> Mapping[str, st
     url = fields.text("url" if kind == "image_url" else "file_data") or ""
     found = _DATA_URL.fullmatch(url)
     if found is None:
-        why = "is not fetched from an address" if url.startswith(("http:", "https:")) else "must be sent in the request"
-        raise unusable(where, f"contains a file that {why}: send it as `data:image/png;base64,…`")
+        address = url.startswith(("http:", "https:"))
+        why = "contains an address, which is not fetched" if address else "contains no file"
+        raise unusable(where, f"{why}: send the file as `data:image/png;base64,…`")
     ending = found["kind"].partition("/")[2].partition("+")[0]
     name = fields.text("filename") or f"{'image' if kind == 'image_url' else 'file'}-{number}.{ending}"
     return _upload(name, found["kind"], found["data"], where)
@@ -243,5 +245,5 @@ def _file(kind: str, fields: Fields, where: str, number: int) -> Mapping[str, st
 
 def _upload(name: str, kind: str, data: str, where: str) -> Mapping[str, str]:
     if not kind:
-        raise unusable(where, f"contains a sound whose format is none of {', '.join(_SOUNDS)}")
+        raise unusable(where, f"contains a sound in an unsupported format; use one of {', '.join(_SOUNDS)}")
     return {"filename": name, "contentType": kind, "data": data}

@@ -26,7 +26,7 @@ from arvis.web.http.schema import (
 )
 
 _PREVIOUS = regex(r"resp_([0-9A-HJKMNP-TV-Z]{26})")
-#: The names of parameters in chat completions, by their names here.
+#: The names of parameters in chat completions, by their names in the Responses API.
 _RENAMED = {"max_output_tokens": "max_completion_tokens"}
 #: The parameters that this module converts.
 _CONVERTED = frozenset({"input", "instructions", "text", "reasoning", "previous_response_id", "include", "truncation"})
@@ -40,7 +40,7 @@ _IN_ERRORS = {
 }
 #: The same for the fields of a result of a tool.
 _IN_OUTPUTS = {".tool_call_id": ".call_id", ".content": ".output"}
-#: The field that an error is about: its name, an index, and the place in it.
+#: The field that an error is about: its name, an index, and the path inside the field.
 _NAMED_FIELD = regex(r"`(\w+)(?:\[(\d+)\])?([\w.\[\]]*)`")
 
 _OPEN: Mapping[str, Any] = {"additionalProperties": True}
@@ -88,7 +88,7 @@ class ConvertedRequest:
     """A request of the Responses API as a chat completion request."""
 
     fields: Fields
-    #: The place of each message in the request of the client, such as `input[2]`.
+    #: The position of each message in the request of the client, such as `input[2]`.
     places: Sequence[str]
 
     def renamed(self, error: Unprocessable) -> Unprocessable:
@@ -133,7 +133,8 @@ def converted(fields: Fields) -> ConvertedRequest:
 
 
 def previous_response(fields: Fields) -> str | None:
-    """Return the id of the message of the response that this request continues; None if it continues none."""
+    """Return the id of the message of the response that this request continues, or None if the request names no
+    response."""
     written = fields.text("previous_response_id")
     if not written:
         return None
@@ -162,7 +163,7 @@ def repeated_settings(fields: Fields) -> dict[str, Any]:
     }
 
 
-#: A message of a chat completion, after its place in the request.
+#: A pair: the position in the request of the client, and the message of a chat completion made from this position.
 _Placed = tuple[str, dict[str, Any]]
 
 
@@ -172,8 +173,8 @@ def _instructions(fields: Fields) -> Iterator[_Placed]:
 
 
 def _messages(given: Any) -> Sequence[_Placed]:
-    """Return the input as messages of a chat completion. Neighbouring texts and calls of the agent become one message, as
-    the model wrote them in one reply."""
+    """Return the input as messages of a chat completion. Neighbouring texts and calls of the agent become one message,
+    because the model wrote them in one reply."""
     if isinstance(given, str):
         return [("input", {"role": "user", "content": given})]
     if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):

@@ -170,8 +170,8 @@ class CompletionRoutes:
     async def _answer(
         self, call: Call, asked: ParsedRequest, form: Callable[[str, int], AnswerForm], *, follows: str | None = None
     ) -> Response:
-        """Answer a request. `form` makes the form of the answer from the id of the message and the present time in
-        seconds."""
+        """Answer a request. `form` creates the formatter of the answer from the id of the message and the current time
+        in seconds."""
         agent = await self._agent(call.identity, asked.model)
         _check_agent(agent, asked)
         wanted = await asyncio.to_thread(
@@ -232,8 +232,8 @@ class CompletionRoutes:
         return live
 
     async def _stop(self, ticket: Ticket) -> None:
-        """Cancel an answer because its client has closed the stream. OpenAI does the same. Do not cancel the answer if
-        another request waits for it."""
+        """Cancel an answer whose client has closed the stream, as OpenAI does, unless another request waits for the
+        answer."""
         if self._deps.board.watched(ticket.message_id):
             return
         timeline = await self._deps.insights.message(ticket.message_id)
@@ -294,7 +294,7 @@ def _check_agent(agent: Agent, asked: ParsedRequest) -> None:
     """Raise `Unprocessable` for a parameter that this agent cannot apply."""
     if (agent.graph, agent.completion) == ("agent", "implicit"):
         return
-    why = "is not possible: the agent works in another mode than `agent`, or reports the end of its work by itself"
+    why = "is not possible: the agent must have the graph `agent`, and its work must end with an answer (implicit)"
     for wish, name in (("format", "response_format"), ("tools", "tools")):
         if wish in asked.parameters.wishes:
             raise unusable(name, why)

@@ -40,8 +40,8 @@ _BREAK = "\n\n"
 
 class GrowingAnswer:
     """The pieces of an answer that were sent while the answer was written. The agent may begin the answer again, but
-    sent pieces cannot be withdrawn. White space at the end of the answer is not sent, because the stored reply has
-    none."""
+    sent pieces cannot be withdrawn. White space at the end of the answer is not sent, because the stored reply ends
+    without white space."""
 
     def __init__(self) -> None:
         self._sent = ""
@@ -289,7 +289,7 @@ def _asked_words(asking: Wait | None, message_id: str) -> str:
     what = "a person's decision" if asking is None else f"a person's decision:\n\n{as_markdown(asking.prompt)}"
     how = "`arvis questions list`" if asking is None else f"`arvis questions answer {asking.id}`"
     return (
-        f"This waits for {what}\n\nAnswer it on the Questions page of the dashboard, or with {how}. "
+        f"The answer waits for {what}\n\nDecide on the Questions page of the dashboard, or with {how}. "
         f"The result will be at GET /api/messages/{message_id}."
     )
 
@@ -304,7 +304,7 @@ def _too_late(message_id: str) -> Failure:
     return Failure(
         _TOO_LATE,
         "timeout",
-        f"The answer to message {message_id} takes longer than this request may wait.",
+        f"The request reached its time limit before message {message_id} was answered.",
         f"The agent continues to work. GET /api/messages/{message_id}/wait returns the answer.",
     )
 

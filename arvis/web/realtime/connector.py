@@ -166,9 +166,9 @@ class Client:
         return item
 
     def take(self) -> Frame | Replay | HangUp | None:
-        """Return the next frame or signal, or None if there is none. Skip deliveries that were already sent. If a
-        delivery has a higher number than the next expected one, return `REPLAY`: it is possible that the missing
-        deliveries are never pushed, so they must be read from the database."""
+        """Return the next frame or signal, or None if there is none. Skip deliveries that were already sent. If
+        deliveries before the next one are missing, return `REPLAY`, because they may never be pushed and must be read
+        from the database."""
         if self._hang_up is not None:
             return self._hang_up
         while self._waiting:
@@ -215,7 +215,7 @@ class Client:
 _MOST_SOCKETS = 100
 
 
-#: The maximum number of characters of all unfinished answers together. Their texts are kept for sockets that connect
+#: The maximum number of characters of all unfinished answers together. Their texts are stored for sockets that connect
 #: later. Above this limit, the answer that has not grown for the longest time is dropped.
 _MOST_RUNNING = 4_000_000
 
@@ -382,8 +382,8 @@ class _RunningTexts:
         self._characters = 0
 
     def add(self, delta: Delta) -> None:
-        """Append a piece to the text of its answer. If text between two pieces is missing, drop the text of the answer
-        and start again with a piece that has offset 0."""
+        """Append a piece to the text of its answer. If text between two pieces is missing, drop the text of the answer,
+        and begin again at the next piece with offset 0."""
         _, text = self._texts.get(delta.message_id, (delta.address, ""))
         self.end(delta.message_id)
         if delta.offset > len(text):

@@ -225,7 +225,7 @@ class SocketRoute:
 
     async def _replay(self, socket: WebSocket, client: Client) -> None:
         """Send all deliveries after `client.seen`, regardless of their state. Deliveries are numbered across all
-        threads of a channel. A delivery for another thread is not sent, but `seen` still takes its number."""
+        threads of a channel. A delivery for another thread is not sent, but `seen` is still set to its number."""
         while not client.ended and (
             missed := await self._insights.deliveries_after(client.address, client.seen, _SLICE)
         ):
@@ -235,8 +235,8 @@ class SocketRoute:
                     await self._send(socket, item)
 
     async def _send(self, socket: WebSocket, item: Frame) -> None:
-        """Send a frame, and let other tasks run. Raise `TimeoutError` if the client does not accept it in time; the connection is then
-        dropped."""
+        """Send a frame, and let other tasks run. Raise `TimeoutError` if the client does not accept the frame in time;
+        the connection is then dropped."""
         async with asyncio.timeout(self._timeouts.sending):
             await socket.send_text(item.text)
             await asyncio.sleep(0)
@@ -254,7 +254,7 @@ class SocketRoute:
             await self._renew(client)
 
     async def _take(self, client: Client, text: str | None) -> None:
-        """Handle one frame, and send the error if it fails."""
+        """Handle one frame. If this fails, send the error to the client."""
         fields = await attempt(_fields(text, self._parser.body_limit))
         done = fields if isinstance(fields, Failure) else await attempt(self._handle(client, fields))
         if isinstance(done, Failure):
@@ -324,8 +324,7 @@ class SocketRoute:
 
 
 def _ending(task: asyncio.Task[Failure | None]) -> tuple[int, str]:
-    """Return the close code and the reason for closing the socket after this task, the reader or the writer, has
-    ended."""
+    """Return the code and the reason with which the socket is closed after the end of this task."""
     failure = task.result() if task.done() and not task.cancelled() else None
     match failure:
         case Failure(status=AWAY.status):
@@ -343,7 +342,7 @@ def _topics(fields: Fields) -> list[str]:
 
 
 async def _until_gone(work: Awaitable[None]) -> None:
-    """Run `work` until the client leaves. A client that leaves or reads nothing for too long is not an error."""
+    """Run `work`. Return without an error if the client disconnects, or reads nothing for too long."""
     with contextlib.suppress(WebSocketDisconnect, TimeoutError):
         await work
 

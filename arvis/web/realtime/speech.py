@@ -18,7 +18,7 @@ from arvis.web.http.requests import Fields, unusable
 from arvis.web.realtime.connector import Client, frame
 
 _LONGEST_ID = 150
-#: The maximum number of chunks whose acknowledgement is kept. If a client sends such a chunk again, it gets the same
+#: The maximum number of chunks whose acknowledgement is stored. If a client sends such a chunk again, it gets the same
 #: acknowledgement again.
 _MOST_RECEIPTS = 10_000
 

@@ -139,12 +139,12 @@ class Kind:
 
     @property
     def holds(self) -> bool:
-        """True if a cycle that contains such a node can end, or waits for a person or a time in each round."""
+        """True if a cycle that contains a node of this kind can end, or waits for a person or a time in each round."""
         return self.chooses or self.asks or self.waits
 
 
-#: The field with the join rule, which says how often a node runs when several branches arrive. Every kind has it except
-#: start nodes and triggers.
+#: The field with the join rule, which determines how often a node runs when several branches arrive. Every kind has it
+#: except start nodes and triggers.
 JOIN = Field(
     "join",
     Form.CHOICE,

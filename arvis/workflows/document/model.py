@@ -30,9 +30,9 @@ _PART_ORDER = ("id", "type", "x", "y", "label", "data", "source", "sourceHandle"
 
 
 def normalise(raw: Any) -> dict[str, Any]:
-    """Return the document in the canonical form. It never raises: a part that cannot be read stays unchanged, and
-    `check` reports it. A canonical document stays the same, and unknown fields are kept. The result may share parts
-    with `raw`, which is not changed."""
+    """Return the document in the canonical form. This function raises no errors: a part that cannot be read is returned
+    unchanged, and `check` reports the part. A canonical document is returned unchanged. Unknown fields are kept. The
+    result may share parts with `raw`, which is not changed."""
     given = dict(raw) if isinstance(raw, Mapping) else {"nodes": raw}
     drawn_elsewhere = "edges" in given and "connections" not in given
     if drawn_elsewhere:
@@ -150,9 +150,9 @@ def _handle(handle: Any, plain: frozenset[str]) -> Any:
 
 
 def read(text: str, form: DocumentForm) -> Any:
-    """Return the content of a file, not yet normalised. Values of types that JSON does not have, such as dates, stay
-    text. Raises `TooLarge`. Raises `Unprocessable`, with the line if it is known, for content that cannot be read, for
-    repeated names and for YAML's aliases."""
+    """Return the content of a file, not yet normalised. Values of types that JSON does not have, such as dates, are
+    returned as text. Raise `TooLarge` if the text is too long. Raise `Unprocessable`, with the line if it is known, for
+    content that cannot be read, for repeated names and for YAML's aliases."""
     if len(text) > kinds.MOST_BYTES or len(text.encode(errors="surrogatepass")) > kinds.MOST_BYTES:
         raise TooLarge(
             f"The document has more than {kinds.MOST_BYTES} bytes",
@@ -247,7 +247,7 @@ def write(document: Mapping[str, Any], form: DocumentForm) -> str:
 
 
 def _in_order(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document with its keys reordered: the keys that people look for first are at the beginning."""
+    """Return the document with reordered keys: the keys that people read first are at the beginning."""
     known = {**{name: document[name] for name in _ORDER if name in document}, **document}
     for name in ("nodes", "connections"):
         if isinstance(known.get(name), list):
@@ -268,7 +268,7 @@ BLANK: Mapping[str, Any] = {
 
 def imported(text: str, form: str) -> Mapping[str, Any]:
     """Return the content of an imported text, not yet normalised. `form` is `json`, `yaml`, or `auto` to detect the
-    format. Raises the errors of `read`, and `Unprocessable` if the content is no object."""
+    format. Raise the errors of `read`, and `Unprocessable` if the content is no object."""
     if form not in {"json", "yaml", "auto"}:
         raise Unprocessable("`form` must be json, yaml or auto.", fix="Without `form`, Arvis detects the format.")
     is_json = form == "json" or (form == "auto" and text.lstrip()[:1] in {"{", "["})

@@ -66,7 +66,7 @@ _TRIGGER_KINDS = frozenset({"sulla-desktop", *KINDS["trigger"].fields[0].choices
 _OWN_JOIN = frozenset({"merge", "loop"})
 _DIGITS = regex("[0-9]{1,6}")
 _HUMP = regex("([a-z])([A-Z])")
-#: Numbers between these limits are written in the same way everywhere.
+#: Every language writes a number between these limits in the same way.
 _SMALLEST, _LARGEST = 1e-4, 1e15
 
 

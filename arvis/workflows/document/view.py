@@ -53,7 +53,8 @@ class Drawing:
     """The nodes and connections of a document."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        #: The nodes with a usable id, in the order of the document. If several have the same id, the first one counts.
+        #: The nodes with a usable id, in the order of the document. If several nodes have the same id, only the first
+        #: of them is used.
         self.nodes: dict[str, Node] = {}
         for raw in _list(document.get("nodes")):
             if isinstance(raw, Mapping) and usable_id(raw.get("id")):

@@ -17,7 +17,7 @@ _Maker = Callable[[NodeSpec, NodeParts], Node]
 
 
 def _find_makers() -> Mapping[str, _Maker]:
-    """Return the function for each kind. Raises `LookupError` if a kind has no function."""
+    """Return the function for each kind. Raise `LookupError` if a kind has no function."""
     defined: dict[str, _Maker] = {}
     for module in iter_modules(__path__):
         defined |= vars(import_module(f"{__name__}.{module.name}"))

@@ -2,8 +2,8 @@
 
 The preparatory question, the task, the final question and the judgement of the result are separate child executions, so
 a finished one is not repeated after a crash. If the judge finds the result insufficient, the agent tries the task once
-more; after that the run continues with a warning. The agent calls the node's subagents as tools; a subagent can have
-subagents, too.
+more; after that the run continues with a warning. The agent calls the node's subagents as tools. Subagents can also
+have subagents.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Ended:
     text: str
     #: The error of the child; None if it succeeded or if the agent is blocked.
     error: str | None
-    #: True: the agent could not do its work; `text` has the reason.
+    #: True: the agent could not do its work; `text` contains the reason.
     blocked: bool
     #: The taint of all children so far, and (in `files`) the change of the state that adds the children's files.
     taint: Taint
@@ -270,7 +270,7 @@ def is_approval(output: Any) -> bool:
 
 
 def newest_text(state: Mapping[str, Any]) -> str:
-    """Return the newest text output of a node of the run. If two outputs have the same time, return the one that was
+    """Return the newest text output of a node of the run. If two outputs have the same time, return the output that was
     stored later."""
     kept = [each for name, each in state.items() if name.startswith(OUTPUT) and isinstance(each.get("output"), str)]
     newest = max(enumerate(kept), key=lambda each: (each[1].get("at") or 0, each[0]), default=None)
@@ -302,14 +302,14 @@ _KEPT = ("instructions", "tools", "model", "effort", "rounds", "subagents", "pla
 _LONGEST_PROMPT = 280
 _MOST_NAMED = 4
 _NOT_IN_NAMES = regex(r"[^a-z0-9_]")
-#: The text in place of the task in the description of a subagent, because the task is not known yet.
+#: The text that replaces the task in the description of a subagent, because the task is not known yet.
 _TASK = "(the task)"
 
 
 def subagents_of(
     tx: Transaction, execution: Execution, document: Mapping[str, Any], node_id: str, known: templates.Known
 ) -> list[dict[str, Any]]:
-    """Return the subagents of this node, for its `TaskSpec`. Raises `ExecutionError` if the run may not use one of
+    """Return the subagents of this node, for its `TaskSpec`. Raise `ExecutionError` if the run may not use one of
     them."""
     return [each.to_json() for each in _Tree(tx, execution, document, known).below(node_id, 0)]
 

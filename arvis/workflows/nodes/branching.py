@@ -3,8 +3,9 @@
 - `if` chooses the output of the first condition that holds for the node's input.
 - `condition` chooses between true and false. If the input has the fields that the rules of the node name, the rules
   decide. Otherwise an agent decides, and only its answers true and yes count as true.
-- `router`: an agent names one of the routes. If its answer names none, the agent is asked once more. If it names none
-  again, the run takes the first route, and the log, the node and the explanation of the message show a warning.
+- `router`: an agent names one of the routes. If its answer names no route, the agent is asked once more. If the second
+  answer names no route either, the run takes the first one, and the log, the node and the explanation of the message
+  show a warning.
 """
 
 from __future__ import annotations

@@ -137,8 +137,8 @@ class Target:
 
 
 def target(tx: Transaction, execution: Execution, name: str) -> Target:
-    """Find a workflow by id or slug. Raises `ExecutionError` if the workflow does not exist, cannot run, or names an
-    agent that this run may not use. Also raises it if the root of this execution has already started too many runs."""
+    """Find a workflow by id or slug. Raise `ExecutionError` if the workflow does not exist, cannot run, or names an
+    agent that this run may not use, or if the root of this execution has already started too many runs."""
     workflow_runs.check_room(tx, execution)
     try:
         workflow = find(tx, name)
@@ -152,7 +152,7 @@ def target(tx: Transaction, execution: Execution, name: str) -> Target:
 
 
 def deeper(state: Mapping[str, Any]) -> int:
-    """Return the depth of a run that the run with this state begins. Raises `ExecutionError` if the depth exceeds
+    """Return the depth of a run that the run with this state begins. Raise `ExecutionError` if the depth exceeds
     `MOST_DEEP`."""
     depth = int(state.get(DEPTH) or 0) + 1
     if depth > MOST_DEEP:
@@ -180,8 +180,8 @@ def begin_detached(
     now: int,
     speaks_for: str = "",
 ) -> Execution:
-    """Begin a separate run, in the same place and for the same person. `speaks_for` is the source of the run that the
-    new run replaces; only a transfer sets it."""
+    """Begin a separate run, in the same place and for the same person. Only a transfer sets `speaks_for`: it is the
+    source of the run that the new run replaces."""
     state, text = execution.state, as_text(input_)
     source = f"{PREFIX}{execution.id}"
     outer = WorkState.from_json(state).run
@@ -239,8 +239,8 @@ def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, A
 
 
 def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int) -> Execution:
-    """Move the messages of the turn from `execution` to `begun`, which answers them from now on. The model calls of
-    `execution` are charged here; those of `begun` are charged with its answer."""
+    """Move the messages of the turn from `execution` to `begun`, which answers them from now on. Charge the model calls
+    of `execution` now; the model calls of `begun` are charged with its answer."""
     charge_run(tx, execution, now)
     workflow_runs.take_place(tx, begun, execution, now)
     tx.messages.join_turn(execution.id, begun.id)

@@ -108,7 +108,7 @@ class _ToolCall:
         return await self._use(context, token, {"arguments": changed, "read": sorted(said.taint)}, None)
 
     async def _guard(self, context: NodeContext, taint: Taint, agent: Agent) -> Guard:
-        """Return the judge of the call. The texts of the workflow's author are known."""
+        """Return the judge of the call. The texts of the workflow's author count as known."""
         written = json.dumps(dict(self._spec.data), ensure_ascii=False)
         hosts = await self._store.read(hosts_of, agent.credentials) if taint and agent.credentials else ()
         known = Known(written, hosts=hosts, today=day_of(context.now()))

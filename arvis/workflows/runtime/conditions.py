@@ -136,7 +136,8 @@ def _number(value: Any) -> float | None:
 
 def _matches(pattern: str, text: str) -> bool | None:
     """Return whether the whole text matches the pattern, in which `*` matches any text and `?` one character. Return
-    None if one of them is too long. Regular expressions are not used, because their search could take too long."""
+    None if the text or the pattern is too long. Regular expressions are not used, because their search could take too
+    long."""
     if len(pattern) > _LONGEST_PATTERN or len(text) > _LONGEST_SEARCHED:
         return None
     return _like(pattern.lower(), text.lower())

@@ -136,7 +136,7 @@ class _Arrival:
 
     cursor_id: str
     token: Token
-    #: The open regions of the position, without those inside the region that ends at this join.
+    #: The open regions of the position, except the regions inside the region that ends at this join.
     place: Regions
 
 
@@ -184,7 +184,7 @@ class Join:
         return self.rule != ALL and self._is_late(self._arrival(cursor), state)
 
     def place_of(self, cursor: Cursor) -> Regions:
-        """Return the open regions of a position, without those inside the region that ends at this join."""
+        """Return the open regions of a position, except the regions inside the region that ends at this join."""
         return self._place(tuple((cursor.value or {}).get("regions", ())))
 
     def _place(self, regions: Regions) -> Regions:
@@ -270,9 +270,9 @@ class Join:
 
 
 class _JoinWatch:
-    """A quick test of whether a join must stay closed. For each `place` in which positions wait, it remembers one other
-    position that can still arrive. A join `all` stays closed for this place while the remembered position has not
-    moved. Any other join stays closed while too few positions have arrived and none of them failed."""
+    """A quick test of whether a join must stay closed. For each `place` (the regions in which positions wait), the test
+    remembers one other position that can still arrive. A join `all` stays closed for this place while the remembered
+    position has not moved. Any other join stays closed while too few positions have arrived and none of them failed."""
 
     def __init__(self, join: Join) -> None:
         self._join = join

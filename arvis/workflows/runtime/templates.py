@@ -26,8 +26,8 @@ MISSING = object()
 
 
 def fill(text: str, known: Known, most: int = MOST_FILLED) -> str:
-    """Replace the templates in a text. At most `most` characters are inserted, so that outputs that are inserted often
-    do not fill the memory. Each name is looked up once."""
+    """Replace the templates in a text. At most `most` characters are inserted, so that a text that inserts an output
+    many times does not fill the memory. Each name is looked up once."""
     kept, end = most, 0
     values, parts = dict[str, str | None](), list[str]()
     for found in _PLACE.finditer(text):
@@ -68,9 +68,9 @@ def fill_all(value: Any, known: Known) -> Any:
 
 
 def as_data(known: Known, *, tainted: bool) -> Known:
-    """Return a lookup like `known` for text that becomes instructions. It escapes the values, so that no value can look
-    like a part of the instructions. If other people may have written the values (`tainted`), it also quotes each
-    value."""
+    """Return a lookup like `known` for text that becomes instructions. The lookup escapes the values, so that no value
+    can look like a part of the instructions. If other people may have written the values (`tainted`), it also quotes
+    each value."""
 
     def quoted(name: str) -> str | None:
         value = known(name)

@@ -1,8 +1,8 @@
-"""One visit of a node: its limits, the data that it keeps, its agent and tools, its questions to a model, and its
+"""One visit of a node: its limits, the data that it stores, its agent and tools, its questions to a model, and its
 success or failure.
 
-Every output is kept in the execution's state under `out:` and the id of its node, for templates and for the end of the
-run. Different branches write different keys.
+Every output is stored in the execution's state under `out:` and the id of its node, for templates and for the end of
+the run. Different branches write different keys.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _WEB_SEARCH = "web_search"
 
 
 def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Agent:
-    """Return the agent that a node names by id or slug, or the run's agent if the node names none. Raises
+    """Return the agent that a node names by id or slug, or the run's agent if the node names none. Raise
     `ExecutionError` if the agent does not exist, is not active, or may not be used by the person for whom the run
     works. A workflow grants no rights."""
     own_id = WorkState.from_json(execution.state).agent
@@ -119,7 +119,7 @@ def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Ag
 
 def is_chosen(data: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
     """Return whether the node or the settings of the document name an agent. If not, the run's own agent does the work;
-    if this agent is the conductor, it works without its powers."""
+    if this agent is the conductor, it works without its special rights."""
     return any(str(each.get("agent") or "").strip() for each in (data, document.get("settings") or {}))
 
 
@@ -145,7 +145,7 @@ def graph_of(agent: Agent, *, delegates: bool) -> str:
 
 #: The key of taint labels in the run's state, and in the part of the state that belongs to a node.
 _TAINT = "taint"
-#: Maximum characters of a warning that a node keeps.
+#: Maximum characters of a warning that is stored for a node.
 _LONGEST_WARNING = 1_000
 
 
@@ -161,7 +161,7 @@ class ModelReply:
 
 
 def token_of(context: NodeContext) -> Token:
-    """Return the token that the position brought to this node."""
+    """Return the token with which the position arrived at this node."""
     return Token.from_json(context.value)
 
 
@@ -261,7 +261,7 @@ async def ask_model(
     **changes: Any,
 ) -> Call:
     """Return the call in which the agent of this node answers one question without tools. When the answer has arrived,
-    the engine visits the node again, and the node reads the answer with `model_reply`. Raises `ExecutionError` if the
+    the engine visits the node again, and the node reads the answer with `model_reply`. Raise `ExecutionError` if the
     run may not use the agent."""
     task = TaskSpec(
         prompt=prompt,
@@ -275,7 +275,7 @@ async def ask_model(
 
 
 async def model_reply(context: NodeContext, *, store: Store) -> ModelReply:
-    """Return the reply of the child whose end caused this visit. Raises `ExecutionError` if no child caused it."""
+    """Return the reply of the child whose end caused this visit. Raise `ExecutionError` if no child caused it."""
     if context.answer is None:
         raise ExecutionError("This node asked no question")
     end = child_end(context.answer)
@@ -299,26 +299,26 @@ def _counted(token: Token, spec: NodeSpec) -> Token:
     return replace(token, visits={**token.visits, spec.id: token.visits.get(spec.id, 0) + 1})
 
 
-# -- the data that a visit keeps between its children or questions -----------------------------------------------------
+# -- the data that a visit stores between its children or questions ----------------------------------------------------
 
 
-#: The prefix of the state's keys for the data that a visit keeps; the id of the position follows it.
+#: The prefix of the state's keys for the data that a visit stores; the id of the position follows the prefix.
 AT = "at:"
 
 
 def kept_state(context: NodeContext, prefix: str = AT) -> Mapping[str, Any]:
-    """Return the data that this visit has kept; empty at the beginning of the visit."""
+    """Return the data that this visit has stored; empty at the beginning of the visit."""
     cursor_id, visit = context.place
     found: Mapping[str, Any] = context.state.get(prefix + cursor_id) or {}
     return found if found.get("visit") == visit else {}
 
 
 def keep_state(context: NodeContext, values: Mapping[str, Any], prefix: str = AT) -> dict[str, Any]:
-    """Return the change of state that keeps these values until the visit ends."""
+    """Return the change of the state that stores these values until the visit ends."""
     cursor_id, visit = context.place
     return {prefix + cursor_id: {**values, "visit": visit}}
 
 
 def drop_state(context: NodeContext, prefix: str = AT) -> dict[str, Any]:
-    """Return the change of the state that removes the kept data, for the end of the visit."""
+    """Return the change of the state that deletes the stored data of the visit, for its end."""
     return {prefix + context.place[0]: None}

@@ -1,7 +1,7 @@
 """The check of documents, used by the API (for the editor, too) and before every run.
 
-A document without errors can run. Problems have a fixed order: first those of the document as a whole, then those of
-its nodes and connections in the order of the document, then those of the structure of the workflow.
+A document without errors can run. Problems have a fixed order: first problems of the document as a whole, then of its
+nodes and connections in the order of the document, then of the structure of the workflow.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def check(document: Mapping[str, Any], known: KnownNames | None = None) -> list[
 
 
 def errors(problems: Iterable[Problem]) -> list[Problem]:
-    """Return the problems that keep a document from running."""
+    """Return the problems that prevent a document from running."""
     return [each for each in problems if each.severity is Severity.ERROR]
 
 

@@ -33,7 +33,7 @@ def check_templates(drawing: Drawing) -> Iterator[Problem]:
 
 
 def _templates(data: Mapping[str, Any], fields: Sequence[Field], above: str) -> Iterator[tuple[str, str]]:
-    """Yield the path of each field that may contain templates, with each text in it."""
+    """Yield each text that may contain templates, with the path of its field."""
     for field in fields:
         value, path = data.get(field.name), f"{above}{field.name}"
         if field.template:
@@ -45,8 +45,8 @@ def _templates(data: Mapping[str, Any], fields: Sequence[Field], above: str) -> 
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in a value, in order. The values of an object are sorted by name, because some databases do not
-    keep their order."""
+    """Yield the texts in a value, in order. The values of an object are sorted by name, because some databases change
+    their order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (Mapping, list)):
@@ -180,7 +180,7 @@ def _fits(value: Any, form: Form) -> bool:
 
 def is_whole(value: Any) -> bool:
     """Return whether the value is a whole number of less than `LARGEST`; the editor would read a larger number as
-    another value. True and false are no numbers."""
+    another value. True and false are not numbers."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
 
 

@@ -20,7 +20,8 @@ _LISTS = frozenset({"choices", "names", "path"})
 
 
 class Severity(StrEnum):
-    """An `error` keeps a document from running; a `warning` names something that its author probably did not intend."""
+    """An `error` prevents a document from running. A `warning` describes something that the author probably did not
+    intend."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -102,7 +103,7 @@ _RULES = (
     ),
     Rule("field-missing", _E, "{label} is missing in `{name}`.", "Fill it in."),
     Rule("field-form", _E, "{label} in `{name}` must be {wanted}.", "Write {wanted} there."),
-    Rule("field-choice", _E, "{label} in `{name}` is none of its choices.", "Choose one of: {choices}."),
+    Rule("field-choice", _E, "{label} in `{name}` is not one of the choices.", "Choose one of: {choices}."),
     Rule("field-low", _E, "{label} in `{name}` is too low.", "It must be at least {least}."),
     Rule("field-high", _E, "{label} in `{name}` is too high.", "It must be at most {most}."),
     Rule("field-long", _E, "{label} in `{name}` is too long.", "It may have at most {most} characters."),

@@ -116,7 +116,7 @@ SELECT CAST(json_agg(picked.message_id) AS TEXT) AS numbers FROM (
 ) AS picked;
 
 -- name: newest_postings
--- Those of the newest messages that have the words of each query. `place` is the place of the query in the list, from 0 on.
+-- For each query, the newest messages that match it. `place` is the index of the query in the list, from 0 on.
 SELECT CAST(queries.number AS BIGINT) - 1 AS place, CAST(json_agg(newest.message_id) AS TEXT) AS numbers FROM (
     SELECT message_index.message_id, message_index.words FROM message_index
     ORDER BY message_index.message_id DESC LIMIT :most

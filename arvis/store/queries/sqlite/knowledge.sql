@@ -4,7 +4,7 @@
 INSERT INTO knowledge_index (rowid, words) VALUES (:number, :words);
 
 -- name: remove_knowledge_words
--- `words` must be the words with which the row was added, because the index does not hold them.
+-- `words` must be the words with which the row was added, because the index does not contain them.
 INSERT INTO knowledge_index (knowledge_index, rowid, words) VALUES ('delete', :number, :words);
 
 -- name: clear_knowledge_index

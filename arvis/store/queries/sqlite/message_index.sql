@@ -61,7 +61,7 @@ SELECT rowid AS number, id FROM messages WHERE rowid <= :position ORDER BY rowid
 INSERT INTO message_index (rowid, words) VALUES (:number, :words);
 
 -- name: remove_message_words
--- `words` must be the words with which the row was added, because the index does not hold them.
+-- `words` must be the words with which the row was added, because the index does not contain them.
 INSERT INTO message_index (message_index, rowid, words) VALUES ('delete', :number, :words);
 
 -- name: clear_message_index
@@ -109,7 +109,7 @@ SELECT count(*) AS number FROM (SELECT 1 FROM message_index WHERE message_index 
 SELECT position AS number FROM message_index_state WHERE id = 1;
 
 -- name: newest_postings
--- The postings of a common word are already those of the newest messages.
+-- Returns nothing, because `postings` already returns the newest messages with a common word.
 SELECT 0 AS place, '[]' AS numbers WHERE :most < 0 AND :queries = '';
 
 -- name: ranked_messages

@@ -16,9 +16,9 @@ export interface Routes {
     body: { provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; api?: ("chat" | "responses") | null; status?: "active" | "disabled"; name?: string };
     answer: { ok: boolean; provider: string | null; model: string; durationMs: number; error: string | null; fix: string | null; kind: ("auth" | "bad_request" | "empty" | "other" | "overloaded" | "quota" | "rate_limit" | "refused" | "timeout" | "too_long") | null; costUsd: number | null };
   };
-  /** Remove an account of the product. */
+  /** Remove an account of the database. */
   "DELETE /api/accounts/{account}": { path: { account: string }; answer: { ok: boolean } };
-  /** Change an account of the product. */
+  /** Change an account of the database. */
   "PATCH /api/accounts/{account}": {
     path: { account: string };
     body: { provider?: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; api?: ("chat" | "responses") | null; status?: "active" | "disabled" };
@@ -104,7 +104,7 @@ export interface Routes {
     query: { limit?: number };
     answer: { items: { version: number; at: number; by: string; agent: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; skills: string[]; credentials: string[]; knowledge: string[]; effort: ("high" | "low" | "medium" | "minimal" | "none" | "xhigh") | null; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] } }[]; nextCursor: string | null };
   };
-  /** List changes that models proposed, failed logins and exports, newest first. */
+  /** List failed logins, exports and changes that models proposed, newest first. */
   "GET /api/audit": {
     query: { limit?: number; cursor?: string; agent?: string; kind?: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "facts_merged" | "knowledge_changed" | "knowledge_removed" | "link" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "server_used_model" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "unlink" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; outcome?: "asked" | "done" | "failed" | "refused" };
     answer: { items: { id: string; at: number; kind: "create_agent" | "create_client" | "create_cron" | "create_heartbeat" | "credential_changed" | "credential_removed" | "delegate" | "delete_agent" | "delete_cron" | "delete_heartbeat" | "export" | "facts_merged" | "knowledge_changed" | "knowledge_removed" | "link" | "list_agents" | "list_clients" | "list_crons" | "list_heartbeats" | "login_failed" | "pause_agent" | "remember" | "server_used_model" | "skill_imported" | "skill_removed" | "skill_trusted" | "state" | "tool_accepted" | "unlink" | "update_agent" | "update_cron" | "update_heartbeat" | "wrong_key"; subject: string; fields: Record<string, unknown>; ordinal: number; agent: string; principalId: string | null; messageId: string | null; executionId: string | null; taint: string[]; outcome: "asked" | "done" | "failed" | "refused"; reason: string | null; report: string }[]; nextCursor: string | null };
@@ -177,14 +177,14 @@ export interface Routes {
     body: { settings?: Record<string, unknown>; secrets?: Record<string, string>; enabled?: boolean; platform: string; name?: string };
     answer: { findings: { level: "error" | "ok" | "warning"; text: string; fix: string | null }[] };
   };
-  /** Remove a bot of the product. */
+  /** Remove a bot of the database. */
   "DELETE /api/bots/{platform}/{name}": { path: { platform: string; name: string }; answer: { ok: boolean } };
   /** Show a bot. */
   "GET /api/bots/{platform}/{name}": {
     path: { platform: string; name: string };
     answer: { platform: string; name: string; enabled: boolean; source: "configuration" | "product"; settings: Record<string, unknown>; secrets: string[]; state: "error" | "running" | "starting" | "stopped" | "waiting"; error: string | null; since: number | null; userId: string | null; userName: string | null };
   };
-  /** Change a bot of the product. */
+  /** Change a bot of the database. */
   "PATCH /api/bots/{platform}/{name}": {
     path: { platform: string; name: string };
     body: { settings?: Record<string, unknown>; secrets?: Record<string, string>; enabled?: boolean };
@@ -297,7 +297,7 @@ export interface Routes {
     path: { conversation: string };
     answer: { items: { id: string; conversationId: string; pointId: string; messageId: string; active: boolean; createdAt: number }[]; nextCursor: string | null };
   };
-  /** Switch to a version of a conversation; the version that was active instead is kept. */
+  /** Switch to a version of a conversation; the version that was active before is kept. */
   "POST /api/conversations/{conversation}/versions/{version}/activate": {
     path: { conversation: string; version: string };
     answer: { version: { id: string; conversationId: string; pointId: string; messageId: string; active: boolean; createdAt: number }; effects: { turns: number; sent: number; costUsd: number; effects: { executionId: string; name: string; detail: string; failed: boolean }[] } };
@@ -420,7 +420,7 @@ export interface Routes {
     path: { job: string };
     answer: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; explanation: string; agent: string | null; subject: string; content: string | null; createdAt: number; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; costUsd: number; inputTokens: number; outputTokens: number; messageId: string | null; executionId: string | null; deliveryId: string | null };
   };
-  /** List the keys created in the product, newest first. */
+  /** List the keys of the database, newest first. */
   "GET /api/keys": {
     query: { limit?: number; cursor?: string };
     answer: { items: { id: string; name: string; role: "chat" | "operator" | "owner" | "viewer"; agents: string[]; createdBy: string; createdAt: number; lastUsedAt: number | null }[]; nextCursor: string | null };
@@ -562,7 +562,7 @@ export interface Routes {
     path: { message: string };
     answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; quotations: { kind: "forward" | "reply" | "thread"; writer: "agent" | "other" | "sender"; text: string; author: string; messageId: string | null; partial: boolean }[]; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; feedback: { rating: "down" | "up"; userName: string; platform: string; userId: string; at: number }[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
   };
-  /** Begin a conversation in another channel with copies of the messages until the turn of this one. */
+  /** Begin a conversation in another channel with copies of all messages up to the end of this message's turn. */
   "POST /api/messages/{message}/branch": {
     path: { message: string };
     body: { channelId?: string };
@@ -890,7 +890,7 @@ export interface Routes {
     path: { suite: string };
     answer: { name: string; agent: string; gate: boolean; cases: number; createdAt: number; last: { id: string; suite: string; status: "cancelled" | "done" | "failed" | "running" | "stopped"; problem: string | null; changes: Record<string, unknown>; count: number; passes: boolean; maxCostUsd: number | null; judge: string | null; totals: { cases: number; passed: number; costUsd: number; inputTokens: number; outputTokens: number; durationMs: number; recall: number[] | null }; createdAt: number; endedAt: number | null } | null; items: { name: string; kind: "retrieval" | "turn"; question: string; expectations: string[]; calls: number; updatedAt: number }[] };
   };
-  /** Let changed prompts require that the suite has passed, or no longer. */
+  /** Require that changed prompts pass the suite, or stop requiring it. */
   "PATCH /api/suites/{suite}": {
     path: { suite: string };
     body: { gate: boolean };
@@ -931,14 +931,14 @@ export interface Routes {
     body: { settings?: Record<string, unknown>; headers?: Record<string, string>; clientSecret?: string; name: string };
     answer: { name: string; source: "configuration" | "product"; connected: boolean; login: "done" | "needed" | "none"; mayLogIn: boolean; problem: string | null; tools: number; changed: number; new: number; settings: Record<string, unknown>; headers: string[]; items: { name: string; description: string; state: "accepted" | "changed" | "new"; change: string | null; digest: string }[] };
   };
-  /** Remove a server of the product. */
+  /** Remove a server of the database. */
   "DELETE /api/tool-servers/{server}": { path: { server: string }; answer: { ok: boolean } };
   /** Show a tool server with its tools. */
   "GET /api/tool-servers/{server}": {
     path: { server: string };
     answer: { name: string; source: "configuration" | "product"; connected: boolean; login: "done" | "needed" | "none"; mayLogIn: boolean; problem: string | null; tools: number; changed: number; new: number; settings: Record<string, unknown>; headers: string[]; items: { name: string; description: string; state: "accepted" | "changed" | "new"; change: string | null; digest: string }[] };
   };
-  /** Change a server of the product. */
+  /** Change a server of the database. */
   "PATCH /api/tool-servers/{server}": {
     path: { server: string };
     body: { settings?: Record<string, unknown>; headers?: Record<string, string>; clientSecret?: string };
