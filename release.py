@@ -1,8 +1,8 @@
 """Prepares a release: `python -m release VERSION`. Nothing is pushed or uploaded.
 
-The release is made in a temporary clone: version and changelog are changed and committed there, and the wheel and the
-sdist are built twice, from two clones. Only if both builds are equal does the checkout get the commit, the tag and the
-files in `dist/`. A failure therefore leaves the checkout as it was.
+The release is made in a temporary clone. The version and the changelog are changed and committed there. The wheel and
+the sdist are built twice, from two clones. The checkout gets the commit, the tag and the files in `dist/` only if both
+builds are equal. So a failed build leaves the checkout unchanged.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from packaging.version import InvalidVersion, Version
 ROOT = Path(__file__).parent
 VERSION_FILE, CHANGES = Path("arvis/__init__.py"), Path("CHANGELOG.md")
 _VERSION = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
-#: The section of the changelog that becomes the section of the release: its head, and its text.
+#: The section of the changelog that becomes the section of the release: its heading and its text.
 _UNRELEASED = re.compile(r"^## \[Unreleased\]\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-#: The line that announces a version, which the head of its section replaces.
+#: The line that announces the next version. The heading of the release replaces this line.
 _COMING = re.compile(r"^The coming version is .*\n\n?", re.MULTILINE)
 _DASHBOARD = "arvis/web/static/index.html.gz"
 
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> None:
 
 
 def check(version: str, tag: str) -> None:
-    """Refuse a checkout or a version that cannot be released."""
+    """Refuse the release if the checkout or the version cannot be released."""
     if _git(ROOT, "status", "--porcelain"):
         _refuse("The checkout has changes that are not committed.", "Commit or remove them: git status.")
     current = _found(_VERSION, VERSION_FILE)[1]
@@ -73,7 +73,8 @@ def _is_newer(version: str, current: str) -> bool:
 
 
 def stamp(folder: Path, version: str, day: str) -> None:
-    """Write the version, and give the entries of the changelog its head. A new section Unreleased is empty."""
+    """Write the version into its file. Move the entries of the changelog under a heading with the version and the day,
+    below a new, empty section Unreleased."""
     file = folder / VERSION_FILE
     file.write_text(_VERSION.sub(f'__version__ = "{version}"', file.read_text(encoding="utf-8")), encoding="utf-8")
     changes = folder / CHANGES
@@ -87,7 +88,7 @@ def stamp(folder: Path, version: str, day: str) -> None:
 
 def clone(source: Path, folder: Path) -> None:
     _run(["git", "clone", "--quiet", str(source), str(folder)], ROOT)
-    # The commit of the release has the author whom the checkout has.
+    # The commit of the release gets the author that is configured in the checkout.
     for key in ("user.name", "user.email"):
         value = _git(ROOT, "config", "--default", "", key)
         if value:
@@ -112,7 +113,7 @@ def build(folder: Path) -> Mapping[str, bytes]:
 
 
 def compare(files: Mapping[str, bytes], again: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Return the files if both builds are equal."""
+    """Return the files if both builds are equal. Otherwise refuse the release."""
     different = sorted(name for name in files.keys() | again.keys() if files.get(name) != again.get(name))
     if different:
         _refuse(
@@ -130,7 +131,7 @@ def take_over(folder: Path, tag: str) -> None:
 
 
 def write(files: Mapping[str, bytes]) -> None:
-    """Write the files of the release into `dist/`, in place of those of older builds."""
+    """Write the files of the release into `dist/`. They replace the files of older builds."""
     folder = ROOT / "dist"
     folder.mkdir(exist_ok=True)
     for old in folder.glob("arvis-*"):
@@ -161,7 +162,7 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def _run(command: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run a command and return its output. Refuse the release with the command's output if it fails."""
+    """Run a command and return its output. If the command fails, refuse the release and show the output."""
     done = subprocess.run(  # noqa: S603 - our own commands
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

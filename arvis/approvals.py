@@ -147,8 +147,8 @@ def as_markdown(prompt: str) -> str:
 
 
 def beginning(text: str, rest: str) -> str:
-    """Return the text, or its first `LONGEST_QUESTION` characters and a note with both lengths. The note ends with
-    `rest`, a sentence that says where the whole text is."""
+    """Return the text. If the text is longer than `LONGEST_QUESTION`, return its first `LONGEST_QUESTION` characters
+    and a note with both lengths. The note ends with `rest`, a sentence that names the place of the whole text."""
     if len(text) <= LONGEST_QUESTION:
         return text
     return f"{text[:LONGEST_QUESTION]}\n\n[Showing {LONGEST_QUESTION:,} of {len(text):,} characters. {rest}]"
@@ -181,7 +181,7 @@ def _shown(lines: Sequence[str]) -> str | None:
 
 def _asker(asker: str, person: Principal | None) -> str:
     """Return the line about the person for whom the agent works. A name does not identify a person, so the line also
-    contains the platform and the id there, as commands name a person."""
+    contains the platform and the person's id there, in the form in which commands name a person."""
     known = f" ({person.platform}:{_short(person.user_id)})" if person is not None else ""
     return f"Asked for by {_short(asker)}{known}."
 
@@ -276,7 +276,8 @@ def answer_question(
     if the question has been answered already."""
     wait = tx.waits.get(wait_id)
     if wait is None or wait.kind not in PERSONAL_WAITS:
-        raise NotFound(f"There is no question with the id {wait_id}.")
+        fix = "`arvis questions list` shows the open questions."
+        raise NotFound(f"There is no question with the id {wait_id}.", fix=fix)
     if not may_answer(tx, wait, by, approvers):
         if wait.kind is WaitKind.INPUT:
             fix = "The person for whom the agent works can answer it."
@@ -316,9 +317,9 @@ def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
     if decision not in DECISIONS:
         raise Unprocessable(f"“{decision}” is not a decision.", fix=f"Send one of {', '.join(sorted(DECISIONS))}.")
     if decision == "edit" and answer.arguments is None:
-        raise Unprocessable("An edit needs `arguments`.")
+        raise Unprocessable("An edit needs `arguments`.", fix="Send the changed arguments in `arguments`.")
     if decision in {"feedback", "answer"} and not answer.text:
-        raise Unprocessable(f"The decision {decision} needs `text`.")
+        raise Unprocessable(f"The decision {decision} needs `text`.", fix="Send the text of the answer in `text`.")
     if decision == "answer" and wait.choices and answer.text not in wait.choices:
         raise Unprocessable(f"“{answer.text}” is not a choice.", fix=f"Send one of {', '.join(wait.choices)}.")
     arguments = dict(answer.arguments) if answer.arguments is not None else None
@@ -355,9 +356,9 @@ def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None
 
 
 def _allowed(execution: Execution | None, wait: Wait, approvers: Approvers) -> Approvers:
-    """Return the people who may answer besides the person who was asked. For an approval, return the approvers that the
-    workflow's node names; if no node names any, return the configured `approvers`. For a question about an interrupted
-    tool call, return the configured `approvers`. For all other questions, return owners and operators."""
+    """Return the people who may answer in addition to the person who was asked. For an approval, return the approvers
+    that the workflow's node names; if the node names none, return the configured `approvers`. For a question about an
+    interrupted tool call, return the configured `approvers`. For all other questions, return owners and operators."""
     if wait.kind is WaitKind.INPUT:
         return frozenset()
     named = named_approvers(execution, wait) if wait.kind is WaitKind.APPROVAL else None

@@ -88,7 +88,7 @@ class Bridge:
         self._timer: asyncio.TimerHandle | None = None
 
     async def send(self, event: Event) -> None:
-        """Send an event to the other processes now. Raises `StoreError` if it could not be sent."""
+        """Send an event to the other processes now. Raise `StoreError` if it could not be sent."""
         await self._relay.tell(CROSSING[type(event)], encode(event))
 
     @contextmanager

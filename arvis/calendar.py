@@ -147,8 +147,8 @@ def shortest_gap_seconds(schedule: ScheduleText) -> float:
 
 
 def pinned(schedule: ScheduleText, zone: str, now: int) -> ScheduleText:
-    """Return the schedule with a fixed date. A single time without a date gets its next date, because a time without a
-    date would mean another day each time it is read. All other schedules are returned unchanged."""
+    """Return the schedule with a fixed date. A single time without a date gets its next date; without this date, each
+    later read would use the date of another day. All other schedules are returned unchanged."""
     match schedule:
         case At(clock=time()):
             times = next_times(schedule, zone, now, 1)
@@ -158,7 +158,7 @@ def pinned(schedule: ScheduleText, zone: str, now: int) -> ScheduleText:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """Return the time zone with this name. Raise `Unprocessable` if there is none."""
+    """Return the time zone with this name. Raise `Unprocessable` if there is no time zone with this name."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -193,7 +193,7 @@ def _interval(text: str) -> Every:
 
 def _bounded(text: str, seconds: int) -> Every:
     if not 1 <= seconds <= _LONGEST_INTERVAL:
-        raise _unreadable(text, "an interval must be from one second to ten years")
+        raise _unreadable(text, "an interval must have a length from one second to ten years")
     return Every(text, seconds)
 
 
@@ -226,7 +226,7 @@ def _single_time(text: str) -> At:
     except ValueError as error:
         raise _unreadable(text, str(error)) from None
     if moment.year not in _YEARS:
-        raise _unreadable(text, "the year is too far away")
+        raise _unreadable(text, f"the year must be from {_YEARS[0]} to {_YEARS[-1]}")
     return At(text, moment=moment)
 
 

@@ -1,8 +1,9 @@
 """Merges duplicate and contradictory facts in the background, within a budget for each agent and day
-(`memory.consolidation_daily_usd`). One model call sees one slice of the facts of one scope, never facts of two people or rooms.
+(`memory.consolidation_daily_usd`). One model call gets one batch of the facts of one scope, so it never gets facts of
+two people or rooms.
 
-A scope is examined again only after facts were added to it. The position is stored after each slice and each scope, so that no
-slice is paid for twice.
+A scope is examined again only after facts were added to it. The position is stored after each batch and each scope, so
+that Arvis never pays twice for a batch.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ tidy, answer {}."""
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """A scope with new facts, the number of the newest change in it, and the number of the newest fact that was examined."""
+    """A scope with new facts. `position` is the number of the newest change in the scope, and `examined` is the number
+    of the newest fact that was examined."""
 
     name: str
     facts: Sequence[Fact]
@@ -57,8 +59,8 @@ class _Scope:
 
 
 class Consolidator:
-    """The task that merges facts. `is_on` returns True if a budget is configured; `budget` limits the calls of an agent
-    on a day. `model` is called instead of the agent's model (None: the agent's model)."""
+    """The task that merges facts. `is_on` returns True if a budget is configured. `budget` limits the costs of an
+    agent's calls per day. `model` is the model to call (None: the agent's model)."""
 
     def __init__(
         self,
@@ -87,8 +89,8 @@ class Consolidator:
             await self._clock.sleep(ROUND_SECONDS)
 
     async def round(self, holding: Holding) -> None:
-        """Examine the scopes of each agent that have new facts, until its budget is used up or its models fail. The next round
-        begins with the scope that was not finished."""
+        """For each agent, examine the scopes with new facts until the agent's budget is used up or its models fail. The
+        next round begins with the scope that was not finished."""
         try:
             self._runner.learn(await self._store.read(_cooldowns))
             for agent in await self._store.read(_agents):
@@ -136,7 +138,7 @@ class Consolidator:
             log.info("facts_merged", agent=agent.slug, changes=count)
 
     async def _ask(self, agent: Agent, part: Sequence[Fact]) -> str:
-        """Return the reply of the model. The receipts are stored even if the call fails."""
+        """Return the reply of the model. Store the receipts of the call even if the call fails."""
         lines = "\n".join(f"#{fact.number} {escape(' '.join(fact.content.split()))}" for fact in part)
         request = RunRequest(
             system=TASK, turns=(Turn("user", lines),), model=None, agent_name=agent.name, max_tokens=_REPLY
@@ -203,7 +205,8 @@ def _note_examined(tx: Transaction, holding: Holding, noted: tuple[str, str, int
 
 
 def _digest(scope: str) -> str:
-    """Return a digest of the scope's name, because the name contains the id of a person and an erasure keeps this entry."""
+    """Return a digest of the scope's name. The digest is stored instead of the name, because the name contains the id
+    of a person and an erasure does not delete this entry."""
     return hashlib.sha256(scope.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

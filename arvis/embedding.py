@@ -1,8 +1,9 @@
-"""Embeds messages, facts and chunks of documents in the background, so that searches also find texts with a similar meaning.
+"""Embeds messages, facts and chunks of documents in the background, so that searches also find texts with a similar
+meaning.
 
 The stored vectors show which texts are still to be embedded, so the work continues after a crash, and begins again when
-another model is configured. New texts come first, then older ones, newest first. Chunks of new documents, which may be many, count as
-older ones. Until all texts have vectors, searches find the others by their words.
+another model is configured. New texts come first, then older texts, newest first. Chunks of new documents count as
+older texts, because a document may have many chunks. A text without a vector is found only by its words.
 """
 
 from __future__ import annotations
@@ -32,15 +33,16 @@ LOOK_SECONDS = 10.0
 PASS_SECONDS = 86_400.0
 #: The interval of the checks (seconds) while no event announces a message, if only this process uses the database.
 IDLE_SECONDS = 60.0
-#: The pause (seconds) after a failure; it doubles with each further failure, up to the longest one.
+#: The pause (seconds) after a failure, and its maximum. The pause doubles with each further failure.
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 3_600.0
 #: The maximum number of rows that one query reads.
 _SLICE = 500
 #: The number of the newest chunks of documents that are checked together with new messages.
 _CHUNKS = 64
-#: A check also reads texts from this time (ms) before the last check, because transactions may end later.
+#: Each check begins this time (ms) before the previous check, because an older transaction may commit its texts later.
 _OVERLAP_MS = 60_000
-#: The lengths to which a text is cut that the model refuses as too long.
+#: If the model refuses a text as too long, the text is cut to the first of these lengths (characters), and then to the
+#: second.
 _SHORTER = (1_000, 250)
 _NEWS = (MessageReceived, GraphCompleted, DeliveryAdded)
 _ABOUT_TEXTS = frozenset({ProviderErrorKind.TOO_LONG, ProviderErrorKind.REFUSED, ProviderErrorKind.BAD_REQUEST})
@@ -56,8 +58,9 @@ class _Pass:
 
 
 class EmbeddingIndexer:
-    """The task that embeds new texts, and after a change of the model all texts. One process does it for all processes.
-    `texts_per_minute` returns the configured limit, and `configured` waits until the configuration names a model."""
+    """The task that embeds new texts and, after a change of the model, all texts. One process runs this task for all
+    processes. `texts_per_minute` returns the configured limit, and `configured` waits until the configuration names a
+    model."""
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class EmbeddingIndexer:
         self._configured = configured
         #: The time (ms) of the last successful check for new texts.
         self._looked_at = clock.now()
-        #: The pass through the chunks of documents, while some of the newest ones have no vector.
+        #: The pass through the older chunks of documents. None if all of the newest chunks had vectors.
         self._chunks: _Pass | None = None
         #: The texts that the vendor refused since the last pass through all texts began.
         self._refused: set[str] = set()
@@ -99,7 +102,7 @@ class EmbeddingIndexer:
                 each()
 
     async def _delete_all(self, holding: Holding) -> bool:
-        """Delete the vectors of a model that is not configured any more. Return False if the database is not
+        """Delete all vectors, because no model is configured any more. Return False if the database is not
         available."""
         try:
             if await self._store.read(are_stored):
@@ -110,7 +113,7 @@ class EmbeddingIndexer:
         return True
 
     async def _follow(self, model: str, holding: Holding, news: asyncio.Event) -> None:
-        """Embed all texts with this model, then new ones, until another model is configured."""
+        """Embed all texts with this model, and then all new texts, until another model is configured."""
         pause, passed_at = FIRST_PAUSE, 0.0
         older: Sequence[_Pass] = ()
         self._chunks = None
@@ -141,7 +144,7 @@ class EmbeddingIndexer:
                             await asyncio.wait_for(news.wait(), IDLE_SECONDS)
 
     async def _rest(self, pause: float) -> None:
-        """Wait for this time, or until the account may be called again if that is later."""
+        """Wait for `pause` seconds. If the account may be called again only later, wait until then."""
         until = self._embedder.rests_until
         await self._clock.sleep(pause if until is None else max(pause, (until - self._clock.now()) / 1000))
 
@@ -168,7 +171,7 @@ class EmbeddingIndexer:
         await self._embed(model, left, holding)
 
     async def embed_older(self, model: str, passes: Sequence[_Pass], holding: Holding) -> bool:
-        """Embed the next slice of texts of each pass. Return False when all passes have reached their oldest texts."""
+        """Embed the next batch of texts of each pass. Return False when all passes have reached their oldest texts."""
         for each in passes:
             if not each.ended:
                 found = await self._store.read(unembedded, each.kind, model, each.position, _SLICE)
@@ -177,7 +180,7 @@ class EmbeddingIndexer:
         return not all(each.ended for each in passes)
 
     async def prune(self, model: str, holding: Holding) -> None:
-        """Delete the vectors of other models, and those whose text is gone."""
+        """Delete the vectors of other models, and the vectors of texts that no longer exist."""
         for kind in SubjectKind:
             after: str | None = ""
             while after is not None:
@@ -196,8 +199,8 @@ class EmbeddingIndexer:
             await self._clock.sleep(max(0.0, wait))
 
     async def _vectors(self, batch: Sequence[Subject]) -> Sequence[tuple[Subject, Vector]]:
-        """Return the vectors of these texts, without those that the vendor refuses. If the vendor refuses a request because of
-        its texts, each text is sent alone."""
+        """Return the vectors of these texts, except the texts that the vendor refuses. If the vendor refuses a request
+        because of its texts, send each text in a separate request."""
         try:
             vectors = await self._embedder.embed([subject.text for subject in batch], Purpose.DOCUMENT)
         except ProviderError as error:
@@ -209,7 +212,8 @@ class EmbeddingIndexer:
         return [*zip(batch, vectors, strict=True)]
 
     async def _shortened(self, subject: Subject, error: ProviderError) -> Sequence[tuple[Subject, Vector]]:
-        """Return the vector of the beginning of a text that is too long for the model."""
+        """Return the vector of the beginning of a text that is too long for the model. Return an empty list if the
+        vendor refuses the beginning, too."""
         for most in _SHORTER:
             if error.kind is ProviderErrorKind.TOO_LONG and len(subject.text) > most:
                 try:
@@ -234,7 +238,7 @@ def unembedded(tx: Transaction, kind: SubjectKind, model: str, before: str | Non
 
 
 def put(tx: Transaction, holding: Holding, model: str, vectors: Sequence[tuple[Subject, Vector]]) -> None:
-    """Store the vectors of the texts that have not changed meanwhile."""
+    """Store the vectors of the texts that have not changed since they were read."""
     holding.check(tx)
     # Every writer locks the rows in sorted order. Otherwise two writers could wait for each other.
     for subject, vector in sorted(vectors, key=lambda pair: pair[0].id):

@@ -1,8 +1,9 @@
 """Erases the content of a person or a channel, in steps that continue after a crash.
 
-`begin_erasure` stores the request. The eraser first finds the rows that belong to the subject, then stops the work on
-them and deletes them in slices, so that other scripts can write between two slices. What is written after the step
-`stop` is new content and stays. Each step may run again: it deletes rows that are left and ignores those that are gone.
+`begin_erasure` stores the request. The eraser first finds the rows that belong to the subject. Then it cancels the work
+on these rows, and deletes the rows in batches, so that other scripts can write between two batches. Content that is
+written after the step `stop` is new and is not erased. Each step may run again: it deletes the remaining rows and
+ignores rows that no longer exist.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from arvis.turns.cancellation import CancelledTurn, announce_cancelled, cancel_t
 
 log = structlog.get_logger(__name__)
 
-#: The rows are checked for new requests at intervals of this many seconds. After an error, the pause is as long.
+#: The interval (s) of the checks for new requests, and the pause (s) after an error.
 LOOK_SECONDS = 5.0
-#: The pause (s) after each slice, in which other scripts can write to the database.
+#: The pause (s) after each batch, in which other scripts can write to the database.
 REST_SECONDS = 0.02
 #: The pause (s) after work was cancelled, and before each further attempt to empty the log of the database.
 _SETTLE_SECONDS = 0.2
@@ -48,7 +49,7 @@ _MENTIONS = 100
 #: The maximum number of conversations or files that are read at once.
 _PAGE = 200
 #: On a database that several processes share, a message may be committed after messages with higher ids. So the step
-#: `stop` looks again at the messages of this time (ms).
+#: `stop` also searches the messages of this time (ms) before the request.
 _OVERLAP_MS = 60_000
 #: The maximum number of people, or of identities of a person, in one erasure.
 MOST_PEOPLE = 100
@@ -85,8 +86,8 @@ def _subject(tx: Transaction, people: Sequence[str], channel: Channel | None) ->
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The result of one slice of a phase: the position of the next slice (None: the phase has ended), and the numbers
-    of deleted rows by name."""
+    """The result of one batch of a phase. `position` is the position of the next batch (None: the phase has ended), and
+    `counts` are the numbers of deleted rows by name."""
 
     position: str | None = None
     counts: Mapping[str, int] | None = None
@@ -95,7 +96,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The parameters of the script of a phase. `now` in ms."""
+    """The parameters of the script of a phase. `now` is the current time (ms)."""
 
     tx: Transaction
     erasure: Erasure
@@ -135,7 +136,7 @@ class Eraser:
                 while (erasure := await self._store.read(_next_open)) is not None:
                     await self.erase(erasure, holding)
             except (StoreError, OSError) as error:
-                log.warning("erasure_interrupted", error=repr(error), fix="you need not do anything: it continues soon")
+                log.warning("erasure_interrupted", error=repr(error), fix="no action is needed: Arvis tries again soon")
             await self._clock.sleep(LOOK_SECONDS)
 
     async def erase(self, erasure: Erasure, holding: Holding) -> Erasure:
@@ -190,7 +191,7 @@ class Eraser:
             await self._remove_profiles()
 
     async def _remove_files(self, erasure: Erasure) -> None:
-        """Remove the files of deleted messages that no other message has."""
+        """Remove the files of deleted messages if no other message has them."""
         async for sha256 in self._items(erasure, ItemKind.FILE):
             if await self._store.read(_erased_files, erasure.id, {sha256}):
                 await self._store.delete_blob(sha256)
@@ -247,7 +248,8 @@ def _note_profiles(tx: Transaction, holding: Holding, erasure_id: str, agents: C
 
 
 def _erased_files(tx: Transaction, erasure_id: str, files: Collection[str]) -> set[str]:
-    """Return those of these files (SHA-256) that the erasure deletes: a deleted message has them, and no other one."""
+    """Return the files (SHA-256) among `files` that the erasure deletes: files of deleted messages that no other
+    message has."""
     return {
         sha256
         for sha256 in files
@@ -261,7 +263,8 @@ def _purge_facts(tx: Transaction, holding: Holding, *, begin: bool) -> bool:
 
 
 def run_slice(tx: Transaction, holding: Holding, erasure_id: str, now: int) -> tuple[Erasure, Step]:
-    """Do one slice of the present phase, and store the position. Return the erasure as stored."""
+    """Run one batch of the current phase, and store the position. Return the erasure as stored, and the result of the
+    batch."""
     holding.check(tx)
     erasure = tx.erasures.get(erasure_id)
     if erasure is None or erasure.phase is Phase.DONE:
@@ -374,7 +377,7 @@ def _erase_executions(part: Slice) -> Step:
         cancelled = _cancel_work(part.tx, part.erasure.id, part.now)
     ids = part.tx.erasures.items(part.erasure.id, ItemKind.EXECUTION, after=part.erasure.position, limit=_EXECUTIONS)
     for execution_id in ids:
-        # Children have higher ids, so a later slice handles them.
+        # Children have higher ids, so a later batch contains them.
         part.tx.erasures.remember(part.erasure.id, ItemKind.EXECUTION, part.tx.erasures.children(execution_id))
         part.tx.erasures.remember(part.erasure.id, ItemKind.FILE, _pictures(part.tx, execution_id))
         part.tx.erasures.erase_execution(execution_id)

@@ -115,8 +115,8 @@ def _value(node: ast.expr) -> Any:
 
 
 def words_in(point: EntryPoint) -> str:
-    """Return the first paragraph of a file's docstring, without a beginning such as `Plugin time: `. Return "" if the
-    file cannot be read."""
+    """Return the first paragraph of a file's docstring, without a label at its beginning such as `Plugin time: `.
+    Return "" if the file cannot be read."""
     first = " ".join((ast.get_docstring(_tree(point)) or "").partition("\n\n")[0].split())
     text = first.partition(": ")[2] if first.startswith(("Tool ", "Plugin ")) else first
     return f"{text[:1].upper()}{text[1:]}"

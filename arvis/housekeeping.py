@@ -30,7 +30,7 @@ P = ParamSpec("P")
 log = structlog.get_logger(__name__)
 
 ROUND_SECONDS = 3600.0
-#: The pause (s) after each slice of rows, in which other scripts can write to the database.
+#: The pause (s) after each batch of rows, in which other scripts can write to the database.
 REST_SECONDS = 0.05
 #: The maximum number of rows that one statement deletes.
 SLICE = 500
@@ -38,8 +38,8 @@ SLICE = 500
 KNOWN_EVENTS_MS = 7 * 86_400_000
 #: The time (ms) for which the usage of personal limits is kept. It is longer than the period of any of these limits.
 KNOWN_ALLOWANCES_MS = 2 * 86_400_000
-#: The maximum number of summaries in a slice. A summary may replace a few hundred messages, whose words leave the search
-#: index at the same time.
+#: The maximum number of summaries in a batch. A summary may replace a few hundred messages, and the words of these
+#: messages are removed from the search index at the same time.
 ARCHIVES = 1
 
 
@@ -94,7 +94,7 @@ class Housekeeping:
             await self._clock.sleep(min(ROUND_SECONDS, await self._save()))
 
     async def _do(self, duty: Callable[Concatenate[Transaction, P], bool], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Run the script `duty`, which handles one slice, until it returns False. Log a `StoreError` instead of raising
+        """Run the script `duty`, which handles one batch, until it returns False. Log a `StoreError` instead of raising
         it."""
         try:
             while await self._store.write(duty, *args, **kwargs):
@@ -108,7 +108,8 @@ class Housekeeping:
 
 
 def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: int, now: int) -> bool:
-    """Delete one slice of the expired rows of each table. Return True if more expired rows may be left."""
+    """Delete expired jobs, executions, timeline entries and other rows, at most one batch of each table. Return True if
+    more expired rows may be left."""
     holding.check(tx)
     # The sums of spending are stored by days of the configured time zone, but this script compares them with a day of
     # UTC. The sums of a day may therefore be deleted up to a day too early or too late.
@@ -134,8 +135,8 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
 
 
 def prune_records(tx: Transaction, holding: Holding, keep: KeepTimes, now: int) -> bool:
-    """Delete one slice of the expired rows of the tables that have a time of their own. Return True if more expired rows
-    may be left."""
+    """Delete expired deliveries, incidents, reactions, usage, audit entries, facts, notifications and evaluations, at
+    most one batch of each. Return True if more expired rows may be left."""
     holding.check(tx)
     gone = (
         tx.deliveries.prune(now - keep.deliveries, SLICE),
@@ -151,8 +152,8 @@ def prune_records(tx: Transaction, holding: Holding, keep: KeepTimes, now: int) 
 
 
 def forget(tx: Transaction, holding: Holding, before: int, now: int) -> bool:
-    """Take one slice of the summaries that were made before this time, and delete the messages that these summaries
-    replaced. Return True if more such summaries may be left."""
+    """Delete the messages that one batch of summaries has replaced. The summaries were made before the time `before`.
+    Return True if more such summaries may be left."""
     holding.check(tx)
     return tx.compactions.forget(before, ARCHIVES, now) == ARCHIVES
 
@@ -173,14 +174,14 @@ def forget_versions(tx: Transaction, holding: Holding, before: int) -> bool:
 
 
 def fade(tx: Transaction, holding: Holding, now: int) -> bool:
-    """Lower the confidence of one slice of the unused facts. Return True if more such facts may be left."""
+    """Lower the confidence of one batch of the unused facts. Return True if more such facts may be left."""
     holding.check(tx)
     return decay(tx, now, SLICE // 5) == SLICE // 5
 
 
 def forget_tools(tx: Transaction, holding: Holding, servers: Collection[str]) -> bool:
-    """Delete the accepted descriptions of tools and the logins of all servers except these and those that were added at
-    run time. Return False."""
+    """Delete the accepted tool descriptions and the logins of all servers, except `servers` and the servers that were
+    added at run time. Return False, because one call deletes all of them."""
     holding.check(tx)
     added = stored_names(tx.kv.get(STORED_SERVERS))
     for prefix in (ACCEPTED_TOOLS, TOOL_LOGINS, TOOL_LOGIN_ATTEMPTS):
@@ -189,6 +190,6 @@ def forget_tools(tx: Transaction, holding: Holding, servers: Collection[str]) ->
 
 
 def erase(tx: Transaction, holding: Holding, before: int) -> bool:
-    """Erase one slice of the facts that people deleted before this time. Return True if more such facts may be left."""
+    """Erase one batch of the facts that people deleted before this time. Return True if more such facts may be left."""
     holding.check(tx)
     return tx.facts.erase(before, SLICE // 5) == SLICE // 5

@@ -59,7 +59,7 @@ from arvis.turns.turns import Ending
 
 #: A person gets a notice about a wait of at least this many seconds.
 NOTICE_AFTER = 20
-#: After a rate limit, the seconds until the next attempt, if the vendor names no time.
+#: The seconds from a rate limit to the next attempt if the vendor names no time.
 LIMIT_SECONDS = 60
 #: The seconds until the next attempt of a call for which no budget is left, because running calls have reserved it.
 BUSY_SECONDS = 2

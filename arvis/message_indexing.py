@@ -1,8 +1,8 @@
 """Adds messages to the search index in the background, so that storing a message does not take longer.
 
-A search reads the messages that are not yet in the index directly, so it always finds the newest ones. The first start
-with a large database indexes its messages in the same way, oldest first. After a crash the work continues at the stored
-position. The same role removes the words of deleted texts from the index, about once a day.
+A search reads the messages that are not yet in the index directly, so it always finds the newest messages. The first
+start with a large database indexes its messages in the same way, oldest first. After a crash the work continues at the
+stored position. The same role removes the words of deleted texts from the index, about once a day.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from arvis.process.leases import Holding
 
 log = structlog.get_logger(__name__)
 
-#: The indexer looks for new messages at intervals of this many seconds, so that one batch adds several messages.
+#: The interval (seconds) of the checks for new messages. It lets one batch add several messages.
 LOOK_SECONDS = 10.0
-#: If only this process uses the database, the indexer waits for an event about a message before it checks again, for at
-#: most this many seconds.
+#: If only this process uses the database, the next check follows an event about a message. Without an event, it follows
+#: after this many seconds.
 IDLE_SECONDS = 3_600.0
 #: The events of messages, replies and posts.
 _NEWS = (MessageReceived, GraphCompleted, DeliveryAdded)
@@ -40,7 +40,7 @@ PURGE_SECONDS = 86_400.0
 
 
 class MessageIndexer:
-    """The task that keeps the search index of messages up to date. One process does it for all processes."""
+    """The task that keeps the search index of messages up to date. One process runs this task for all processes."""
 
     def __init__(self, *, store: Store, bus: EventBus, clock: Clock, rest: float = REST_SECONDS) -> None:
         self._store = store
@@ -78,7 +78,8 @@ class MessageIndexer:
                     await asyncio.wait_for(news.wait(), IDLE_SECONDS)
 
     async def catch_up(self, holding: Holding, since: str | None = None) -> None:
-        """Add all messages that are not in the index, in batches. With `since`, look at all messages with higher ids."""
+        """Add all messages that are not in the index, in batches. If `since` is given, check all messages with higher
+        ids."""
         while True:
             texts = await self._store.read(unindexed, since)
             if not texts:
@@ -135,7 +136,7 @@ def new_keys(tx: Transaction, words: Mapping[str, Sequence[str]]) -> Sequence[Ke
 def advance(
     tx: Transaction, holding: Holding, words: Mapping[str, Sequence[str]], keys: Sequence[Key], since: str | None
 ) -> str | None:
-    """Add one batch of messages to the index. Return the id of the last one."""
+    """Add one batch of messages to the index. Return the id of the last added message."""
     holding.check(tx)
     return tx.message_index.advance(words, since, keys=keys)
 
@@ -145,7 +146,8 @@ def unpurged(tx: Transaction) -> int | None:
 
 
 def purge(tx: Transaction, holding: Holding, *, begin: bool) -> bool:
-    """Remove the words of deleted texts from one part of the index. Return True if other parts may contain some."""
+    """Remove the words of deleted texts from one part of the index. Return True if other parts may still contain such
+    words."""
     holding.check(tx)
     return tx.message_index.purge(begin=begin)
 
@@ -158,6 +160,6 @@ def drop_words(tx: Transaction, holding: Holding, after: str) -> str | None:
 
 
 def purged(tx: Transaction, holding: Holding, erasures: int) -> None:
-    """Note that the words of these removals are gone."""
+    """Record that the words of the texts deleted so far (`erasures`, a count) were removed from the index."""
     holding.check(tx)
     tx.message_index.purged(erasures)

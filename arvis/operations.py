@@ -193,7 +193,7 @@ def _cancel_execution(
     their results."""
     execution = tx.executions.get(execution_id)
     if execution is None:
-        raise NotFound(f"There is no execution {execution_id}.")
+        raise NotFound(f"There is no execution {execution_id}.", fix="Check the id of the execution.")
     root = lifecycle.root_of(tx, execution)
     if root.status not in lifecycle.LIVE:
         raise Conflict(f"The execution {execution_id} has ended already.", why=f"It is {root.status}.")
@@ -213,5 +213,5 @@ def _rights(tx: Transaction, waits: Sequence[Wait], by: Principal, approvers: Ap
 def _job(tx: Transaction, job_id: str) -> Job:
     job = tx.jobs.get(job_id)
     if job is None:
-        raise NotFound(f"There is no job {job_id}.")
+        raise NotFound(f"There is no job {job_id}.", fix="`arvis jobs list` shows the jobs.")
     return job

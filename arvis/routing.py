@@ -205,7 +205,7 @@ def _first_that_may_be_asked(message: IncomingMessage, place: Place, role: Princ
 
 def mentioned(content: str, agents: Sequence[Agent]) -> Agent | None:
     """Return the active agent that the text calls by `@slug` or `@name`, or None. If several agents match, prefer the
-    one with the longest name; of two agents with the same name, prefer the older one."""
+    agent with the longest name. If two agents have the same name, prefer the older agent."""
     places = itertools.islice(_AT.finditer(content), _MOST_PLACES)
     behind = [content[place.end() : place.end() + _LONGEST_NAME].casefold() for place in places]
     if not behind:

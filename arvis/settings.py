@@ -99,12 +99,13 @@ class SettingsService:
         return self._current
 
     async def until(self, holds: Callable[[Config], bool]) -> None:
-        """Return when the configuration in effect fulfils this condition."""
+        """Wait until the configuration in effect fulfils this condition."""
         async with self._applied:
             await self._applied.wait_for(lambda: holds(self._current))
 
     async def begin(self) -> Config:
-        """Return the configuration for this start: the values of the file, the environment and the database."""
+        """Return the configuration for this start, made from the values of the file, the environment and the
+        database."""
         changes = await self._store.read(_stored)
         sifted = await asyncio.to_thread(self._sifted, changes)
         for key, why in sifted.problems.items():
@@ -114,7 +115,8 @@ class SettingsService:
         return sifted.config
 
     async def learn(self) -> None:
-        """Read the stored values, and apply those that take effect immediately. Raises `StoreError`."""
+        """Read the stored values, and apply the values that take effect immediately. Raise `StoreError` if they cannot
+        be read."""
         async with self._learning:  # so that values that were read earlier do not replace newer ones
             await self._learn()
 
@@ -128,7 +130,7 @@ class SettingsService:
 
     async def follow(self, up: Callable[[], None]) -> None:
         """Apply the stored values after each change by another process, until cancelled. Call `up` when the values are
-        applied for the first time. Raises `StoreError`."""
+        applied for the first time. Raise `StoreError` if they cannot be read."""
         changed = asyncio.Event()
         with ExitStack() as listening:
             for kind in (SettingsChanged, NoticesMissed, Changed):
@@ -156,7 +158,7 @@ class SettingsService:
         await self._set(before, after, tuple(changes), by)
 
     async def undo(self, *, by: str) -> None:
-        """Restore the values that were stored before the last change. Raises `Conflict` if there is no change to undo,
+        """Restore the values that were stored before the last change. Raise `Conflict` if there is no change to undo,
         and `Unprocessable` if these values are no longer valid."""
         before = await self._store.read(_stored)
         wanted = version_before(await self._store.read(_versions, 2)).data or {}

@@ -19,10 +19,11 @@ from arvis.ports.connector import SendError
 T = TypeVar("T")
 
 _NO_CONTENT, _REQUEST_TIMEOUT, _TOO_MANY, _SERVER_TROUBLE = 204, 408, 429, 500
-#: The longest accepted delay in seconds, and the delay if a platform asks for a pause without a number of seconds.
+#: The longest accepted delay in seconds. It is also the delay if a platform asks for a pause without a number of
+#: seconds.
 _LONGEST_DELAY = 86_400.0
 _USUAL_DELAY = 30.0
-#: Maximum characters kept of a platform's error text.
+#: The maximum number of characters of a platform's error text that are used.
 _LONGEST_TEXT = 300
 
 
@@ -38,7 +39,7 @@ class PlatformResponse:
 @dataclass(frozen=True, slots=True)
 class PlatformError:
     """A refusal by the platform, with the platform's `code` and `text`. `limited`: the platform asks for a pause of
-    `delay` seconds (None: it gives no number). `uncertain`: the platform may have done a part of the work.
+    `delay` seconds (None: the platform names no number). `uncertain`: the platform may have done a part of the work.
     `passing`: the same request may succeed later."""
 
     code: str
@@ -56,7 +57,8 @@ class Dialect(Protocol):
     def name(self) -> str: ...
 
     def platform_error(self, document: Any) -> PlatformError | None:
-        """Return the refusal in this document; None if it is no refusal in the platform's own form."""
+        """Return the refusal in this document. Return None if the document is not a refusal in the platform's own
+        form."""
         ...
 
     def accepts(self, document: Any) -> bool:
@@ -87,8 +89,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """The platform may have carried out the request. `acknowledged`: the platform confirms that it did, but its answer
-    lacks a value that the caller needs, such as an id."""
+    """The platform may have carried out the request. `acknowledged`: the platform confirms that it carried out the
+    request, but its answer lacks a value that the caller needs, such as an id."""
 
     reason: str
     acknowledged: bool = False
@@ -126,8 +128,8 @@ def read(dialect: Dialect, answer: PlatformResponse) -> Outcome:
 
 def send_error(failure: Failure, *, gone: bool = False, delay: float | None = None) -> SendError:
     """Return the error that a connector raises for a message that it could not send. `gone`: True if the channel
-    accepts no messages of this bot at all. `delay`: the seconds until the next try if the platform did not give
-    them."""
+    accepts no messages of this bot at all. `delay`: the seconds until the next attempt if the platform did not name a
+    delay."""
     match failure:
         case Refused():
             return SendError(failure.reason, permanent=True, gone=gone)
@@ -155,7 +157,7 @@ def text(result: Any, *path: str) -> str:
 
 
 def mappings(result: Any) -> list[Mapping[str, Any]] | None:
-    """Return only the mappings of a list. Return None if `result` is not a list, or if it has elements but none is a
+    """Return only the mappings of a list. Return None if `result` is not a list, or if it has elements but no
     mapping."""
     if not isinstance(result, list):
         return None

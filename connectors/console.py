@@ -1,8 +1,8 @@
 """The terminal of the daemon as a chat: each typed line is a message of the owner, and replies are printed.
 
 With the settings `input` and `output`, the console reads and writes files or named pipes instead. A terminal has no
-history that the connector could search, so after an interruption a reply may be printed twice. The numbers of the
-last options are lost when the process ends.
+history that the connector could search, so after an interruption a reply may be printed twice. A person chooses an
+option by its number; these numbers are lost when the process ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OWNER = Sender("console", "console", role=PrincipalRole.OWNER, paired=True)
 
 _STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
 _CHUNK = 65_536
-#: Maximum bytes of a line; a longer line is divided into several messages.
+#: The maximum number of bytes of a line. A longer line is divided into several messages.
 _LONGEST = 1_048_576
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 #: Control characters. They are removed, because a terminal obeys them and a reply must not control the terminal.
@@ -86,7 +86,7 @@ class Console:
             up(BotUp("arvis", self._config.agent or "Arvis"))
             async for line in lines.read(self._clock):
                 await self._bring(inbox, line)
-            # The daemon keeps running at the end of the input: replies are still printed.
+            # At the end of the input the daemon continues to run, and replies are still printed.
             await asyncio.Event().wait()
 
     def plan(self, delivery: Delivery) -> Sequence[Piece]:
@@ -100,7 +100,7 @@ class Console:
         return Receipt(part.key)
 
     async def close(self) -> None:
-        """Do nothing: the console holds no resources while it is not running."""
+        """Do nothing: the console has no open resources while it is not running."""
 
     async def _print(self, text: str) -> None:
         try:
@@ -146,7 +146,7 @@ class Console:
 
 
 class _Lines:
-    """A reader of lines from a file descriptor. It reads in threads, because a read may wait for ever."""
+    """Reads lines from a file descriptor. It reads in threads, because a read may wait without limit."""
 
     def __init__(self, source: int) -> None:
         self._source = source
@@ -198,7 +198,7 @@ class _Lines:
 
 @asynccontextmanager
 async def _opened(path: str | None, terminal: int) -> AsyncIterator[_Lines]:
-    """Open the input, and close it afterwards unless it is the terminal. Raises `OSError`."""
+    """Open the input, and close it afterwards unless it is the terminal. Raise `OSError`."""
     source = terminal if path is None else _open_input(path)
     lines = _Lines(source)
     try:
@@ -240,7 +240,7 @@ def _clean(text: str) -> str:
 
 
 def _write(path: str | None, terminal: int, text: bytes) -> None:
-    """Write the whole text to the file at `path` or to the terminal. Raises `OSError` if a pipe has no reader."""
+    """Write the whole text to the file at `path` or to the terminal. Raise `OSError` if a pipe has no reader."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
     target = terminal if path is None else os.open(path, flags, 0o600)
     try:

@@ -1,7 +1,7 @@
-"""The settings of a bot: the keys that every platform knows, and the errors for wrong ones.
+"""The settings of a bot: the keys that every platform knows, and the errors for wrong settings.
 
-A connector's own settings are a subclass of `BotConfig`, read once by `read_settings` in its `create`. No error
-quotes a value, which may be a token.
+A connector's own settings are a subclass of `BotConfig`. `read_settings` reads them once, in the connector's `create`.
+No error quotes a value, because a value may be a token.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _token(value: SecretStr) -> SecretStr:
     return SecretStr(text)
 
 
-#: A platform's id of a person or a channel: always text; a number in the file becomes text.
+#: The id of a person or a channel on a platform. It is always a text; a number in the file is converted to text.
 Id = Annotated[str, BeforeValidator(_text_of_id), Field(min_length=1, max_length=200)]
 
 #: Ids, as a list or as `a, b`.
@@ -102,16 +102,16 @@ Milliseconds = Annotated[int, BeforeValidator(_milliseconds)]
 #: The address of a platform's interface, without a slash at its end.
 Url = Annotated[str, AfterValidator(_url)]
 
-#: A secret, without surrounding white space; its repr shows stars.
+#: A secret, without surrounding white space. Its `repr` shows stars instead of the secret.
 Token = Annotated[SecretStr, AfterValidator(_token)]
 
 
 class BotConfig(BaseModel):
     """The settings that a bot of any platform can have. `agent` answers the bot's messages (None: the routing rules
-    choose the agent). The bot listens in `allowed_channels` (empty: in all). In groups, `respond` sets when the bot
-    answers, and `reply_in` sets where it replies. `observe` is the number of messages of others that it reads as
-    context. `allow_bots` names the bots that it listens to. `late_after` (ms) and `late` are the bot's rule for late
-    replies (None: the daemon's)."""
+    choose the agent). The bot listens in `allowed_channels` (empty: in all channels). In groups, `respond` sets when
+    the bot answers, and `reply_in` sets where it replies. `observe` is the number of overheard messages that it reads
+    as context. `allow_bots` names the bots to which it listens. `late_after` (ms) and `late` are the bot's rule for
+    late replies (None: the daemon's rule)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=())
 
@@ -129,7 +129,7 @@ Config = TypeVar("Config", bound=BotConfig)
 
 
 def read_settings(kind: type[Config], settings: BotSettings) -> Config:
-    """Return the settings of a bot as a `kind`. Raises `BadSetting` for the first wrong setting."""
+    """Return the settings of a bot as an object of the class `kind`. Raise `BadSetting` for the first wrong setting."""
     try:
         return kind.model_validate(dict(settings.values))
     except ValidationError as error:

@@ -151,7 +151,8 @@ def _changes(agent: Agent, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_personality(prompt: str, personality: Any) -> str:
-    """Return the prompt with this personality at its end. It replaces an earlier personality there."""
+    """Return the prompt with this personality at its end. If the prompt already ends with a personality, replace that
+    personality."""
     given = personality if isinstance(personality, Mapping) else {"character": personality}
     before, mark, behind = prompt.rpartition(f"{PERSONALITY}\n")
     own = mark and all(line.startswith("- ") for line in behind.splitlines())
@@ -170,7 +171,7 @@ def _status(fields: Mapping[str, Any]) -> AgentStatus | None:
 
 
 def _free_places(tx: Transaction, fields: Mapping[str, Any], here: Address, *, agent_id: str) -> list[Binding]:
-    """Return the channels that a tag names. Raise `Conflict` if one of them belongs to another agent."""
+    """Return the channels that a tag names. Raise `Conflict` if one of these channels belongs to another agent."""
     given = fields.get("channels") or []
     if not isinstance(given, list) or len(given) > MOST_CHANNELS:
         raise Unprocessable(f"`channels` must be a list of at most {MOST_CHANNELS} channels")

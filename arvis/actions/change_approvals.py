@@ -331,9 +331,9 @@ def post_question(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _asked_in(tx: Transaction, message_id: str | None, asking: Execution | None) -> StoredMessage | None:
-    """Return a message in the place where the action was requested; None if there is no such place. For a turn, this is
-    the message that it answers; for a child, it is the last message of the turn to which the child belongs; for a run,
-    it is a message in the place where the run posts."""
+    """Return a message in the place where the action was requested; None if there is no such place. For a turn, return
+    the message that the turn answers. For a child, return the last message of the turn to which the child belongs. For
+    a run, return a message in the place where the run posts."""
     if message_id is not None or asking is None:
         return tx.messages.get(message_id or "")
     root = lifecycle.root_of(tx, asking)
@@ -385,8 +385,8 @@ def _perform(
     *,
     within: Principal | None,
 ) -> EffectResult:
-    """Judge the proposal again. Carry it out if the change is still the one that was shown. The judgement uses the
-    lower of two roles: that of the asker and that of `within`. `within` is the approver, or the asker if the deadline
+    """Judge the proposal again. Carry it out if the change is still the change that was shown. Judge it with the lower
+    of two roles: the role of the asker and the role of `within`. `within` is the approver, or the asker if the deadline
     passed without an answer."""
     against: Verdict = judge(tx, proposal, _lesser(situation, within), now, confirmed=True)
     if against.outcome is not None:

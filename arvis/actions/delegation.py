@@ -132,6 +132,6 @@ def _begin(tx: Transaction, step: _Step, text: str, now: int) -> None:
 
 
 def _plain(name: str) -> str:
-    """Return the name for use in a head line in brackets. The name can neither end that line nor imitate such a
-    line."""
+    """Return the name in a form for a heading in brackets. In this form, the name can neither end the heading nor
+    imitate a heading."""
     return visible(name).replace("[", "(").replace("]", ")")[:_LONGEST_NAME]

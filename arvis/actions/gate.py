@@ -33,7 +33,7 @@ class Verdict:
     outcome: Outcome | None
     #: The code of the reason.
     reason: str | None = None
-    #: The reason in words that people understand, as the end of a sentence.
+    #: The reason as text for people: the end of a sentence.
     words: str = ""
 
 
@@ -50,7 +50,7 @@ def needs_approval(reason: str) -> Verdict:
 
 # Permissions and limits of tasks between agents.
 
-#: The maximum number of executions that `_upwards` follows. Other limits keep real chains shorter.
+#: The maximum number of executions that `_upwards` follows. Because of other limits, real chains are shorter.
 _MOST_ABOVE = 50
 
 
@@ -66,7 +66,7 @@ class Lineage:
 
 
 def lineage_of(tx: Transaction, execution_id: str, agent_id: str) -> Lineage:
-    """Return the lineage of an execution of this agent. An execution that was called by another one has the depth of
+    """Return the lineage of an execution of this agent. If another execution called this execution, it has the depth of
     the turn to which it belongs."""
     turn_id = execution_id
     within: tuple[str, ...] = (agent_id,)
@@ -260,8 +260,8 @@ def _quota(tx: Transaction, proposal: Proposal, situation: ActionContext, now: i
 
 
 def _question(tx: Transaction, proposal: Proposal, situation: ActionContext) -> Verdict:
-    """Return the verdict of an action that no rule forbids: allowed, needs an approval, or refused because this answer
-    has already asked for `QUESTIONS` approvals."""
+    """Return the verdict on an action that no rule forbids. The action is allowed, or needs an approval. It is refused
+    if it needs an approval and this answer has already asked for `QUESTIONS` approvals."""
     reason = _why_asked(tx, proposal, situation)
     if reason is None:
         return ALLOWED

@@ -1,4 +1,4 @@
-"""Carry out the actions that the gate allowed, and record the result of every proposal."""
+"""Carries out the actions that the gate allowed, and records the result of every proposal."""
 
 from __future__ import annotations
 

@@ -65,15 +65,16 @@ def _name(proposal: Proposal) -> str:
     return next((str(name) for name in names if name), "without a name")
 
 
-#: The maximum number of actions of one outcome that the line describes. Of further actions it gives only the number, as
-#: in `and 3 more`.
+#: The maximum number of actions of one outcome that the line describes. The line only counts further actions, as in
+#: `and 3 more`.
 _SHOWN_REPORTS = 10
 
 LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})
 
 
 def report(results: Sequence[EffectResult]) -> str:
-    """Return the line with the results, and below it the requested lists; "" if no result has a report.
+    """Return the line with the results, and below it the lists that the actions requested; "" if no result has a
+    report.
 
     Tags in names that a model wrote are escaped. A stored fact has a report only if a person was asked to approve it.
     """

@@ -92,7 +92,8 @@ def _update(tx: Transaction, proposal: Proposal, situation: ActionContext, rules
 
 
 def wanted_changes(proposal: Proposal, situation: ActionContext) -> dict[str, Any]:
-    """Return the changes that a tag asks for, by field of `Schedule`. Raise `Unprocessable` if there are none."""
+    """Return the changes that a tag asks for, by field of `Schedule`. Raise `Unprocessable` if the tag asks for no
+    change."""
     changes = _changes(_known(proposal.fields), situation.address)
     if not changes:
         raise Unprocessable("the tag contains no field to change", fix="Give at least one field with its new value.")
@@ -105,7 +106,7 @@ def _author(situation: ActionContext) -> str | None:
 
 
 def _known(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields without those that are None or an empty text."""
+    """Return the fields that are neither None nor an empty text."""
     return {name: value for name, value in fields.items() if value is not None and value != ""}
 
 

@@ -303,7 +303,7 @@ def parse_reply(execution: Execution) -> Reply:
         return read("")
     reply = _with_earlier(read(_result_of(execution).content), execution)
     # Tags in the result of a workflow are ignored: the actions of its agents were carried out at the end of each
-    # agent's run, and all other tags come from text of others.
+    # agent's run, and all other tags come from texts of other people.
     return replace(reply, proposals=()) if is_workflow(execution) else reply
 
 
@@ -316,14 +316,14 @@ def _result_of(execution: Execution) -> RunResult:
 
 
 def _stopped_for(execution: Execution) -> str:
-    """Return the reason for which the graph stopped the execution; "" if there is none."""
+    """Return the reason why the graph stopped the execution; "" if the graph did not stop it."""
     outcome = (execution.result or {}).get("outcome") if isinstance(execution.result, dict) else None
     return str(outcome.get("reason") or "") if isinstance(outcome, dict) else ""
 
 
 def _said_before(execution: Execution) -> bool:
-    """Return True if a node of the workflow has already sent the text with which the run ends. The last node does not
-    count, because its text is sent at the end of the run."""
+    """Return True if a node of the workflow has already sent the text with which the run ends. The last node is
+    ignored, because its text is sent at the end of the run."""
     result = execution.result if isinstance(execution.result, dict) else {}
     posted = {
         text

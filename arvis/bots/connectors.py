@@ -28,7 +28,7 @@ from arvis.ports.extras import missing_package
 
 
 class ConnectorFactory:
-    """The maker of connectors. A platform's `create` function is found by its entry point. For the first bot of a
+    """The factory of connectors. It finds a platform's `create` function by its entry point. For the first bot of a
     platform, a thread imports the function, because the import can take more than a second. Each connector gets
     `services`."""
 
@@ -44,8 +44,8 @@ class ConnectorFactory:
         return sorted(self._points)
 
     async def make(self, spec: BotSpec) -> Connector:
-        """Make a connector. Raises `BadSetting` for a setting that cannot be used, or `ConfigError` if it
-        fails for another reason."""
+        """Make a connector. Raise `BadSetting` for a setting that cannot be used. Raise `ConfigError` if the connector
+        cannot be made for another reason."""
         if spec.trouble:
             raise ConfigError(spec.trouble)
         create = await self._create_of(spec.platform)
@@ -109,8 +109,8 @@ def describe(error: BadSetting | ConfigError) -> str:
 
 
 def _place(entry: BotEntry, key: str) -> str:
-    """Return the position of a key in the file. If the entry lacks the key, return the position of the entry's first
-    key."""
+    """Return the position of a key in the file. If the entry does not contain the key, return the position of the
+    entry's first key."""
     name = key.partition(".")[0].partition("[")[0]
     return entry.places.get(name) or next(iter(entry.places.values()), entry.path)
 
@@ -123,7 +123,7 @@ def _load(point: EntryPoint) -> CreateConnector:
         raise missing_package(part, missing.name or str(missing), point.name) from None
     except SystemExit as end:
         raise ConfigError(
-            f"The connector for {point.name} cannot be loaded: it ended the program with the code {end.code}"
+            f"The connector for {point.name} cannot be loaded: its code tried to exit with the code {end.code}"
         ) from None
     return create
 
@@ -181,9 +181,9 @@ class ConnectorPool:
         return None if bot is None else bot.connector
 
     async def open(self) -> None:
-        """Make the connectors of all bots in the registry. Raises `ConfigError` if a bot of the configuration file
-        cannot be made. The bot keeps the error as its `trouble` instead if it comes from an environment variable or the
-        database, or if only a package is missing: all other bots then work."""
+        """Make the connectors of all bots in the registry. Raise `ConfigError` if a bot of the configuration file
+        cannot be made. If a bot comes from an environment variable or the database, or if only a package is missing,
+        store the error as the bot's `trouble` instead: all other bots then work."""
         for spec in self._registry.specs:
             bot, error = await self._made(spec)
             entry = self._registry.entry(*spec.key)

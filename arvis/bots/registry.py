@@ -142,7 +142,7 @@ def seal_all(box: SecretBox, secrets: Mapping[str, str]) -> str:
 
 
 def opened_of(stored: StoredBot, box: SecretBox) -> dict[str, str]:
-    """Return the secrets of a bot by name. Raises `SecretLost`."""
+    """Return the secrets of a bot by name. Raise `SecretLost`."""
     return {name: box.open(secret) for name, secret in sealed_of(stored).items()}
 
 

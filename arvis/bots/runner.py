@@ -1,4 +1,4 @@
-"""Run one bot, and restart it after each failure. The pauses between restarts are so long that no platform treats the
+"""Runs one bot, and restarts it after each failure. The pauses between restarts are so long that no platform treats the
 restarts as an attack.
 
 A platform may reject a valid token for some seconds. Three rejections within five minutes count as final: the owners
@@ -29,7 +29,7 @@ from arvis.process.leases import Holding
 
 log = logging.getLogger(__name__)
 
-#: The pause (s) before a failed write of a state is repeated, and the time limit (s) for writing the last state of a
+#: The pause (s) before the failed write of a state is repeated, and the time limit (s) for writing the last state of a
 #: bot that stops.
 _AGAIN = 5.0
 _LAST = 2.0
@@ -57,8 +57,8 @@ class StatusReport:
 
 
 class StatusReporter:
-    """The writer of one bot's states. It stores them in order, without repetitions, and only while this process has the
-    lease of the bot."""
+    """Stores the states of one bot in order, without repetitions, and only while this process has the lease of the
+    bot."""
 
     def __init__(
         self, *, platform: str, name: str, store: Store, bus: EventBus, clock: Clock, holding: Holding, tell: TellOwner
@@ -229,8 +229,8 @@ class BotRun:
         return pause
 
     def _describe(self, failure: BaseException) -> str:
-        """Return the error as text for people. Only the text of a plain `ConnectionError` is meant for people. All
-        other errors are logged, and people get a general text."""
+        """Return the error as text for people. Only the text of a plain `ConnectionError` is written for people. Log
+        every other error, and return a general text."""
         if type(failure) is ConnectionError and str(failure):
             return str(failure)
         if isinstance(failure, OSError):

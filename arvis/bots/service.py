@@ -44,8 +44,8 @@ class BotChanges:
 
 
 class BotService:
-    """The operations on bots. They raise `Unprocessable` for values that cannot be used, `NotFound` for an unknown bot,
-    and `Conflict` for a change of a bot of the configuration."""
+    """The owner's operations on bots. They raise `Unprocessable` for values that cannot be used, `NotFound` for an
+    unknown bot, and `Conflict` for changes of a bot that the configuration defines."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class BotService:
         return await examine(self.spec(platform, name), self._maker)
 
     async def check_new(self, platform: str, name: str, given: BotChanges) -> Sequence[SetupFinding]:
-        """Check a bot that is not stored. Raises `Unprocessable` for values that cannot be used."""
+        """Check a bot that is not stored. Raise `Unprocessable` for values that cannot be used."""
         settings, secrets = _merged({}, given.settings), _merged({}, given.secrets)
         _refuse_plain_secrets(settings)
         spec = BotSpec(platform, name, {**settings, **secrets}, source=Source.PRODUCT)
@@ -134,8 +134,8 @@ class BotService:
         return await self._with(bot, settings, secrets)
 
     async def _with(self, bot: StoredBot, settings: Values, secrets: Values) -> StoredBot:
-        """Return the bot with these settings and secrets. Encrypt the secrets, and leave out values that are None.
-        Raise `Unprocessable` if the bot's connector does not accept the values."""
+        """Return the bot with these settings and encrypted secrets. Values that are None are left out. Raise
+        `Unprocessable` if the bot's connector does not accept the values."""
         settings, secrets = _merged({}, settings), _merged({}, secrets)
         _refuse_plain_secrets(settings)
         await self._try(BotSpec(bot.platform, bot.name, {**settings, **secrets}, source=Source.PRODUCT))

@@ -1,5 +1,5 @@
-"""Start, stop and restart bots when the registry changes. Each bot runs in one process at a time; every other process
-has only its connector, for sending."""
+"""Starts, stops and restarts bots when the registry changes. Each bot runs in one process at a time. Every other
+process has only the connector of the bot, and sends with it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class BotSupervisor:
         if (running := self._running) is None:
             return
         if not bot.spec.enabled:
-            # The stored state may be the last one that a crashed process wrote.
+            # The stored state may be the last state that a crashed process wrote.
             with suppress(StoreError):
                 await self._store.write(_stopped, bot.spec.key, self._clock.now())
             return

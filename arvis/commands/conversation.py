@@ -189,7 +189,7 @@ def how_to_address(tx: Transaction, invocation: Invocation) -> str:
 
 
 def _mention(tx: Transaction, invocation: Invocation) -> str:
-    """Return the words for mentioning the bot, with the bot's name on the platform if this name is known."""
+    """Return the instruction how to mention the bot, with the bot's name on the platform if this name is known."""
     place = (invocation.address.platform, invocation.address.connector)
     names = [bot.user_name for bot in tx.bots.statuses() if (bot.platform, bot.name) == place and bot.user_name]
     return f"mention @{names[0]}" if names else "mention it"

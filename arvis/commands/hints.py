@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from arvis.ports.connector import CommandHint
 
-#: The descriptions of the commands, by name. The command `start` appears in no list.
+#: The descriptions of the commands, by name. The command `start` is not listed anywhere.
 ABOUT: Mapping[str, str] = {
     "help": "show this list",
     "new": "start a new conversation and keep the memory",

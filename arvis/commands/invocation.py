@@ -37,7 +37,7 @@ class Invocation:
     zone: str
     #: The rule that chose the agent.
     route: str = ""
-    #: The sender of the message, including the limits that apply to this person besides the role; None if there is no
+    #: The sender of the message, with the limits that apply to this person in addition to the role; None if there is no
     #: message.
     sender: Sender | None = None
     #: The time zone of the daemon. A day of a budget ends at midnight in this zone.
@@ -54,8 +54,8 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """The answer of a command, and the turns that the command cancelled. These turns are announced after the commit, and
-    `events` are published then."""
+    """The answer of a command, the turns that the command cancelled, and its events. The turns are announced and the
+    events are published after the commit."""
 
     text: str
     stopped: Sequence[CancelledTurn] = ()

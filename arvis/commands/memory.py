@@ -197,7 +197,7 @@ def _set_validity(tx: Transaction, invocation: Invocation, argument: str, now: i
 
 
 def _history(tx: Transaction, invocation: Invocation, named: str, _: int) -> str:
-    """Return the fact, the fact that has replaced it, and those that it has replaced, each with its source."""
+    """Return lines about the fact, the fact that replaced it, and the facts that it replaced, each with its source."""
     fact = _stored_fact(tx, invocation, named)
     if fact is None or fact.status is FactStatus.DELETED:
         return _unknown(named)
@@ -227,8 +227,8 @@ def _used_until(fact: Fact, zone: str) -> str:
 
 
 def _refusal(invocation: Invocation, fact: Fact) -> str | None:
-    """Return the refusal if the person may not change this fact. Everybody in a channel reads its facts, so their text is
-    changed only by those who could confirm it."""
+    """Return the refusal if the person may not change this fact. Everybody in a channel reads the channel's facts, so
+    only owners and operators may change their text."""
     if fact.scope == _mine(invocation) or _looks_after(invocation):
         return None
     return f"#{fact.number} is about this channel. Only an operator or an owner can change it."
@@ -249,7 +249,8 @@ def _switch(tx: Transaction, invocation: Invocation, *, remembers: bool) -> str:
 
 
 def _forget_me(tx: Transaction, invocation: Invocation, argument: str, _: int) -> str:
-    """Delete all facts and values about the person, of all agents, with their history. The first command only asks."""
+    """Delete all facts and values about the person, of all agents, with their history. Without the word `_SURELY`,
+    delete nothing and only ask for confirmation."""
     if " ".join(argument.casefold().split()) not in {"me", f"me {_SURELY}"}:
         return _USE
     if not invocation.conversation.direct:
@@ -341,8 +342,8 @@ def _doubt(fact: Fact) -> str:
 
 
 def _fact(tx: Transaction, invocation: Invocation, named: str) -> Fact | None:
-    """Return the fact with this number if it is active, or if only its validity has ended; None if it does not exist or may
-    not be shown here."""
+    """Return the fact with this number, even if its validity has ended. Return None if the fact does not exist, is
+    otherwise inactive, or may not be shown here."""
     fact = _stored_fact(tx, invocation, named)
     return fact if fact is not None and fact.status in {FactStatus.ACTIVE, FactStatus.ENDED} else None
 

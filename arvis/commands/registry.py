@@ -17,8 +17,8 @@ from arvis.ports.store import Transaction
 
 
 def parse(text: str) -> Spoken | None:
-    """Return the command that a message contains; None if it contains none. Commands of plugins are not included,
-    because they run in the agent's turn (`graphs/agent/plugins.py`)."""
+    """Return the command that a message contains, or None. Commands of plugins are not included, because they run in
+    the agent's turn (`graphs/agent/plugins.py`)."""
     found = split_command(text)
     if found is None or found[0] not in COMMANDS or (found[0] == "start" and not is_start(found[1])):
         return None
@@ -26,7 +26,7 @@ def parse(text: str) -> Spoken | None:
 
 
 def searched_text(text: str) -> str | None:
-    """Return the text for which a message searches facts (`/memory search TEXT`); None if it does not."""
+    """Return the search text of a message that searches facts (`/memory search TEXT`); None for all other messages."""
     spoken = parse(text) if text.startswith("/") else None
     words = spoken.argument.split(maxsplit=1) if spoken is not None and spoken.name == "memory" else []
     return words[1] if len(words) > 1 and words[0].casefold() == "search" else None

@@ -37,7 +37,8 @@ _MAYBE = {"interrupted", "uncertain"}
 
 
 def record(tx: Transaction, job: Job, outcome: Fail, now: int) -> None:
-    """Record that a delivery has failed for good: as `unknown` if it may have arrived, else as `failed`."""
+    """Record the final failure of a delivery: the state `unknown` if the delivery may have arrived, otherwise
+    `failed`."""
     delivery = tx.deliveries.get(job.delivery_id or "")
     if delivery is None:
         return
@@ -205,8 +206,8 @@ class Deliverer:
         return await self._finish(job, delivery, DeliveryState.SENT, platform_id=receipt.platform_id)
 
     async def _marked_if_late(self, connector: Connector, delivery: Delivery) -> Delivery:
-        """Return the delivery; if it is late, add the mark of late replies. A late delivery is never dropped here,
-        because the platform shows the whole history."""
+        """Return the delivery. If the delivery is late, add the mark of late replies. A late delivery is never dropped
+        here, because the platform shows the whole history."""
         if not self._late_replies.may_be_overdue(delivery):
             return delivery
         asked_at = await self._store.read(deadlines.asked_at, delivery)

@@ -23,7 +23,7 @@ from arvis.tasks.rounds import Rounds
 
 async def locate(connector: Connector | None, draft: Draft) -> Draft:
     """Return the draft with the platform id of its message, if the connector can find the message. The id is missing if
-    the process ended before the platform's answer arrived. Raises `SendError` if the message may be found later."""
+    the process ended before the platform's answer arrived. Raise `SendError` if the message may be found later."""
     if draft.state is not DraftState.SENDING or not isinstance(connector, FindsDrafts):
         return draft
     try:
@@ -44,8 +44,8 @@ class OpenedDraft:
 
 
 def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -> OpenedDraft | None:
-    """Open the draft of a turn. Return None if the turn has ended, if its draft was removed, or if the draft may be
-    shown in a message whose id is unknown."""
+    """Open the draft of a turn. Return None if the turn has ended, if its draft was removed, or if a message with an
+    unknown id may already show the draft."""
     execution = tx.executions.get(execution_id)
     if execution is None or execution.status not in lifecycle.LIVE:
         return None
@@ -139,7 +139,7 @@ class Pace:
     #: The time after which a turn without text gets a status line, and the interval between two updates of this line.
     status: float = 30.0
     status_every: float = 10.0
-    #: The interval of the checks for a due update.
+    #: The interval of the checks whether an update is due.
     look: float = 0.5
 
 
@@ -284,8 +284,8 @@ class DraftStream:
             self._recorded = True
 
     async def _failed(self, error: SendError) -> bool:
-        """Handle an error of the platform. Return True if the platform only asked for a pause. After any other error
-        the draft ends; the answer does not depend on the draft."""
+        """Handle an error of the platform. Return True if the platform only asked for a pause. Any other error ends the
+        draft; the answer does not depend on the draft."""
         if error.retry_after is not None and not error.permanent:
             self._backoff.note(self._address, error.retry_after)
             return True

@@ -1,7 +1,7 @@
 """Typing and drafts: they show in a chat that an agent is working, its text so far, and its current step.
 
-This module serves platforms whose bots can show typing or drafts; the dashboard reads the events of the bus itself. The
-process that runs the turns listens to the bus and keeps the state in memory only.
+This module serves platforms whose bots can show typing or drafts. The dashboard reads the events of the bus itself. The
+process that runs the turns listens to the bus and stores the state only in memory.
 """
 
 from __future__ import annotations

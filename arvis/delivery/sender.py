@@ -1,4 +1,4 @@
-"""Send the parts of one delivery. The state of each part is stored before and after its send: `SENDING`, then `SENT`.
+"""Sends the parts of one delivery. The state of each part is stored before and after its send: `SENDING`, then `SENT`.
 
 The platform's guarantee (`Guarantee`) decides what happens to a part whose send was interrupted. A part that changes an
 existing message, such as a draft, can be repeated on any platform.
@@ -19,7 +19,7 @@ from arvis.ports.connector import Connector, FindsParts, Guarantee, Reserves, Se
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.deadlines import asked_at
 
-# The transaction scripts of a delivery. Each script with the argument `job` first checks the lease of the job.
+# The transaction scripts of a delivery. Each script with a parameter `job` first checks the lease of the job.
 
 
 GONE, MOVED = "gone", "moved"
@@ -75,7 +75,7 @@ def reserve_part(tx: Transaction, job: Job, part: Part, platform_id: str) -> Non
 
 
 def advance(tx: Transaction, job: Job, part: Part, following: Part, now: int) -> None:
-    """Record that a part was sent, and that the part `following` is being sent."""
+    """Record that `part` was sent, and that the part `following` is being sent."""
     _check_lease(tx, job)
     tx.parts.put(part, PartState.SENT, platform_id=part.platform_id)
     tx.parts.put(following, PartState.SENDING, tried_at=now)
@@ -97,7 +97,7 @@ def finish(
 
 
 def unsend(tx: Transaction, job: Job, part: Part, gone: str | None, now: int) -> None:
-    """Record that this attempt to send a part showed nothing in the chat. If the channel accepts no messages any more,
+    """Record that this attempt to send a part showed nothing in the chat. If the channel no longer accepts messages,
     `gone` is the reason."""
     _check_lease(tx, job)
     _reset_part(tx, part, now)
@@ -111,8 +111,8 @@ def reopen(tx: Transaction, delivery: Delivery) -> None:
 
 
 def move(tx: Transaction, job: Job, delivery: Delivery, channel: str, now: int, *, part: Part | None = None) -> None:
-    """Change the channel's id in its rows to `channel`, and let this delivery run again under the new id. `part` is the
-    part that was being sent."""
+    """Change the channel's id in all of its rows to `channel`, and let this delivery run again with the new id. `part`
+    is the part that was being sent."""
     tx.jobs.lock([delivery.address.lane, replace(delivery.address, channel=channel).lane])
     _settle(tx, job, Snooze(now, MOVED), now)
     if part is not None:
@@ -154,7 +154,7 @@ class PartSender:
         self.part = part
 
     async def resume(self) -> None:
-        """Prepare a part whose earlier attempt failed or was interrupted, so that `send` can send it again. Raises
+        """Prepare a part whose earlier attempt failed or was interrupted, so that `send` can send it again. Raise
         `SendError` or `Interrupted`."""
         part = self.part
         if part.state is PartState.SENDING and part.platform_id is None:
@@ -167,7 +167,7 @@ class PartSender:
             await self._store.write(mark_retry, self._job, self.part, self._clock.now())
 
     async def send(self, behind: Sequence[Part]) -> None:
-        """Send this part and the parts `behind` it, and end the job. Raises `SendError`."""
+        """Send this part and the parts `behind` it, and end the job. Raise `SendError`."""
         for following in behind:
             await self._send_part()
             now = self._clock.now()
@@ -212,7 +212,7 @@ class PartSender:
     async def _accept_as_sent(self, error: SendError) -> None:
         """Handle an error which says that the chat shows the part, but which does not contain the id of the part. If
         the connector can search, let it search for the part. Otherwise treat the part as sent, because a second send
-        would show it twice. Raises `SendError` if the search finds nothing or fails temporarily."""
+        would show it twice. Raise `SendError` if the search finds nothing or fails temporarily."""
         receipt = None
         if isinstance(self._connector, FindsParts):
             try:

@@ -33,8 +33,8 @@ class DurableWrite:
 
 @dataclass(frozen=True, slots=True)
 class StepWrite:
-    """A write about the step itself. It is made only if the node returned a decision, because otherwise there is no
-    step."""
+    """A write about the step itself. It is made only if the node returned a decision, because without a decision the
+    step does not exist."""
 
     script: Callable[[Transaction], object]
 
@@ -152,8 +152,8 @@ class NodeContext:
         return result
 
     def known(self, name: str) -> Effect | None:
-        """Return the effect of this visit with this name, even if its result is not stored yet; None if there is no
-        such effect."""
+        """Return the effect of this visit with this name, even if the effect's result is not stored yet. Return None if
+        the visit has no such effect."""
         return next((effect for effect in self.unkept if effect.name == name), self._effects.get(name))
 
     def take(self, name: str, result: Any) -> None:
@@ -383,8 +383,8 @@ class Gate:
     open: Opener
     #: The name of the gate for people. If empty, it is the name of the target.
     title: str = ""
-    #: True for the gate at which finished branches wait for the others. An error about gates that stay shut does not
-    #: name this gate.
+    #: True for the gate at which finished branches wait for the other branches. An error about gates that stay shut
+    #: does not name this gate.
     last: bool = False
     #: A function that makes the watch of the gate. Without a watch, the opener is called after every step.
     watch: Callable[[], Watch] | None = None

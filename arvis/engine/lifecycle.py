@@ -223,7 +223,7 @@ Drawn = Callable[[Transaction, Execution], Graph | None]
 
 
 def load(tx: Transaction, job: Job, graph_of: Drawn, now: int) -> Loaded | None:
-    """Return the execution of a job; None if there is none."""
+    """Return the execution of a job; None if the execution does not exist."""
     if (begun := job.begun) is not None:
         graph = graph_of(tx, begun.execution)
         opened = _open(tx, begun.execution, graph, now, begun.messages)

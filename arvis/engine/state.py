@@ -42,8 +42,8 @@ class State:
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Self:
-        """Return the typed state. The state of an execution is replaced and never changed, so the result for the same
-        mapping is kept. It may be an object of a subclass that was read from this mapping before."""
+        """Return the typed state. The state of an execution is replaced and never changed, so the result for a mapping
+        is cached. The result may be an object of a subclass that was read from this mapping before."""
         place = id(state) // 16 % _KEPT
         for kept in _kept(cast(Any, cls)):
             known = kept[place]
@@ -83,7 +83,7 @@ def to_changes(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 _Read = Callable[[Any], Any] | None
 
-#: The number of typed states of a class that are kept in memory.
+#: The number of typed states of a class that are cached.
 _KEPT = 64
 
 _Kept = list[tuple[Mapping[str, Any], Any] | None]
@@ -91,8 +91,8 @@ _Kept = list[tuple[Mapping[str, Any], Any] | None]
 
 @cache
 def _kept(cls: Hashable) -> tuple[_Kept, ...]:
-    """Return the states of a class that are kept, followed by those of its subclasses."""
-    # `dataclass(slots=True)` replaces a class, and the replaced one has the same name.
+    """Return the cached states of a class, and then the cached states of its subclasses."""
+    # `dataclass(slots=True)` replaces a class by a new class. Both classes have the same name.
     below = {subclass.__qualname__: subclass for subclass in cast(Any, cls).__subclasses__()}
     return ([None] * _KEPT, *(each for subclass in below.values() for each in _kept(subclass)))
 

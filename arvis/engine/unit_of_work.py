@@ -390,7 +390,7 @@ class ExecutionUpdate:
 
 
 class _Elsewhere(Collection[Cursor]):
-    """A view of all positions (`live`) except those at one gate (`held`)."""
+    """A view of all positions (`live`) except the positions at one gate (`held`)."""
 
     def __init__(self, live: Mapping[str, Cursor], held: Mapping[str, Cursor]) -> None:
         self._live = live

@@ -60,8 +60,8 @@ PAUSE_MS = 15 * 60_000
 
 
 def may_begin_turn(tx: Transaction, address: Address, *, bot: bool, now: int) -> bool:
-    """Count a turn that is about to begin in this place. Return False if a bot's message would begin it and the limit
-    is reached. A person's message resets the count. Call this function once for each permitted event, in the
+    """Count a turn that is about to begin in this place. Return False if a bot's message would begin the turn and the
+    limit is reached. A person's message resets the count. Call this function once for each permitted event, in the
     transaction that accepts the event."""
     channel = replace(address, thread="")
     limits = {f"bot_turns_in:{channel.lane}": MOST_IN_CHANNEL, f"bot_turns:{address.lane}": MOST_BOT_TURNS}
@@ -88,7 +88,7 @@ ALBUM_MS = 1_500
 
 def belongs_to_album(tx: Transaction, message: IncomingMessage) -> bool:
     """Return True if this event is a further part of an accepted album of the same person. Such an event counts as
-    addressed to the bot, because only one part of an album carries the text that addresses the bot."""
+    addressed to the bot, because only one part of an album contains the text that addresses the bot."""
     if message.album is None:
         return False
     known = tx.incoming.by_album(message.address, message.album)
@@ -115,7 +115,7 @@ def join_album(tx: Transaction, message: IncomingMessage, files: Sequence[Attach
     return Received(known.id, MessageStatus.ACCEPTED, "album")
 
 
-#: The maximum number of characters that are stored of an overheard message.
+#: The maximum number of characters of an overheard message that are stored.
 LONGEST_OBSERVED = 2_000
 
 
@@ -134,7 +134,7 @@ class InboxRules:
     answer_within: int = 3_600_000
     #: The people who may approve calls of tools.
     approvers: Approvers = tuple(APPROVERS["owners"])
-    #: The limits of messages and bytes of each person.
+    #: The limits of messages and bytes for each person.
     allowed: Allowed = field(default_factory=Allowed)
     #: Returns the text commands of the named plugins.
     commands: Callable[[Sequence[str]], Sequence[PluginCommand]] = _none
@@ -166,8 +166,8 @@ class Handled:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Values for a message that are computed before its transaction: a new code, used for pairing if the person is unknown and by the
-    command `/link`, and the vector of the text for which the command `/memory search` searches."""
+    """Values that are computed before the transaction of a message: a new code for the pairing of an unknown person or
+    for the command `/link`, and the vector of the text of the command `/memory search`."""
 
     code: str
     meaning: Meaning | None = None
@@ -203,8 +203,8 @@ def handle_message(
 
 
 def _differs(tx: Transaction, known: StoredMessage, message: IncomingMessage) -> bool:
-    """Return True if a message with the event id of a `known` message has a different text or different files. The
-    files are compared only if the known message has a turn."""
+    """Return True if `message` has the same event id as the `known` message but a different text or different files.
+    The files are compared only if the known message has a turn."""
     if known.content != message.content:
         return True
     turn = tx.messages.of_turn(known.execution_id) if known.execution_id is not None else []

@@ -1,4 +1,5 @@
-"""The read positions of bots: up to which event a bot has read its queue, or the history of a channel."""
+"""The read positions of bots. A position is the last event that a bot has read from its queue or from the history of a
+channel."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ Fence = Callable[[Transaction], None]
 
 
 def unfenced(_tx: Transaction) -> None:
-    """Do nothing. This fence is used if no other process can receive the same events."""
+    """Do nothing. Without a fence, no commit is checked, because no other process can receive the same events."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ def delete_message(tx: Transaction, source: EventSource, deletion: MessageDeleti
 
 
 def _known(tx: Transaction, address: Address, ref: str) -> StoredMessage | None:
-    """Return the stored message with this platform id; None if the message is unknown, or if it was rejected, because
+    """Return the stored message with this platform id. Return None if the message is unknown or was rejected, because
     edits of rejected messages are not stored."""
     found = tx.incoming.by_ref(address, ref)
     return None if found is None or found.status is MessageStatus.DROPPED else found
@@ -432,8 +432,8 @@ def mark_unreachable(tx: Transaction, source: EventSource, place: ChannelStatus)
 
 
 def _use_bytes(tx: Transaction, message: IncomingMessage, role: PrincipalRole, allowed: Allowed, now: int) -> None:
-    """Count the bytes of the uploads, and raise `TooMany` if the sender exceeds the limit, or may not write another
-    message now: the files of a refused message would only take space. A repeated event is not counted again."""
+    """Count the bytes of the uploads. Raise `TooMany` if the sender exceeds the limit of bytes or has reached the limit
+    of messages, because the files of a refused message would only take space. A repeated event is not counted again."""
     if tx.messages.by_event(message.address, message.event_id) is not None:
         return
     sender, size = message.sender, sum(len(file.data) for file in message.uploads)

@@ -1,5 +1,5 @@
-"""Compares the folders of the configuration with their documents: new and changed files become due, and documents whose file
-or folder is gone are removed."""
+"""Compares the folders of the configuration with their documents. New and changed files become due. Documents whose
+file or folder no longer exists are removed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from arvis.process.leases import Holding
 
 log = structlog.get_logger(__name__)
 
-#: The number of documents that one transaction compares or adds.
+#: The maximum number of documents that one transaction compares or adds.
 _SLICE = 200
 _REST_SECONDS = 0.05
 
 
 class FolderDocuments:
-    """The task that compares all folders at the shortest of their intervals. The first pass is at the start."""
+    """The task that compares all folders with their documents: first when it starts, and then at the shortest interval
+    of all folders."""
 
     def __init__(self, *, store: Store, clock: Clock, folders: Sequence[Folder]) -> None:
         self._store = store
@@ -81,7 +82,7 @@ class FolderDocuments:
 
 
 def _collections(tx: Transaction, holding: Holding, slugs: Sequence[str], now: int) -> Sequence[Collection]:
-    """Return all collections. Create those that the configuration names and that do not exist."""
+    """Return all collections, after creating the collections that the configuration names and that do not exist yet."""
     holding.check(tx)
     for slug in slugs:
         if tx.knowledge.collection(slug) is None:
@@ -96,7 +97,7 @@ def _documents(tx: Transaction, collection_id: str, after: str) -> Sequence[Docu
 def _update(
     tx: Transaction, holding: Holding, documents: Sequence[Document], stamps: Mapping[str, str | None], now: int
 ) -> None:
-    """Make changed documents due, and remove those whose file is gone (None)."""
+    """Make changed documents due, and remove the documents whose file no longer exists (their stamp is None)."""
     holding.check(tx)
     for each in documents:
         stamp = stamps[each.location]

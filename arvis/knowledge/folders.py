@@ -1,5 +1,5 @@
-"""The folders of the configuration whose files are documents of knowledge bases. Only the configuration names them, so no
-request can make the daemon read another file."""
+"""The folders of the configuration whose files are documents of knowledge bases. Only the configuration can name such a
+folder, so no request can make the daemon read another file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Listed:
 
 
 def files_of(folder: Folder) -> Listed:
-    """Return the documents of a folder and its subfolders. Links, hidden files and files of other kinds are left out."""
+    """Return the documents of a folder and its subfolders. Links, hidden files and files of unsupported kinds are left
+    out."""
     stamps: dict[str, str] = {}
     try:
         for file in _walk(folder.path):
@@ -60,7 +61,7 @@ def _walk(root: Path) -> Iterator[Path]:
 
 
 def read_file(folders: Sequence[Folder], location: str) -> bytes:
-    """Return the bytes of a document in one of these folders, at most one byte more than a document may have. Raise
+    """Return the bytes of a document in one of these folders, at most one byte more than the maximum size. Raise
     `OSError` if the file cannot be read, or if no folder contains it. Links are not followed."""
     path = Path(location)
     if ".." in path.parts or not any(path.is_relative_to(folder.path) for folder in folders):

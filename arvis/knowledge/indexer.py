@@ -1,9 +1,9 @@
 """Indexes the documents of knowledge bases in the background (docs/adr/0084).
 
-The rows of the documents show what is left to do, so the work continues after a crash. Each document is written in
-small transactions as a new version. The last one makes this version the one that searches find, so a search finds
-either the old text or the new one. The pauses are longer than the transactions, so that messages do not wait for the
-database.
+The rows of the documents show the work that is left, so the work continues after a crash. Each document is written in
+small transactions as a new version. The last transaction makes this version the version that searches find, so a search
+finds either the old text or the new text. The pauses are longer than the transactions, so that messages do not wait for
+the database.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _REMOVED = 500
 #: The timeout (seconds) of a fetch.
 _TIMEOUT = 30.0
 _OK = 200
-#: The first pause (ms) after a failed fetch, which doubles with each further failure, and the longest one. A page without
-#: a refresh is given up after `_TRIES` failures.
+#: The first pause (ms) after a failed fetch, the longest pause, and a number of failures. The pause doubles with each
+#: further failure. A page without a refresh interval is not fetched again after `_TRIES` failures.
 _FIRST_PAUSE, _LONGEST_PAUSE, _TRIES = 60_000, 86_400_000, 6
 #: After this many seconds, the words of deleted documents are again removed from the search index.
 _PURGE_SECONDS = 86_400.0
@@ -68,7 +68,8 @@ _LONGEST_PROBLEM = 500
 
 
 class _Failure(Exception):
-    """The reason why a document was not indexed, as a part of a sentence. `again`: a later attempt may succeed."""
+    """The reason why a document was not indexed, as a part of a sentence. `again` is True if a later attempt may
+    succeed."""
 
     def __init__(self, problem: str, *, again: bool = False) -> None:
         super().__init__(problem)
@@ -78,7 +79,8 @@ class _Failure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The text of a document. `sha256` identifies it; None: it has not changed since it was indexed."""
+    """The text of a document. `sha256` identifies the content. `text` is None if the content has not changed since it
+    was indexed."""
 
     sha256: str
     size: int
@@ -86,7 +88,7 @@ class _Content:
 
 
 class KnowledgeIndexer:
-    """The task that does the due work on documents. One process does it for all processes. `fetcher` returns the
+    """The task that does the due work on documents. One process runs this task for all processes. `fetcher` returns the
     fetcher of web pages. `folders` returns the folders of the configuration. `rest` is the shortest pause in
     seconds."""
 
@@ -178,8 +180,8 @@ class KnowledgeIndexer:
         self._announce()
 
     def _announce(self) -> None:
-        """Announce that documents have changed, at most once in `_ANNOUNCE_SECONDS`. `work` makes an announcement that
-        is still missing at its end."""
+        """Announce that documents have changed, at most once in `_ANNOUNCE_SECONDS`. At its end, `work` makes an
+        announcement that this limit has delayed."""
         self._unannounced = True
         if self._clock.monotonic() >= self._announced_at:
             self._publish()
@@ -294,7 +296,7 @@ class KnowledgeIndexer:
             keys = await self._store.read(_new_keys, [words for _, words in batch])
             await self._write(_add, holding, document, version, batch, keys)
             count += len(batch)
-        # The index follows the order of the chunks: as long as earlier chunks are missing in it, `_add` adds none.
+        # The index follows the order of the chunks: `_add` adds no chunk while earlier chunks are missing in the index.
         await self._index_chunks(holding)
         return count
 
@@ -444,8 +446,8 @@ def _clear_collection(tx: Transaction, now: int) -> bool:
 
 
 def _begin(tx: Transaction, document: Document, now: int) -> bool:
-    """Count an attempt, so that a document that ends the process does not block the others. Return False if a person has
-    changed the document."""
+    """Count an attempt, so that a document that crashes the process does not block the others. Return False if a person
+    has changed the document."""
     begun = replace(document, failures=document.failures + 1, due_at=now + _FIRST_PAUSE)
     return tx.knowledge.update(begun, document.revision)
 
@@ -461,7 +463,7 @@ def _add(
     batch: Sequence[tuple[NewChunk, Sequence[str]]],
     keys: Sequence[WordKey],
 ) -> None:
-    """Add chunks, and their words to the index."""
+    """Add chunks to the document, and their words to the index."""
     numbers = tx.chunks.add(document, version, [chunk for chunk, _ in batch])
     tx.chunks.advance({number: words for number, (_, words) in zip(numbers, batch, strict=True)}, keys)
 

@@ -48,8 +48,8 @@ _LOOK_AGAIN = 60.0
 
 
 class AccountRegistry:
-    """The accounts that model calls may use. `configured` come from the file and the environment and change only at a
-    restart. Stored accounts are missing until `learn` has loaded them."""
+    """The accounts that model calls may use. The `configured` accounts come from the file and the environment and
+    change only at a restart. Stored accounts are missing until `learn` has loaded them."""
 
     def __init__(self, *, configured: Sequence[Account], store: Store, secrets: SecretBox) -> None:
         self._configured = {account.name: account for account in configured}
@@ -65,8 +65,8 @@ class AccountRegistry:
 
     @property
     def usable(self) -> Sequence[Account]:
-        """Return the usable accounts. If there are no accounts at all, not even disabled ones, return the demo account.
-        Return an empty sequence if accounts exist but none can be used."""
+        """Return the usable accounts. If there are no accounts at all, not even disabled accounts, return the demo
+        account. Return an empty sequence if accounts exist but none can be used."""
         return self._usable
 
     def current(self) -> Sequence[Account]:
@@ -92,7 +92,7 @@ class AccountRegistry:
         )
 
     def trouble_of(self, stored: StoredAccount) -> ArvisError | None:
-        """Return the reason to leave the account out; None if it can be used."""
+        """Return the reason why the account is left out; None if the account can be used."""
         if stored.name in self._configured:
             return ArvisError(
                 f"The account {stored.name} in the database is not used",
@@ -106,7 +106,8 @@ class AccountRegistry:
         return None
 
     async def learn(self) -> None:
-        """Load the stored accounts. If they cannot be read, keep the known ones and raise `StoreError`."""
+        """Load the stored accounts. If they cannot be read, keep the accounts that were loaded before, and raise
+        `StoreError`."""
         async with self._learning:
             rows = await self._store.read(_all)
             active = [stored for stored in rows if stored.status is AccountStatus.ACTIVE]
@@ -117,8 +118,8 @@ class AccountRegistry:
             self._usable, self._left_out = known if known or rows else (DEMO,), left_out
 
     async def follow(self, bus: EventBus, up: Callable[[], None]) -> None:
-        """Load the accounts and call `up`. Then load them again after each change and at least every minute, until
-        cancelled. Raise `StoreError`."""
+        """Load the accounts and call `up`. Then load the accounts again after each change and at least every minute,
+        until cancelled. Raise `StoreError` if they cannot be read."""
         changed = asyncio.Event()
         with ExitStack() as listening:
             for kind in (AccountsChanged, NoticesMissed):
@@ -199,8 +200,8 @@ class Trial:
 
 class AccountService:
     """The changes and tests of accounts. The parameter `fields` has the keys of an `AccountEntry`, and the key
-    `status`. A change raises `Unprocessable` for invalid values, `NotFound` for an unknown account, and `Conflict` for
-    an account of the configuration or a name that exists already."""
+    `status`. A change raises `Unprocessable` for invalid values, and `NotFound` for an unknown account. It raises
+    `Conflict` for an account of the configuration, or if the name exists already."""
 
     def __init__(
         self,
@@ -330,7 +331,8 @@ class AccountService:
 
 
 def _checked(fields: Mapping[str, Any]) -> tuple[AccountEntry, AccountStatus]:
-    """Validate the fields like an entry of the configuration, except that a key must not be a reference."""
+    """Validate the fields by the rules of the configuration, and return the entry and its status. Unlike in the
+    configuration, a key must not be a reference."""
     status = fields.get("status") or AccountStatus.ACTIVE
     if status not in list(AccountStatus):
         raise Unprocessable(f"`status` must be one of {', '.join(AccountStatus)}.", fix=_FIELDS)

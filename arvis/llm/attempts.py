@@ -33,7 +33,7 @@ class Trail:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A reply, the receipts of all attempts (the successful one is last), and the cooldowns that changed."""
+    """A reply, the receipts of all attempts (the successful attempt is last), and the cooldowns that changed."""
 
     result: RunResult
     calls: tuple[ModelCall, ...]
@@ -136,7 +136,7 @@ class Attempt:
 
 
 class RunFailed(ArvisError):
-    """The failure of all attempts. `error` decides what the queue does next, `calls` holds the receipts of all
+    """The failure of all attempts. `error` decides what the queue does next. `calls` contains the receipts of all
     attempts, and `rests` the cooldowns that changed."""
 
     def __init__(self, error: ProviderError, calls: tuple[ModelCall, ...], rests: tuple[Cooldown, ...] = ()) -> None:
@@ -167,8 +167,8 @@ UNCOUNTED = "the server did not say how many tokens it used: tokens and cost are
 
 
 def left_out_text(names: Sequence[str]) -> str | None:
-    """Return the `detail` in the receipt of an answer whose model did not get these parts of the request; None if it
-    got all of them."""
+    """Return the `detail` in the receipt of an answer if its model did not get these parts of the request; None if the
+    model got the whole request."""
     if not names:
         return None
     words = ", ".join("the reasoning effort" if name == "effort" else name for name in names)
@@ -176,7 +176,7 @@ def left_out_text(names: Sequence[str]) -> str | None:
 
 
 class Receipts:
-    """The maker of receipts for attempts, successful or not."""
+    """Makes the receipts of successful and failed attempts."""
 
     def __init__(self, *, prices: Prices, clock: Clock, new_id: Callable[[], str]) -> None:
         self._prices = prices
@@ -184,8 +184,8 @@ class Receipts:
         self._new_id = new_id
 
     def failed(self, tried: Try, error: ProviderError | None) -> ModelCall:
-        """Return the receipt of an attempt without an answer; `error` is None if it was cancelled. A call that was
-        refused before processing costs nothing. Nothing is estimated for a model without a price."""
+        """Return the receipt of an attempt without an answer. `error` is None if the attempt was cancelled. A call that
+        was refused before processing costs nothing. Nothing is estimated for a model without a price."""
         kind, detail = (error.kind.value, error.what) if error else (CANCELLED, _CANCELLED_TEXT)
         used, choice = tried.result, tried.choice
         if used is None and tried.costs(error) and self._prices.of(choice.account.provider, choice.model):

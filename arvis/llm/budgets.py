@@ -147,8 +147,8 @@ def _used_up(limited: Mapping[Pot, int], spent: Mapping[Pot, Spent], zone: str, 
 
 def _crowded(tx: Transaction, left: Mapping[Pot, int], spender: Spender, now: int) -> Busy | None:
     """Return `Busy` if other running calls have reserved more than the amount that would remain after this call.
-    (`left` contains that amount for each pot.) If no other call is running, this call may start even if it is too
-    expensive."""
+    (`left` contains that amount for each pot.) If no other call is running, return None, so that this call may start
+    even if it is too expensive."""
     own = (spender.execution_id, spender.visit)
     for pot, room in sorted(left.items()):
         if tx.spending.reserved(pot, now, but=own) > max(0, room):
@@ -157,7 +157,8 @@ def _crowded(tx: Transaction, left: Mapping[Pot, int], spender: Spender, now: in
 
 
 def _credit_pots(client: Client | None) -> list[Pot]:
-    """Return the pot for reservations of a prepaid customer's credit; no amount is ever booked in it."""
+    """Return the pot for the reservations of a prepaid customer's credit. Only reservations are stored in this pot,
+    never amounts that were spent."""
     prepaid = client is not None and client.plan is ClientPlan.PREPAID
     return [Pot(Budget.CREDIT, "", client.id)] if client is not None and prepaid else []
 
@@ -284,13 +285,13 @@ def _or_wait(refusal: OverBudget, zone: str) -> str:
 # the rows of that job into receipts. If the process is alive after all, its real receipts replace the estimates.
 
 
-#: The `error` in the receipt of a call whose end was not seen.
+#: The `error` in the receipt of a call whose end was not recorded.
 INTERRUPTED = "interrupted"
 _DETAIL = "the process died during the call (tokens and cost are estimates: the most that the call can have used)"
 
 
 def begin_open_call(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> None:
-    """Record a call before it is made. Book earlier calls of the same visit whose end was not seen."""
+    """Record a call before it is made. Book earlier calls of the same visit whose end was not recorded."""
     spender = call.spender
     _book_all(tx, tx.spending.open_calls(visit=(spender.execution_id, spender.visit)), limits)
     tx.spending.begin_call(call)
@@ -377,7 +378,7 @@ class BudgetSession:
         settle(tx, spender, self._limits(), calls, self._clock.now(), reserved=reserved)
 
     def book_left(self, tx: Transaction, jobs: Sequence[Job], now: int) -> None:
-        """Book the calls that a dead process left, in the commit that takes back its jobs."""
+        """Book the calls that a dead process left open, in the commit that takes back the jobs of that process."""
         book_left(tx, jobs, self._limits(), now)
 
     def _asks(self, spender: Spender, estimate: int) -> bool:

@@ -1,7 +1,7 @@
-"""The embedding of texts: one account and one model, which `embeddings` of the configuration names.
+"""Embeds texts with one account and one model, which `embeddings` of the configuration names.
 
-Vectors of several models are not comparable, so no other account can replace a failed one. The account then gets a
-cooldown, as after failed model calls (`llm/selection.py`). During the cooldown, searches use words alone. Every call is
+Vectors of several models are not comparable, so no other account can replace a failed account. A failed account gets a
+cooldown, as after failed model calls (`llm/selection.py`). During the cooldown, searches use only words. Every call is
 recorded in a receipt and counts towards the daily budget.
 """
 
@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 
 #: The maximum time (seconds) that a search waits for the vector of its text.
 SEARCH_SECONDS = 1.0
-#: The maximum number of search texts whose vectors are held in memory.
+#: The maximum number of search texts whose vectors are cached in memory.
 _HELD = 256
 _CANCELLED = "cancelled"
 #: The name of a model, and the digest of a search text.
@@ -58,7 +58,7 @@ class _Booking:
 
 
 class Embedder:
-    """The embedding of texts in one process. `choice` returns the configured account and model; None if texts are not
+    """Embeds texts for one process. `choice` returns the configured account and model; None if texts are not
     embedded."""
 
     def __init__(
@@ -98,12 +98,13 @@ class Embedder:
 
     @property
     def is_off(self) -> bool:
-        """True if the configuration names no model. False if it names one, but its account is missing."""
+        """True if the configuration names no model. False if the configuration names a model, even if the account of
+        the model is missing."""
         return self._choice() is None
 
     @property
     def rests_until(self) -> int | None:
-        """The time (ms) until which the account is not called, because it failed; None if it may be called."""
+        """The time (ms) until which the account is not called because it failed; None if the account may be called."""
         choice = self._choice()
         account = None if choice is None else self._account(choice.account)
         rest = None if choice is None or account is None else self._rests.known.get((account.name, choice.model))
@@ -113,11 +114,11 @@ class Embedder:
 
     async def meaning(self, text: str, *, within: float = SEARCH_SECONDS) -> Meaning | None:
         """Return the vector of a search text. Return None if texts are not embedded, if the account fails, or if it
-        does not answer within this time (seconds); a late answer is held for the next search of the same text."""
+        does not answer within this time (seconds). A late answer is cached for the next search of the same text."""
         model, text = self.model, " ".join(text.split())[:MOST_TEXT]
         if model is None or not text or self.rests_until is not None:
             return None
-        # Erased texts must not stay in memory, so the text itself is not held.
+        # Erased texts must not stay in memory, so the cache contains a digest instead of the text.
         key = (model, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
         if (known := self._known.get(key)) is not None:
             self._known.move_to_end(key)

@@ -52,8 +52,8 @@ _RULES: Sequence[tuple[re.Pattern[str], int]] = tuple(
 
 
 def window_of(provider: str, model: str, own: Mapping[str, int], learnt: int | None) -> int:
-    """Return the window in tokens. `model` may have prefixes, as OpenRouter writes them (`openai/gpt-4.1`). `own` are
-    the configured windows, by `model` or `provider/model`; `learnt` is the window that the vendor reported."""
+    """Return the window in tokens. `model` may have prefixes in the form that OpenRouter uses (`openai/gpt-4.1`). `own`
+    are the configured windows, by `model` or `provider/model`; `learnt` is the window that the vendor reported."""
     if (said := own_of(provider, model, own)) is not None:
         return said
     if learnt is not None:
@@ -112,8 +112,8 @@ def may_see(provider: str, model: str, own: Mapping[str, bool]) -> bool:
 
 
 def sees(provider: str, model: str, own: Mapping[str, bool]) -> bool:
-    """Return whether a model is known to read images. `model` may have prefixes, as OpenRouter writes them. `own` are
-    the configured answers, by `model` or `provider/model`; they override the lists."""
+    """Return whether a model is known to read images. `model` may have prefixes in the form that OpenRouter uses. `own`
+    are the configured answers, by `model` or `provider/model`; they override the lists."""
     plain = model.rpartition("/")[2]
     for name in (f"{provider}/{model}", model, f"{provider}/{plain}", plain):
         if name in own:
@@ -125,7 +125,7 @@ def sees(provider: str, model: str, own: Mapping[str, bool]) -> bool:
 # -- calls within their windows ----------------------------------------------------------------------------------------
 
 
-#: The least number of tokens for a reply. If the window leaves fewer, the model is not called.
+#: The minimum number of tokens for a reply. If the window leaves fewer tokens, the model is not called.
 SMALLEST_REPLY = 256
 
 #: The plausible range of a vendor's limit, in tokens; other numbers are ignored.
@@ -160,9 +160,9 @@ class ModelProfile:
 
 
 class ModelLimits:
-    """The limits of all models. `windows` are the configured context windows, by model; if it is None, no request is
-    too long. `replies` are the configured longest replies, by model. `reply` is the longest reply of all other models;
-    if it is None, the caller of the runner decides."""
+    """The limits of all models. `windows` are the configured context windows, by model. If `windows` is None, no
+    request counts as too long. `replies` are the configured maximum lengths of replies, by model. `reply` is the
+    maximum for all other models. If `reply` is None, the caller of the runner sets the maximum."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class ModelLimits:
         self._learnt: dict[str, Calibration] = {}
 
     def learn(self, calibrations: Iterable[Calibration]) -> None:
-        """Take over the stored calibrations."""
+        """Load the stored calibrations."""
         self._learnt.update((calibration.model, calibration) for calibration in calibrations)
 
     def of(self, choice: Choice) -> ModelProfile:

@@ -1,9 +1,9 @@
 """The cost of a call, and the highest possible cost before the call. The prices are the list prices of `prices.json`,
 overridden by the configuration.
 
-A model without a price may be called. Its cost is recorded as 0 instead of an invented sum, so the only limit that
-applies is the daily number of turns of an unpaired person. The list prices are those that the vendors published. If a
-price depends on the length of the prompt, the list has the highest price.
+A model without a price may be called. Its cost is recorded as 0 instead of an invented amount, so the only limit that
+applies is the daily number of turns of an unpaired person. The list contains the prices that the vendors published. If
+a price depends on the length of the prompt, the list contains the highest price.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _MOST_FOUND = 1_000
 
 _DATE = regex(r"-\d{4}-?\d{2}-?\d{2}$")
 
-#: The least number of ASCII characters in a token; every other character counts as one token.
+#: The minimum number of ASCII characters in a token; every other character counts as one token.
 _CHARACTERS = 3.5
-#: The most tokens that a vendor counts for one picture.
+#: The maximum number of tokens that a vendor counts for one picture.
 _PICTURE = 3_000
-#: The tokens for roles, separators and the like in each message.
+#: The number of tokens for roles, separators and similar parts of each message.
 _FRAME = 10
 
 
@@ -55,8 +55,8 @@ class Price:
         )
 
     def at_most(self, input_tokens: int, output_tokens: int) -> int:
-        """Return the highest possible cost in micros, whichever part of the input the vendor reads from its cache or
-        stores there."""
+        """Return the highest possible cost in micros. Each part of the input is counted at the highest of its prices,
+        because the vendor may read it from its cache or store it there."""
         return round(input_tokens * max(self.input, self.cached or 0, self.written or 0) + output_tokens * self.output)
 
 
@@ -71,13 +71,13 @@ class Prices:
 
     @property
     def listed(self) -> Sequence[str]:
-        """Return the names, without a vendor's prefix, of the models that have a list price, except those for embeddings, which
-        no agent can use."""
+        """Return the names, without a vendor's prefix, of the models that have a list price. Models for embeddings are
+        left out, because no agent can use them."""
         return sorted(name for name in self._listed if "embedding" not in name)
 
     def of(self, provider: str, model: str) -> Price | None:
-        """Return the price of a model; None if it has none. `model` may contain a vendor's prefix, as OpenRouter writes
-        it, and the date of its release, as vendors report it."""
+        """Return the price of a model; None if the model has no price. `model` may contain a vendor's prefix, in the
+        form that OpenRouter uses, and the date of its release, as vendors report it."""
         named = (provider, model)
         if named not in self._found:
             if len(self._found) >= _MOST_FOUND:
@@ -119,7 +119,7 @@ def most_tokens(size: Measure) -> int:
 
 
 def text_tokens(text: str) -> int:
-    """Return an upper estimate of the tokens of a text."""
+    """Return an upper bound of the tokens of a text."""
     ascii_only = len(text.encode("ascii", "ignore"))
     return _most_of(ascii_only, len(text) - ascii_only)
 

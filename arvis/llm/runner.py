@@ -64,15 +64,15 @@ def refused_pictures(request: RunRequest, error: ProviderError) -> bool:
 #: The longest waits before the second, third and fourth round of calls, in seconds.
 RETRY_DELAYS = (1.0, 4.0, 15.0)
 
-#: The longest wait (seconds) inside a run; if a longer one is needed, the run fails and the queue retries the job
+#: The longest wait (seconds) inside a run. If a longer wait is needed, the run fails and the queue retries the job
 #: later.
 LONGEST_WAIT = 20.0
 
 #: The time limit (seconds) for the first byte of an answer, if another account could answer instead.
 FIRST_BYTE = 20.0
-#: An account whose cooldown ends within this time (ms) counts as one that could answer instead.
+#: An account whose cooldown ends within this time (ms) counts as an account that could answer instead.
 _SOON = 120_000
-#: The least time limit (seconds) for the first byte from an account whose circuit is open.
+#: The minimum time limit (seconds) for the first byte from an account whose circuit is open.
 _LEAST_PROBE = 1.0
 
 OnText = Callable[[int, str], None]
@@ -83,7 +83,7 @@ HOPELESS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.REFUSED, 
 
 
 class _GaveWay(Exception):
-    """The signal that a call was cancelled before it had output, because another call will be answered sooner."""
+    """The signal that a call without output was cancelled, because another call will be answered sooner."""
 
 
 class Runner:
@@ -126,13 +126,13 @@ class Runner:
         self._first_byte = first_byte
         #: The models that have refused pictures, as `provider/model`.
         self._blind: set[str] = set()
-        #: The accounts, and the candidates that were chosen among them, by model and fallbacks.
+        #: The accounts, and the candidates that were selected from these accounts, by model and fallbacks.
         self._served: tuple[Sequence[Account], dict[tuple[str | None, ...], tuple[Choice, ...]]] = ((), {})
         self._load = Load()
         self._changed = asyncio.Event()
 
     def learn(self, cooldowns: Iterable[Cooldown] = (), calibrations: Iterable[Calibration] = ()) -> None:
-        """Take over the stored cooldowns of accounts, and the stored token counts and windows of models."""
+        """Load the stored cooldowns of accounts, and the stored token counts and windows of models."""
         self._rests.learn(cooldowns)
         self._limits.learn(calibrations)
 
@@ -207,14 +207,14 @@ class Runner:
             back.cancel()
 
     async def _ask_each(self, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
-        """Call the available accounts until one answers; return None if none does. Select the account again before each
-        call, because concurrent runs may have changed the cooldowns in the meantime."""
+        """Call the available accounts until one of them answers; return None if no account answers. Select the account
+        again before each call, because concurrent runs may have changed the cooldowns in the meantime."""
         while True:
             selection = self._select([choice for choice in attempt.helpful if choice not in attempt.tried], request)
             if not selection.now:
                 return None
             choice = selection.now[0]
-            # Here all choices count, including those that were called since the last pause.
+            # Here all choices count, including choices that were called since the last pause.
             others = self._select(attempt.helpful, request) if attempt.tried else selection
             attempt.tried.add(choice)
             within = self._begin_within(choice, others, attempt)
@@ -257,8 +257,8 @@ class Runner:
         return choices
 
     def _first(self, choices: Sequence[Choice]) -> Choice:
-        """Return the choice to call first now. If no choice is available, return the preferred one. Without `choices`,
-        choose from all accounts."""
+        """Return the choice to call first now. If no choice is available, return the preferred choice. Without
+        `choices`, choose from all accounts."""
         choices = choices or self._candidates(None)
         return (self._select(choices).now or choices)[0]
 
@@ -336,8 +336,8 @@ class Runner:
 
     async def _unless_others_are_back(self, tried: Try, on_text: OnText, attempt: Attempt) -> RunResult:
         """Make one attempt. Raise `_GaveWay` if the attempt has no output yet and another call will be answered sooner.
-        There are two such cases: this account fails and another account has become available; or this account answers
-        other requests again, so that a new call of the same account will not hang."""
+        In the first case, this account fails and another account has become available. In the second case, this account
+        answers other requests again, so that a new call of the same account will not hang."""
         was_open = self._rests.is_out_of_order(tried.choice)
         if len(attempt.choices) == 1 and not was_open:
             return await self._call(tried, on_text)
@@ -389,7 +389,7 @@ class Runner:
     def _wait(self, attempt: Attempt, selection: Selection, delay: float | None) -> float | None:
         """Return the seconds to wait before the accounts are called again; None if this run ends with an error. The run
         waits only if an account has a temporary fault. It waits for a shorter time if the rate limit of another account
-        ends sooner. If there are only rate limits, the run ends and the queue postpones the job."""
+        ends sooner. If all failures are rate limits, the run ends and the queue postpones the job."""
         faulty = attempt.faulty()
         if delay is None or not faulty:
             return None

@@ -116,10 +116,11 @@ _CLOSED = 60
 #: The kinds of the errors for a refused key or credit.
 CLOSED = frozenset({ProviderErrorKind.AUTH, ProviderErrorKind.QUOTA})
 
-#: The least cooldown (ms) of an account that is refused again right after the time that its vendor named.
+#: The minimum cooldown (ms) of an account that is refused again right after the time that its vendor named.
 _SHORTEST_PAUSE = 1_000
 
-#: The number of server failures in a row that opens a circuit; one is enough if the server sent no byte of an answer.
+#: The number of consecutive server failures that opens a circuit. A single failure is enough if the server sent no byte
+#: of an answer.
 FAILURES = 3
 #: The time (ms) until the first probe of an open circuit, and the longest time between two probes. The time doubles
 #: after each failed probe.
@@ -137,7 +138,7 @@ class Cooldowns:
         self.known: dict[Key, Cooldown] = {}
         #: The keys of open circuits that a request is probing now.
         self.probed: set[Key] = set()
-        #: The number of failures in a row, while the circuit is closed.
+        #: The number of consecutive failures, while the circuit is closed.
         self._failures: dict[Key, int] = {}
         self.learn(known)
 
@@ -151,8 +152,8 @@ class Cooldowns:
         return rest is None or rest.refusals == 0 or (rest.until <= now and not is_open(rest))
 
     def learn(self, rests: Iterable[Cooldown]) -> None:
-        """Take over the stored cooldowns of other processes or of an earlier start. The latest cooldown of each account
-        and model counts."""
+        """Load the stored cooldowns of other processes or of an earlier start. The latest cooldown of each account and
+        model counts."""
         for rest in rests:
             mine = self.known.get((rest.account, rest.model))
             if mine is None or rest.at > mine.at:
@@ -179,8 +180,8 @@ class Cooldowns:
         return self._faulty(choice, error, now, asked_at)
 
     def answered(self, choice: Choice, now: int) -> Cooldown | None:
-        """End the cooldown and close the circuit after an answer. Return the row to store, or None if there was neither
-        a cooldown nor an open circuit."""
+        """End the cooldown and close the circuit after an answer. Return the cooldown to store, or None if there was
+        neither a cooldown nor an open circuit."""
         key = choice.key
         self._failures.pop(key, None)
         before = self.known.get(key)
@@ -204,7 +205,7 @@ class Cooldowns:
 
     def _faulty(self, choice: Choice, error: ProviderError, now: int, asked_at: int) -> Cooldown | None:
         """Open the circuit after a hang, or after several failures. If a probe fails, keep the circuit open for longer.
-        Return the row to store, or None if it did not change."""
+        Return the cooldown to store, or None if the cooldown did not change."""
         key = choice.key
         before = self.known.get(key)
         if before is not None and is_open(before):
@@ -319,7 +320,8 @@ class Load:
         return self._served.get(request.conversation) if goes_on else None
 
     def of(self, choice: Choice) -> tuple[int, int]:
-        """Return the account's number of concurrent calls, and the position of its latest call among all calls."""
+        """Return the account's number of concurrent calls, and the position of its latest call in the order of all
+        calls."""
         return self._running[choice.account.name], self._turn.get(choice.account.name, 0)
 
 
@@ -350,9 +352,10 @@ def select(
     load: Load | None = None,
     needs: RequestNeeds | None = None,
 ) -> Selection:
-    """Sort the candidates into those to call now, later and probably never. If none is available now, `now` contains
-    the accounts with an open circuit, which are then probed early. It then also contains accounts whose key was
-    refused: all of them if `later` is empty, otherwise only those that were refused at least a minute ago."""
+    """Sort the candidates into three groups: to call now, later, and probably never. If no candidate is available now,
+    `now` contains the accounts with an open circuit, which are then probed early. It then also contains accounts whose
+    key was refused: all of them if `later` is empty, otherwise only accounts that were refused at least a minute
+    ago."""
     found = _Sorted()
     for choice in _in_order(choices, load or Load(), needs or RequestNeeds()) if len(choices) > 1 else choices:
         _sort(choice, known.get(choice.key), now, probed, found)

@@ -1,4 +1,4 @@
-"""Estimate the tokens of a text or a request, and learn the real count of each model from its vendor's reports.
+"""Estimates the tokens of a text or a request, and learns the real count of each model from its vendor's reports.
 
 Before the first report of a model, the estimate depends on the kinds of characters. It is more often too high than too
 low."""
@@ -19,7 +19,7 @@ from arvis.ports.conversations import Calibration
 #: The tokens for each letter, mark, word, dense character, other character, message and request (see `sizes`).
 DEFAULT_WEIGHTS = (1 / 3.5, 1 / 3.5, 0.0, 1.2, 0.6, 4.0, 0.0)
 
-#: The most tokens that any vendor with a known rule counts for one picture.
+#: The maximum number of tokens that any vendor with a known rule counts for one picture.
 PICTURE_TOKENS = 3_000
 
 #: Chinese, Japanese, Korean and pictographs: each character needs more than one token.
@@ -30,17 +30,18 @@ _LETTERS = f"{ascii_letters} ".encode()
 #: text.
 _PIECE = 65_536
 
-#: Subtracted before rounding up, because a sum of fractions may be slightly above the exact whole number.
+#: A value that is subtracted before rounding up, because a sum of fractions may be slightly above the exact whole
+#: number.
 _HAIR = 1e-6
 
 
-#: The numbers of texts with `_KEPT` characters in total are remembered, because each prompt of a conversation contains
-#: the same messages again. A text with more than `_LONGEST` characters is not remembered.
+#: The counts of texts with `_KEPT` characters in total are cached, because each prompt of a conversation contains the
+#: same messages again. A text with more than `_LONGEST` characters is not cached.
 _KEPT, _LONGEST = 1_000_000, 20_000
 
 
 class RememberedCounts:
-    """The function `count`, whose results are remembered by text."""
+    """The function `count` with a cache of its results by text."""
 
     def __init__(self, count: Callable[[str], int]) -> None:
         self._count = count
@@ -102,17 +103,17 @@ _WORDS = RememberedCounts(_count_words)
 
 
 class Estimator:
-    """An estimator of tokens with `weights`, in the order of `DEFAULT_WEIGHTS`; further numbers are ignored."""
+    """An estimator of tokens with `weights`, in the order of `DEFAULT_WEIGHTS`. Additional weights are ignored."""
 
     def __init__(self, weights: Sequence[float] = DEFAULT_WEIGHTS) -> None:
         self._weights = tuple(weights[: len(DEFAULT_WEIGHTS)])
         self._counts = RememberedCounts(lambda text: self.of(measure(text)))
-        #: `tokens` of each of several texts.
+        #: A function that returns the result of `tokens` for each of several texts.
         self.tokens_of_each = self._counts.of_each
 
     @property
     def message_tokens(self) -> float:
-        """Return the tokens of a message in addition to those of its text."""
+        """Return the tokens of a message in addition to the tokens of its text."""
         return self._weights[5]
 
     def tokens(self, text: str) -> int:
@@ -186,7 +187,7 @@ _ENOUGH, _FORESEEN = 30, (1.0, 1.05)
 
 
 def estimator_of(calibration: Calibration | None) -> Estimator:
-    """Return the estimator of a model; without a calibration, the default one."""
+    """Return the estimator of a model; the default estimator if the model has no calibration."""
     return _estimator(calibration.weights) if calibration and len(calibration.weights) == _STORED else _DEFAULT
 
 
@@ -243,7 +244,7 @@ def _factors(matrix: Sequence[Sequence[float]], error: float) -> list[float]:
 
 def _fit(matrix: Sequence[Sequence[float]], target: Sequence[float], start: Sequence[float]) -> list[float]:
     """Return the weights, in units and within their bounds, that fit all reports best. Set each weight in turn to its
-    best value for the current values of the others; this method never diverges."""
+    best value for the current values of the other weights. This method never diverges."""
     weights = list(start)
     for _ in range(_ROUNDS):
         for row, sums in enumerate(matrix):

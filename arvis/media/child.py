@@ -1,9 +1,10 @@
-"""A separate program that extracts the text of one document or web page: `python child.py KIND LIBRARIES…`. KIND is `pdf`,
-`docx` or `html`; `pages` for a PDF whose pages are separated by form feeds, or `markdown` for a DOCX with its headings and tables.
+"""A separate program that extracts the text of one document or web page: `python child.py KIND LIBRARIES…`. KIND is
+`pdf`, `docx` or `html`, or `pages` (a PDF, with form feeds between its pages) or `markdown` (a DOCX, with its headings
+and tables).
 
 LIBRARIES are the folders that contain the libraries named below. The program uses only these libraries and the standard
-library, and imports no module of Arvis. It loads `page.py` beside it for a web page: then the first line of the input
-is the page's address, and the first line of the output is its title.
+library, and imports no module of Arvis. For a web page, it loads the file `page.py` from its own folder. The first line
+of the input is then the page's address, and the first line of the output is the page's title.
 
 The program reads the document from standard input and writes each piece of text to standard output immediately, so that
 the text before an error is kept. The operating system limits the memory and time of this process, so a document that
@@ -27,8 +28,8 @@ MEMORY = 134_217_728
 SECONDS = 5
 PAGE_MEMORY = 268_435_456
 PAGE_SECONDS = 8
-#: The limits for `pages` and `markdown`. No message waits for these documents, so they may be longer. They get processor time after
-#: other programs.
+#: The limits for `pages` and `markdown`. No message waits for these documents, so reading them may take longer. The
+#: process has a lower priority than other programs.
 SLOW_MEMORY = 402_653_184
 SLOW_SECONDS = 60
 _SLOW = frozenset({"pages", "markdown"})

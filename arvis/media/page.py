@@ -1,8 +1,8 @@
-"""Text of one web page as Markdown: its main part, without menus, banners and hidden elements.
+"""Converts one web page to Markdown: its main part, without menus, banners and hidden elements.
 
-The child program (`arvis/media/child.py`) loads this file. It uses only `justhtml` and the standard library, and imports no
-module of Arvis. Each step visits every element once and without recursion, because a hostile page may be nested 100,000
-levels deep.
+The child program (`arvis/media/child.py`) loads this file. It uses only `justhtml` and the standard library, and
+imports no module of Arvis. Each step visits every element once and without recursion, because a hostile page may be
+nested 100,000 levels deep.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import urldefrag, urljoin
 from justhtml import JustHTML
 from justhtml.dom import Element, Text
 
-#: Elements whose content is not shown, or is of no use in a text.
+#: Elements whose content is not shown, or is useless in a text.
 _UNSEEN = frozenset(
     [
         "script",
@@ -56,11 +56,11 @@ _MAIN_IDS = frozenset(["content", "main", "main-content", "maincontent", "mw-con
 _SHORT = 200
 _QUARTER = 0.25
 
-#: Elements that become blocks of their own.
+#: Elements that become separate blocks.
 _BLOCKS = frozenset(
     ["dt", "dd", "caption", "figcaption", "summary", "legend", "table", "thead", "tbody", "tfoot", "tr"]
 )
-#: Elements in a cell that show that a table is only a layout.
+#: Elements that, in a cell of a table, show that the table is only used for the layout of the page.
 _IN_LAYOUTS = frozenset(
     ["p", "div", "table", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "section", "article", "form", "center"]
 )
@@ -210,7 +210,8 @@ def _to_line(row: Any) -> None:
 
 
 def _elements(root: Any) -> Iterator[Any]:
-    """Yield the element and all elements in it. The children of an element are looked up after it was yielded."""
+    """Yield the element and all elements in it. The children of an element are read only after the element was yielded,
+    so the caller may change them."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -223,7 +224,7 @@ def _attributes(node: Any) -> dict[str, str | None]:
 
 
 def _joined(base: str, href: str | None) -> str:
-    """Return the address of a link; "" if it does not lead to a web page."""
+    """Return the address of a link; "" if the link does not lead to a web page."""
     try:
         address = urljoin(base, (href or "").strip())
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reading of one file: its type, the text for the agent, and its path in the folder of the conversation.
+"""Reads one file: its type, the text for the agent, and its path in the folder of the conversation.
 
 A separate program (`arvis/media/child.py`) reads the text of PDF and DOCX files. It runs in the sandbox, where it sees
 only the libraries. On a machine without a sandbox, only the program's own limits of time and memory apply.
@@ -32,7 +32,7 @@ _STRUCTURED = {PDF: "pages", DOCX: "markdown"}
 _PATIENCE = 20.0
 #: The maximum number of bytes of text that the child program may write.
 _MOST_OUTPUT = 1_048_576
-#: The same limits for documents whose structure is read.
+#: The time limit and the maximum output for documents whose structure is read.
 _SLOW_PATIENCE, _SLOW_OUTPUT = 240.0, 16_777_216
 
 #: The maximum memory of the child process in bytes. It is larger than `child.MEMORY`, because it also includes the
@@ -154,7 +154,7 @@ _MARK = 6
 
 def path_of(file: Attachment) -> str:
     """Return the path of a file in the folder of the conversation. The path contains only safe characters of the
-    sender's file name. It also contains a part of the file's hash, so that different files have different paths."""
+    sender's file name, and a part of the file's hash, so that different files have different paths."""
     name = _ODD.sub("_", file.filename.replace("\\", "/").rpartition("/")[2]).strip(" .") or "file"
     stem, dot, suffix = name.rpartition(".")
     if dot and len(suffix) < _LONGEST // 2:

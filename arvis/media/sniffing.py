@@ -1,5 +1,5 @@
-"""Detection of the type of a file from its bytes, and of the size of pictures and the length of sounds from their
-headers. Pictures and sounds are not decoded. The name of a file only selects the kind of text, such as Markdown."""
+"""Detects the type of a file from its bytes, and the size of pictures and the length of sounds from their headers.
+Pictures and sounds are not decoded. The name of a file only selects the kind of text, such as Markdown."""
 
 from __future__ import annotations
 

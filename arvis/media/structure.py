@@ -1,4 +1,4 @@
-"""Reading of long documents together with their structure, for knowledge bases: pages of PDF files, headings and tables of
+"""Reads long documents together with their structure, for knowledge bases: pages of PDF files, headings and tables of
 DOCX files and web pages, rows of tables in text files."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Structured:
 
 
 class StructureReader:
-    """The reader of documents for knowledge bases. Documents and pages are read in the `sandbox` if the machine supports a
+    """Reads documents for knowledge bases. Documents and pages are read in the `sandbox` if the machine supports a
     sandbox."""
 
     def __init__(self, *, programs: Programs, sandbox: Sandbox | None = None) -> None:

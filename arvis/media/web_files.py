@@ -1,7 +1,7 @@
-"""Reading of files that were fetched from the web: pages, texts, documents and images.
+"""Reads files that were fetched from the web: pages, texts, documents and images.
 
-The content decides about the type of a binary file, and the server's declaration about a page or text. The child program
-(`arvis/media/child.py`) converts pages and documents.
+The type of a binary file is detected from its content. The type of a page or text is the type that the server declares.
+The child program (`arvis/media/child.py`) converts pages and documents.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _too_large(answer: Fetched) -> str:
 
 def _decoded(answer: Fetched) -> str:
     """Return the decoded answer. The encoding comes from the byte order mark, the header or the page, in this order, as
-    in browsers. If none of them names an encoding, it is UTF-8."""
+    in browsers. If none of them names an encoding, use UTF-8."""
     for mark, name in _MARKS:
         if answer.body.startswith(mark):
             return answer.body[len(mark) :].decode(name, "replace")

@@ -1,4 +1,5 @@
-"""Unused facts lose confidence until they fade. Transaction scripts and parts of them."""
+"""Unused facts lose confidence until they fade. The functions are transaction scripts and parts of transaction
+scripts."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ def fade(tx: Transaction, fact: Fact, now: int) -> None:
 
 
 def decay(tx: Transaction, now: int, limit: int) -> int:
-    """Fade expired facts, end those that are not true any more, and lower the confidence of unused ones, up to `limit` facts
-    together; return their number.
+    """Fade expired facts, end facts that are no longer true, and lower the confidence of unused facts. Process at most
+    `limit` facts, and return their number.
     Repeated calls are safe, because each period without use counts once."""
     expired = tx.facts.expired(now, limit)
     for fact in expired:

@@ -1,6 +1,6 @@
-"""Merges facts of one scope as a model proposes, if its proposal passes strict checks. Facts are untrusted text, so the
-model may obey an instruction in one of them. A reply is therefore carried out only as a whole, may name facts only by
-their numbers, and can neither add information nor end an unrelated fact. People can undo each merge."""
+"""Merges facts of one scope as a model proposes, if the proposal passes strict checks. Facts are untrusted text, so the
+model may obey an instruction in a fact. Therefore a reply is carried out completely or not at all. It may name facts
+only by their numbers, and can neither add information nor end an unrelated fact. People can undo each merge."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from arvis.memory.decay import ARVIS
 from arvis.memory.similarity import Wording, marks
 from arvis.ports.store import Transaction
 
-#: The maximum number of facts, and of letters of them together, in one slice.
+#: The maximum number of facts in one batch, and of letters in all these facts together.
 MOST_FACTS, MOST_LETTERS = 60, 12_000
 _LONGEST = 2_000
 #: Words count as equal if their first letters are equal, up to this number of letters.
 _COMPARED = 4
 #: The maximum number of changes of a fact that are read.
 _CHANGES = 10_000
-#: The minimum share of the words of a duplicate that the kept fact must have.
+#: The minimum share of the words of a duplicate that the kept fact must contain.
 _SHARE = 0.5
 _WORDS = 64
 
@@ -42,11 +42,11 @@ _JOINING = _listed(
 
 
 class MergeKind(StrEnum):
-    #: The dropped facts say the same as the kept one.
+    #: The dropped facts say the same as the kept fact.
     DUPLICATES = "duplicates"
-    #: The kept fact is newer, and the dropped ones are not true any more.
+    #: The kept fact is newer, and the dropped facts are no longer true.
     OUTDATED = "outdated"
-    #: One new fact replaces several.
+    #: One new fact replaces several facts.
     MERGED = "merged"
 
 
@@ -61,7 +61,7 @@ class Merge:
 
 
 def may_be_merged(fact: Fact) -> bool:
-    """Return whether a model stored this active fact, no person has corrected or confirmed it, and it is neither sticky
+    """Return True if a model stored this active fact, no person has corrected or confirmed it, and it is neither sticky
     nor limited in time."""
     by_model = fact.execution_id is not None and fact.author_id is not None and fact.confirmed_by is None
     timeless = fact.expires_at is None and fact.valid_from is None and fact.valid_until is None
@@ -69,7 +69,8 @@ def may_be_merged(fact: Fact) -> bool:
 
 
 def slices_of(facts: Sequence[Fact]) -> Iterator[Sequence[Fact]]:
-    """Yield slices of the facts that may be merged with one another: those with the same author, category and taint."""
+    """Yield batches of facts that may be merged with one another. The facts of a batch have the same author, category
+    and taint."""
     groups: dict[tuple[str | None, str, bool], list[Fact]] = {}
     for fact in filter(may_be_merged, facts):
         groups.setdefault((fact.author_id, fact.category, bool(fact.taint)), []).append(fact)
@@ -85,7 +86,8 @@ def slices_of(facts: Sequence[Fact]) -> Iterator[Sequence[Fact]]:
 
 
 def merges_of(reply: str, facts: Sequence[Fact]) -> Sequence[Merge] | None:
-    """Return the changes that a reply proposes for this slice. Return None if any part of the reply is not acceptable."""
+    """Return the changes that a reply proposes for this batch. Return None if any part of the reply is not
+    acceptable."""
     found = _parsed(reply)
     if found is None or not found.keys() <= set(map(str, MergeKind)):
         return None
@@ -128,7 +130,7 @@ def _merge_of(kind: MergeKind, entry: object, known: Mapping[int, Fact]) -> Merg
 
 
 def _facts(numbers: object, known: Mapping[int, Fact]) -> tuple[Fact, ...]:
-    """Return the facts with these numbers; nothing if one of them is not in the slice."""
+    """Return the facts with these numbers; an empty tuple if one of the numbers is not in the batch."""
     if not isinstance(numbers, list) or not all(type(number) is int and number in known for number in numbers):
         return ()
     return tuple(known[number] for number in numbers)
@@ -145,14 +147,15 @@ def _is_sound(merge: Merge) -> bool:
 
 
 def _shared(one: Fact, other: Fact) -> float:
-    """Return the share of the words with content of the other fact that are in the first one, or begin like a word of it."""
+    """Return the share of the content words of `other` that also occur in `one`. Words are compared by their first
+    letters."""
     known, words = ({word[:_COMPARED] for word in question_of(fact.content, _WORDS).words} for fact in (one, other))
     return len(known & words) / max(1, len(words))
 
 
 def _covers(text: str, other: str) -> bool:
-    """Return whether the text has all numbers, dates and quoted names of the other one, and contains a negation exactly
-    if the other one does."""
+    """Return True if `text` contains all numbers, dates and quoted names of `other`, and contains a negation exactly if
+    `other` contains one."""
     numbers, dates, quoted, denied = marks(Wording.of(text))
     others = marks(Wording.of(other))
     return (
@@ -161,8 +164,8 @@ def _covers(text: str, other: str) -> bool:
 
 
 def _is_composed(merge: Merge) -> bool:
-    """Return whether the new text consists of words of its sources and loses no number or name. No source may contain a
-    negation, because its words could be joined to another statement."""
+    """Return True if the new text consists of words of its sources and omits no number or name. No source may contain a
+    negation, because its words could be combined with another statement."""
     allowed = {word for fact in merge.dropped for word in words_of(fact.content)} | _JOINING
     first, *others = merge.dropped
     return (
@@ -175,7 +178,8 @@ def _is_composed(merge: Merge) -> bool:
 
 
 def apply_merges(tx: Transaction, merges: Sequence[Merge], now: int) -> int:
-    """Carry out these changes and return their number. A change whose facts have changed meanwhile is left out."""
+    """Carry out these changes and return their number. Skip a change if one of its facts has changed since the model
+    was asked."""
     return sum(_apply(tx, merge, now) for merge in merges)
 
 
@@ -186,7 +190,7 @@ def _apply(tx: Transaction, merge: Merge, now: int) -> bool:
         return False
     dropped = present[: len(merge.dropped)]
     if merge.kept is None and len({_place_of(tx, fact) for fact in dropped}) > 1:
-        return False  # the erasure of one place would not find the new fact
+        return False  # the new fact has only one place, so an erasure of another place would not find it
     successor = present[-1] if merge.kept is not None else _add(tx, dropped, merge.text, now)
     for fact in dropped:
         tx.facts.note(fact, "merged", by_id=ARVIS, now=now, other_id=successor.id)
@@ -199,7 +203,7 @@ def _apply(tx: Transaction, merge: Merge, now: int) -> bool:
 
 
 def _is_restored(tx: Transaction, fact: Fact) -> bool:
-    """Return whether a person has undone a change of this fact."""
+    """Return True if a person has undone a change of this fact."""
     return any(change.change == "restored" for change in tx.facts.changes(fact.id, _CHANGES))
 
 
@@ -211,7 +215,7 @@ def _place_of(tx: Transaction, fact: Fact) -> Address | None:
 def _add(tx: Transaction, sources: Sequence[Fact], text: str, now: int) -> Fact:
     newest = max(sources, key=lambda fact: fact.number)
     taint = CLEAN.union(*(fact.taint for fact in sources))
-    # Without an execution, the fact counts as one that no model stored, so it is not merged again.
+    # A fact without an execution counts as a fact that no model stored, so the new fact is not merged again.
     new = NewFact(
         newest.agent_id, newest.scope, newest.category, text, taint=taint, author_id=newest.author_id,
         message_id=newest.message_id,

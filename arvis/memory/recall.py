@@ -1,7 +1,7 @@
-"""The facts and values for a turn: sticky facts, values, and other facts, preferably those that share words with the
-turn's messages.
+"""The facts and values for a turn: sticky facts, values, and other facts. Other facts that share words with the turn's
+messages are preferred.
 
-Recall only reads, and returns the same facts in the same order while the memory is unchanged, so the prompt stays the
+Recall only reads. It returns the same facts in the same order while the memory is unchanged, so the prompt stays the
 same and can be cached.
 """
 
@@ -31,7 +31,7 @@ LOOKED_AT = 20
 MOST_PAST = 5
 
 _OTHERS = frozenset({Label.PEOPLE})
-#: A limit above the number of facts that a scope may hold, so that no fact is left out.
+#: A limit above the maximum number of facts in a scope, so that no fact is left out.
 _ALL = 2_000
 
 
@@ -274,7 +274,7 @@ def _shared_out(lengths: Sequence[Sequence[int]], most: int) -> list[int]:
 
 
 def _what_fits(lengths: Sequence[int], room: int) -> int:
-    """Return the number of entries, from the first on, whose letters together fit into `room`."""
+    """Return the number of entries, counted from the first entry, whose letters together fit into `room`."""
     for count, length in enumerate(lengths):
         room -= length
         if room < 0:

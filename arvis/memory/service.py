@@ -57,8 +57,8 @@ _COMPARED = 5
 
 
 class Kept(StrEnum):
-    """The way in which a fact was stored: as a new fact, as the repetition of a known one, or in place of an older
-    one."""
+    """The way in which a fact was stored: as a new fact, as the repetition of a known fact, or in place of an older
+    fact."""
 
     ADDED = "added"
     REFRESHED = "refreshed"
@@ -84,15 +84,14 @@ class Refused:
 
 _EXPIRED = Refused("The fact would expire in the past.", "Set a later time.")
 _TURNED_ROUND = Refused("The period would end before it begins.", "Set a later end or an earlier beginning.")
-#: The maximum number of facts of the past that a new one is compared with, and of facts that the undo of a merge
-#: restores.
+#: The maximum number of past facts with which a new fact is compared, and of facts that the undo of a merge restores.
 _PAST = 200
 #: The maximum number of changes of a fact that an undo reads.
 _CHANGES = 10_000
 
 
 def remember(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
-    """Store a fact, replace the fact that it updates, or refresh a known one."""
+    """Store a fact, replace the fact that it updates, or refresh a known fact."""
     new = replace(new, content=storable(new.content).strip())
     if not 0 < len(new.content) <= MOST_LETTERS:
         return _wrong_length("A fact")
@@ -111,7 +110,7 @@ def remember(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remember
 
 
 def forget(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
-    """Delete a fact and return it, or None if it does not exist or is deleted already."""
+    """Delete a fact and return it. Return None if the fact does not exist or is deleted already."""
     fact = tx.facts.get(fact_id)
     if fact is None or fact.status is FactStatus.DELETED:
         return None
@@ -119,8 +118,9 @@ def forget(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | Non
 
 
 def correct(tx: Transaction, fact: Fact, wanted: Fact, *, by_id: str, now: int) -> Remembered | Refused:
-    """Replace a fact by the text of a person. Both stay in the history, and `undo` restores the old one. `wanted` is the fact
-    with the correct text and times. If only the times differ, the fact stays."""
+    """Replace a fact by the text of a person. Both facts stay in the history, and `undo` restores the old fact.
+    `wanted` is the fact with the correct text and times. If only the times differ, the fact is changed and not
+    replaced."""
     content, expires_at = storable(wanted.content).strip(), wanted.expires_at
     if not 0 < len(content) <= MOST_LETTERS:
         return _wrong_length("A fact")
@@ -134,7 +134,7 @@ def correct(tx: Transaction, fact: Fact, wanted: Fact, *, by_id: str, now: int) 
         return _TURNED_ROUND
     if content == fact.content:
         tx.facts.note(fact, "refreshed", by_id=by_id, now=now)
-        # If the correction removes the end of the fact, the fact that was to replace it no longer does so.
+        # If the correction removes the end of the fact's validity, the planned successor no longer replaces the fact.
         successor = None if wanted.valid_until is None else wanted.superseded_by
         changed = replace(wanted, content=content, superseded_by=successor)
         return Remembered(Kept.REFRESHED, _put(tx, replace(changed, status=_status_of(changed, now)), now), fact)
@@ -185,7 +185,7 @@ def undo(tx: Transaction, agent_id: str, scopes: Sequence[str], *, by_id: str, n
 
 
 def put_state(tx: Transaction, state: State) -> State | Refused:
-    """Store a value under a key. A tainted value does not replace a verified one."""
+    """Store a value under a key. A tainted value does not replace a verified value."""
     state = replace(state, value=storable(state.value).strip())
     if not KEY.fullmatch(state.key):
         return Refused("The key of a value must be 1 to 64 letters, digits, dots, - and _.", "Use another key.")
@@ -236,8 +236,8 @@ def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Similarity] | t
 
 
 def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
-    """Add a fact. If the scope is full, fade the facts with the least confidence; among equal ones, those first that
-    were unused for the longest time. A tainted new fact fades only tainted facts."""
+    """Add a fact. If the scope is full, fade the facts with the least confidence. Of facts with equal confidence, fade
+    those first that were unused for the longest time. A tainted new fact fades only tainted facts."""
     too_many = max(0, tx.facts.count(new.agent_id, new.scope) + 1 - MOST_FACTS)
     weak = tx.facts.weakest(new.agent_id, new.scope, tainted=bool(new.taint), limit=too_many) if too_many else []
     if too_many > len(weak):
@@ -285,8 +285,8 @@ def _refresh(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) 
 
 
 def _supersede(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) -> Remembered:
-    """Store the new fact in place of the old one, which ends when the new one begins. If the old fact is sticky, the new one
-    is sticky too."""
+    """Store the new fact in place of the old fact, which ends when the new fact begins. If the old fact is sticky, the
+    new fact becomes sticky too."""
     begins = now if new.valid_from is None else new.valid_from
     if old.valid_from is not None and begins <= old.valid_from:
         begins = now
@@ -296,8 +296,8 @@ def _supersede(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int
 
 
 def _replace(tx: Transaction, old: Fact, new: NewFact, *, ends_at: int | None, by_id: str, now: int) -> Remembered:
-    """Store the new fact in place of the old one. `ends_at` is the time (ms) until which the old one is true; None: it was
-    never true. If it is in the future, the old one stays active until then."""
+    """Store the new fact in place of the old fact. `ends_at` is the time (ms) until which the old fact is true (None:
+    the old fact was never true). If this time is in the future, the old fact stays active until then."""
     sticky = old.category is Category.STICKY
     fact = tx.facts.add(replace(new, category=Category.STICKY) if sticky else new, now)
     tx.facts.note(fact, "added", by_id=by_id, now=now)

@@ -24,8 +24,8 @@ _OVERLAP = 0.70
 _ENOUGH = 4
 #: Texts of more than this many characters are near only if they are equal.
 _LONG = 500
-#: A word of at least `_SPELT` letters may differ by a quarter of its letters and still be the same word, misspelt or
-#: inflected.
+#: A word of at least `_SPELT` letters may differ in a quarter of its letters and still count as the same word, misspelt
+#: or inflected.
 _SPELT = 4
 _MISSPELT = 0.25
 
@@ -35,7 +35,7 @@ def _listed(words: str) -> frozenset[str]:
 
 
 _NUMBER = regex(r"\d+(?:[.,:/-]\d+)*")
-#: Replaces all kinds of quotation marks by the plain double or single one.
+#: Replaces all kinds of quotation marks by the plain double or single quotation mark.
 _QUOTES = {0x60: '"', 0xAB: '"', 0xBB: '"', 0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x201E: '"'}
 _QUOTED = regex(r"\"([^\"]{1,80})\"|(?<!\w)'([^']{1,80})'(?!\w)")
 _DATES = _listed(
@@ -130,7 +130,7 @@ def _what_differs(one: str, other: str) -> tuple[str, str]:
 
 
 def _equal_letters(one: str, other: str) -> int:
-    """Return the number of equal letters at the start."""
+    """Return the number of equal letters at the beginnings of the two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (letter, counterpart) in pairs if letter != counterpart), min(len(one), len(other)))
 
@@ -141,9 +141,9 @@ def _mostly_the_same_words(new: frozenset[str], old: frozenset[str]) -> bool:
 
 
 def _may_be_near(new: str, old: str) -> bool:
-    """Check cheaply, before the exact comparison. False means that the two texts are not near; True means that they may
-    be. The new text is divided into pieces. There is one
-    piece more than the number of changes that near texts may have, so near texts share at least one unchanged piece."""
+    """Check cheaply, before the exact comparison, if the two texts may be near. False means that they are not near. The
+    new text is divided into pieces. Their number is one more than the number of changes that near texts may have, so
+    near texts share at least one unchanged piece."""
     pieces = int(_NEAR * max(len(new), len(old))) + 1
     size = len(new) // pieces
     return size == 0 or any(new[start : start + size] in old for start in range(0, size * pieces, size))

@@ -1,9 +1,9 @@
-"""A test that returns True if a fact states another value for the same attribute of the same subject as another fact.
+"""Tests if a fact states another value for the same attribute of the same subject as another fact.
 
-Two near facts are often about two things ("attended a workshop", "attended a parade"), and both must be kept. The older
-fact is replaced only if the form of the sentence shows that one value replaces the other. Such forms are: an attribute
-with a single value right before the difference; a difference only in numbers or dates, outside of events; a negation;
-an addition at the end; a reversed preference; a word such as "now" in the new fact. No model is called.
+Two near facts are often about two things ("attended a workshop", "attended a parade"), and both must be stored. The
+older fact is replaced only if the form of the sentence shows that one value replaces the other. Such forms are: an
+attribute with a single value right before the difference; a difference only in numbers or dates, outside of events; a
+negation; an addition at the end; a reversed preference; a word such as "now" in the new fact. No model is called.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _NOUNS = _listed(
     """
 )
 _COPULAS = _listed("is are was were be becomes remains equals = : ist sind est es son è")
-#: Verbs of past events. A later event does not make an earlier one untrue.
+#: Verbs of past events. A later event does not make an earlier event untrue.
 _EVENTS = _listed(
     """
     went saw met bought read ran took made won got had did came gave began felt found told said wrote sang swam flew drove rode
@@ -129,8 +129,8 @@ _DENSE_AFTER = regex("^(に住|で働|が好き|に살|에 살|公司|工作|上
 
 
 def likeness(new: Wording, old: Wording) -> Similarity | None:
-    """Return the similarity of two facts if they are the same, or if the new fact updates the old one; None otherwise. Facts that
-    differ only in a negation need not be near, because a negation changes many letters of a short text."""
+    """Return the similarity of two facts if they are the same, or if the new fact updates the old fact; otherwise None.
+    Facts that differ only in a negation need not be near, because a negation changes many letters of a short text."""
     like = similarity(new, old)
     if like is None:
         return Similarity(same=False, differing=1.0) if _denies(_words(new), _words(old)) else None
@@ -169,7 +169,7 @@ def _denies(new: Sequence[str], old: Sequence[str]) -> bool:
 
 
 def _is_form_of(word: str, other: str) -> bool:
-    """Return True if the words are equal, or if the longer one is the shorter one with a further ending."""
+    """Return True if the words are equal, or if the longer word is the shorter word with an ending."""
     short, long = sorted((word, other), key=len)
     return word == other or (len(short) >= _SHORTEST and long.startswith(short) and long[len(short) :] in _ENDINGS)
 
@@ -186,8 +186,8 @@ def _counts_anew(new: Sequence[str], old: Sequence[str]) -> bool:
 
 
 def _names_a_thing(words: Sequence[str], place: int) -> bool:
-    """Return True if the number or date at this place distinguishes things of the same kind (`room 12`, `in 2019`, `on
-    Mondays`), so that a fact with another one is about another thing."""
+    """Return True if the number or date at this position distinguishes things of the same kind (`room 12`, `in 2019`,
+    `on Mondays`), so that a fact with another number or date is about another thing."""
     before = [word for word in words[:place] if word not in _ARTICLES]
     if words[place] in _WEEKLY or (before and before[-1] in _NUMBERED):
         return True
@@ -205,12 +205,13 @@ def _sort(word: str) -> str:
 
 
 def _has_substance(words: Sequence[str]) -> bool:
-    """Return True if the words contain a subject besides numbers and dates."""
+    """Return True if the words contain a subject in addition to numbers and dates."""
     return any(not _sort(word).startswith("#") and word not in _BETWEEN | _COPULAS for word in words)
 
 
 def _adds_to_its_end(new: Sequence[str], old: Sequence[str]) -> bool:
-    """Return True if the new fact is the old one with an addition at its end, so that its replacement loses nothing."""
+    """Return True if the new fact is the old fact with an addition at its end, so that the replacement loses
+    nothing."""
     return len(new) > len(old) and list(new[: len(old)]) == list(old) and not _DENIALS & set(new[len(old) :])
 
 
@@ -288,7 +289,7 @@ def _is_event(words: Sequence[str]) -> bool:
 
 
 def _updates_dense(new: str, old: str) -> bool:
-    """Return the same as `updates`, for languages without blanks between words."""
+    """Return the result of `updates` for languages without blanks between words."""
     if bool(_DENSE_DENIAL.search(new)) != bool(_DENSE_DENIAL.search(old)):
         return _DENSE_DENIAL.sub("", new) == _DENSE_DENIAL.sub("", old)
     if (count := _NUMBER.sub("#", new)) == _NUMBER.sub("#", old) and "#" in count:

@@ -137,7 +137,7 @@ def post_progress(tx: Transaction, execution: Execution, text: str, now: int, *,
         taint=taint_in(execution.state) | taint,
     )
     tx.messages.add(message)
-    # No execution id: the delivery is not the answer, so it must not replace the draft of the turn.
+    # The delivery has no execution id, because it is not the answer and must not replace the draft of the turn.
     deliver(tx, replace(message, execution_id=None), agent=agent, answers=(), priority=execution.priority, now=now)
 
 
@@ -166,8 +166,8 @@ def ask_questions(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _be_found(tx: Transaction, execution: Execution, run: Execution) -> None:
-    """Connect the open questions of a workflow run with the lane of its conversation. Messages of that lane can then
-    answer them, although the run has a separate lane."""
+    """Store the lane of the conversation in the open questions of a workflow run. Messages of that lane can then answer
+    the questions, although the run has a separate lane."""
     talk = tx.conversations.get(PlacedState.from_json(run.state).conversation)
     for wait in tx.waits.of_execution(execution.id):
         if talk is not None and wait.answer is None and wait.kind in PERSONAL_WAITS:
@@ -212,8 +212,8 @@ def show_question(
 
 
 def _who(tx: Transaction, execution: Execution, wait: Wait) -> str:
-    """Return the people who may answer, as the beginning of a sentence. For a question that names no people, mention
-    only owners, although the configuration may allow other people, too."""
+    """Return the people who may answer, as the beginning of a sentence. For a question that names no people, return
+    only the owners, although the configuration may allow other people, too."""
     if wait.kind is WaitKind.INPUT:
         person = tx.principals.get(execution.principal_id or "")
         return f"Only {visible(person.name)[:_LONGEST_LABEL]}" if person is not None else "Only the person who asked"

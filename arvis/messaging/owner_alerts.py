@@ -1,9 +1,9 @@
 """Alerts to owners about problems that only they can fix, and about results that they should know.
 
-Every alert is stored as a notification, which the dashboard lists. A message about it is sent to the configured place, or
-to the place of the last direct chat of an owner with an agent: at most one for each cause and interval, and one when the
-cause is gone. `arvis/notifications/` sends the messages that could not be sent at once, and e-mails. The functions are
-parts of transaction scripts.
+Every alert is stored as a notification, which the dashboard lists. A message about the notification is sent to the
+configured place, or to the place of the last direct chat of an owner with an agent. At most one message is sent for
+each cause and interval, and one message when the cause is gone. `arvis/notifications/` sends the messages that could
+not be sent at once, and e-mails. The functions are parts of transaction scripts.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _BOTS = Hint(
 )
 _USAGE = Hint("\n`arvis usage` shows the costs.", "\nThe page Usage shows the costs.", "/usage")
 
-#: The budgets about which an owner is alerted when they end a turn. The budget of the day is observed instead, and
-#: personal limits concern only the person.
+#: The budgets about which an owner is alerted when they end a turn. The budget of the day is checked regularly instead
+#: (`arvis/notifications/causes.py`), and personal limits concern only the person.
 _ALERTED_BUDGETS = frozenset(map(budget_reason, (Budget.AGENT, Budget.CLIENT, Budget.CREDIT)))
 
 
@@ -68,8 +68,8 @@ def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *,
 
 
 def choose_place(tx: Transaction, address: Address | None, now: int) -> None:
-    """Store the configured place of alerts (None: none is configured). This function is called at every start of the
-    daemon."""
+    """Store the configured place of alerts (None: no place is configured). The daemon calls this function at every
+    start."""
     chosen = json.dumps(address.to_json()) if address is not None else ""
     if (tx.kv.get(_CHOSEN) or "") != chosen:
         tx.kv.put(_CHOSEN, chosen, now)
@@ -104,8 +104,8 @@ def alert_owner(tx: Transaction, problem: Problem, now: int) -> bool:
 
 
 def observe(tx: Transaction, problem: Problem, now: int) -> bool:
-    """Store a problem that persists and is observed regularly. A notification that is open, or that a person has
-    dismissed, stays unchanged until `resolve` is called. Return whether a notification was stored."""
+    """Store a problem that is checked regularly. A notification that is open, or that a person has dismissed, stays
+    unchanged until `resolve` is called. Return whether a notification was stored."""
     before = tx.notifications.newest(problem.cause)
     if before is not None and before.state is not NotificationState.RESOLVED:
         return False
@@ -195,8 +195,8 @@ def _send(tx: Transaction, text: str, hint: Hint, avoid: Address | None, now: in
 
 
 def _place(tx: Transaction, avoid: Address | None) -> Address | StoredMessage | None:
-    """Return the configured place of alerts, or a message in the last direct chat of an owner; None if neither is known
-    or may be used."""
+    """Return the configured place of alerts, or else a message in the last direct chat of an owner. A place of the bot
+    `avoid` is not used. Return None if there is no other place."""
     configured = tx.kv.get(_CHOSEN)
     chosen = Address.from_json(json.loads(configured)) if configured else None
     if chosen is not None and not _same_bot(chosen, avoid):
@@ -206,8 +206,9 @@ def _place(tx: Transaction, avoid: Address | None) -> Address | StoredMessage | 
 
 
 def _shown(text: str, hint: Hint, address: Address) -> str:
-    """Return the text for the readers of this place. The dashboard shows the author itself. On a chat platform the text
-    names Arvis as its author, because the platform shows the name of the bot, which is often that of an agent."""
+    """Return the text for the readers of this place. The dashboard shows the author separately. On a chat platform the
+    text begins with the name Arvis, because the platform shows the name of the bot, which is often the name of an
+    agent."""
     if address.platform == _WEB and not address.channel.startswith(_TERMINAL):
         return text + hint.page
     return f"Arvis: {text}{hint.command}"
@@ -260,7 +261,7 @@ def alert_login(tx: Transaction, server: str, now: int) -> bool:
 
 
 def resolve_login(tx: Transaction, server: str, now: int) -> bool:
-    """End the alert about a tool server that can be used again. Return True if there was one."""
+    """End the alert about a tool server that can be used again. Return True if there was an alert."""
     return resolve(tx, f"{_LOGIN}:{server}", now)
 
 

@@ -23,7 +23,7 @@ _MARKS = regex(r"^ {0,3}(?:#{1,6} |> ?|[-*+] )|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1
 
 
 class SpokenReply:
-    """The maker of spoken replies. Without a `speaker`, all replies are text only."""
+    """Makes spoken replies. Without a `speaker`, all replies are text only."""
 
     def __init__(self, *, store: Store, speaker: Speaker | None) -> None:
         self._store = store

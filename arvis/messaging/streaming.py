@@ -17,7 +17,8 @@ from arvis.domain.messages import FINAL_STATUSES
 _MOST_ANSWERS = 1_000
 _LONGEST = 262_144
 
-#: A function that gets the id of a message and returns the part of its answer that people have seen ("" if none).
+#: A function that gets the id of a message and returns the part of its answer that people have seen; "" if they have
+#: seen nothing.
 Shown = Callable[[str], str]
 
 
@@ -58,8 +59,8 @@ OnDelta = Callable[[int, str], None]
 
 
 class Showing:
-    """A filter that gets the pieces of a reply with their offsets in the reply. It sends pieces of the visible text
-    with their offsets in the visible text. A piece at offset 0 begins a new text."""
+    """A filter that receives the pieces of a reply with their offsets in the reply, and sends pieces of the visible
+    text with their offsets in the visible text. A piece at offset 0 begins a new text."""
 
     def __init__(self, *, send: OnDelta) -> None:
         self._coalescer = Coalescer(send=send)
@@ -81,9 +82,9 @@ class Showing:
 
 
 class Coalescer:
-    """A buffer that sends the pieces that arrive in one pass of the event loop at the end of this pass, and then combines
-    the pieces of each following `interval`. `send` gets the text with its offset in characters. A piece at offset 0
-    begins a new text."""
+    """A buffer that combines the pieces of a text. At the end of a pass of the event loop, it sends the pieces that
+    arrived in this pass. It then sends the pieces of each following `interval` together. `send` gets the text with its
+    offset in characters. A piece at offset 0 begins a new text."""
 
     def __init__(self, *, send: OnDelta, interval: float = INTERVAL) -> None:
         self._send = send
@@ -108,7 +109,7 @@ class Coalescer:
         self._send_all()
 
     def _flush(self) -> None:
-        """Send the buffered pieces. If there were any, start the timer again."""
+        """Send the buffered pieces. If pieces were sent, start the timer again."""
         self._timer = None
         if self._send_all():
             self._timer = asyncio.get_running_loop().call_later(self._interval, self._flush)

@@ -1,8 +1,8 @@
 """The shared HTTP client of the providers: aiohttp behind `ports/http.py` (ADR 0005).
 
-It keeps connections between calls, but no cookies. It follows no redirects, and uses the environment's proxies only if
-`trust_env` is set. It does not interpret answers. Its errors name only the host, because a URL or a header may contain
-a secret.
+It reuses connections for later calls, but stores no cookies. It follows no redirects, and uses the environment's
+proxies only if `trust_env` is set. It does not interpret answers. Its errors name only the host, because a URL or a
+header may contain a secret.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def as_http_error(host: str) -> Iterator[None]:
     except (aiohttp.ClientError, HttpProcessingError, ConnectionError) as error:
         raise HttpError(f"the connection to {host} broke ({_in_words(error)})") from None
     except RuntimeError:
-        # aiohttp raises this if the connection broke before the remaining bytes of the answer were requested.
+        # aiohttp raises this error if the connection broke before the remaining bytes of the answer were requested.
         raise HttpError(f"the connection to {host} broke (it was closed)") from None
     except ValueError:
         raise HttpError(f"a header of the request to {host} contains invalid characters") from None

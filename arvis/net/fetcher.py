@@ -1,9 +1,9 @@
-"""The fetcher of all addresses that users and models give: aiohttp behind `ports/http.py`.
+"""Fetches the addresses that users and models give: aiohttp behind `ports/http.py`.
 
-The fetcher looks up a name once, checks every address found, and connects only to these addresses. It checks every
-redirect in the same way before it follows it. It keeps no cookies, uses no proxy and sends no credentials of Arvis. It
-decompresses bodies in pieces and within limits, because small compressed data may expand without end. It accepts an
-answer only without an encoding, or with exactly one of the requested encodings.
+The fetcher looks up a name once, checks every address that it finds, and connects only to these addresses. It checks
+every redirect in the same way before it follows it. It keeps no cookies, uses no proxy and sends no credentials of
+Arvis. It decompresses bodies in pieces and within limits, because small compressed data may expand without end. It
+accepts an answer only without an encoding, or with exactly one of the requested encodings.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _FREE = 65_536
 _LARGEST_RATIO = 20
 _LARGEST = 50_000_000
 _PIECE = 65_536
-#: Deflate has two forms: with a zlib header and, from some servers, without. A zlib header has this value in the low
-#: four bits of its first byte.
+#: Some servers send deflate without the zlib header. A zlib header has this value in the low four bits of its first
+#: byte.
 _ZLIB_METHOD = 8
 
 

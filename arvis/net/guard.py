@@ -41,14 +41,14 @@ class BadHost(ValueError):
 
 def canonical_host(written: str) -> str:
     """Return a host in canonical form: a name in lower-case ASCII without a final dot, an IPv4 address with four
-    decimal parts, or an IPv6 address in its shortest form without brackets. Raises `BadHost`."""
+    decimal parts, or an IPv6 address in its shortest form without brackets. Raise `BadHost`."""
     if len(written) > _LONGEST_WRITTEN:
         raise BadHost("its host is too long")
     if written.startswith("["):
         return _ipv6(written)
     name = _ascii(_decoded(written)).lower().removesuffix(".")
     if not name:
-        raise BadHost("it names no host")
+        raise BadHost("it contains no host")
     if len(name) > _LONGEST:
         raise BadHost("its host is too long")
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
@@ -85,8 +85,8 @@ def _decoded(written: str) -> str:
 
 
 def _ascii(name: str) -> str:
-    """Convert a name to ASCII as browsers do (UTS 46). Full-width digits and non-ASCII dots become plain ones before
-    any check."""
+    """Convert a name to ASCII as browsers do (UTS 46). Full-width digits and non-ASCII dots become plain digits and
+    dots before any check."""
     if name.isascii():
         return name
     try:
@@ -97,7 +97,7 @@ def _ascii(name: str) -> str:
 
 
 def _ipv4(name: str) -> str:
-    """Return the address that `inet_aton` reads from one to four numbers. Raises `BadHost` if `inet_aton` would refuse
+    """Return the address that `inet_aton` reads from one to four numbers. Raise `BadHost` if `inet_aton` would refuse
     the text."""
     parts = name.split(".")
     if len(parts) not in _LAST_PART_BYTES or not all(_NUMBER.fullmatch(part) for part in parts):
@@ -121,7 +121,8 @@ def _number(part: str) -> int:
 
 IPAddress = IPv4Address | IPv6Address
 
-#: Networks that are refused whatever `is_global` returns, and a public address that only a cloud's internal hosts use.
+#: Networks that are refused whatever `is_global` returns. They include a public address that only the internal hosts of
+#: a cloud use.
 _SPECIAL_V4 = tuple(
     (IPv4Network(network), meaning)
     for network, meaning in (
@@ -143,7 +144,7 @@ _SPECIAL_V4 = tuple(
         ("240.0.0.0/4", "a reserved address"),
     )
 )
-#: The only part of IPv6 from which public addresses are assigned, and the special networks inside it.
+#: The only range of IPv6 from which public addresses are assigned, and the special networks in this range.
 _UNICAST = IPv6Network("2000::/3")
 _SPECIAL_V6 = tuple(
     (IPv6Network(network), meaning)
@@ -250,7 +251,7 @@ class Target:
 
 
 def read_rules(*, allow: Iterable[str] = (), ports: Iterable[int] = _PORTS.values()) -> FetchRules:
-    """Return the rules. The entries of `allow` have the form `host` or `host:port`. Raise `ConfigError` if one is
+    """Return the rules. The entries of `allow` have the form `host` or `host:port`. Raise `ConfigError` if an entry is
     invalid."""
     return FetchRules(allow=frozenset(_exception(entry) for entry in allow), ports=frozenset(ports))
 

@@ -26,9 +26,9 @@ MOST = 500
 
 #: An account counts as failing after this number of failed probes in a row, which takes about four minutes.
 _PROBES = 4
-#: A refusal that is older than this time (ms) no longer counts, because the account may not be in use any more.
+#: A refusal that is older than this time (ms) no longer counts, because the account may no longer be in use.
 _OLD_MS = 7 * DAY_MS
-#: A backup is missing if none was made for the configured time, multiplied by this factor.
+#: A backup is overdue if none was made for the configured interval multiplied by this factor.
 _LATE = 1.5
 #: The backups are checked at intervals of this many seconds, because a check opens all of them.
 _BACKUPS_SECONDS = 600.0
@@ -50,8 +50,8 @@ class Facts:
 
 
 class Observations:
-    """Reads the facts. `newest_backup` returns the time (ms) of the newest backup, None if there is none; it is None if
-    this process makes no backups."""
+    """Reads the facts. `newest_backup` returns the time (ms) of the newest backup, or None if no backup exists.
+    `newest_backup` itself is None if this process makes no backups."""
 
     def __init__(
         self,
@@ -68,10 +68,11 @@ class Observations:
         self._backup_every = backup_every
         self._accounts = accounts
         self._limits = limits
-        #: A daemon that has just started after a long pause makes its backup first.
+        #: The start of this process counts like a backup: a daemon that has just started after a long pause makes a
+        #: backup first.
         self._started_at = clock.now()
         self._clock = clock
-        #: The time of the newest backup, and the seconds of the clock from which it is read again.
+        #: The time of the newest backup, and the monotonic time (s) from which it is read again.
         self._backup_at, self._read_again_at = 0, clock.monotonic()
 
     async def read(self) -> Facts:
@@ -211,8 +212,8 @@ def _account_problem(cooldown: Cooldown, now: int) -> Problem | None:
 
 
 def _is_over(tx: Transaction, found: Notification) -> bool:
-    """Return whether the cause of a notification is gone. Causes that are not named here end where the notification is
-    stored, or expire."""
+    """Return whether the cause of a notification is gone. This function does not check all causes. The code that stores
+    the other notifications also ends them, or they expire."""
     subject = found.problem.subject
     match found.problem.cause.partition(":")[0]:
         case kind if kind in {GIVEN_UP, UNDELIVERED}:

@@ -1,5 +1,5 @@
-"""Sends notifications as e-mails over SMTP. The rows of the notifications record the e-mails that are due, so this module
-keeps nothing. It is imported only if the configuration names a server."""
+"""Sends notifications as e-mails over SMTP. The rows of the notifications record the e-mails that are due, so this
+module stores nothing. It is imported only if the configuration names a server."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _CHECK = "Check the section `email` of config.yaml"
 
 
 class Mailer:
-    """The connection to the SMTP server of the configuration. `host_url` is the public address of the dashboard; None if
-    it has none. Implements `SendsMails`."""
+    """The connection to the SMTP server of the configuration. `host_url` is the public address of the dashboard (None:
+    the dashboard has no public address). Implements `SendsMails`."""
 
     def __init__(self, *, settings: Email, host_url: str | None) -> None:
         self._settings = settings
         self._host_url = host_url
 
     async def send(self, about: Notification, now: int, *, is_end: bool) -> str:
-        """Send an e-mail about a notification, or about its end. Return after the server has accepted it. The result
-        names the recipients that the server refused; it is empty if there are none. Raises `MailRefused` if the server
+        """Send an e-mail about a notification, or about its end. When the server has accepted the e-mail, return the
+        recipients that it refused as a text, which is empty if it refused none. Raise `MailRefused` if the server
         accepted no recipient."""
         message = self.message_of(about, now, is_end=is_end)
         return await asyncio.to_thread(self._deliver, message)

@@ -26,8 +26,8 @@ T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
-#: The time (s) after which a round follows the previous one. A new notification causes an earlier round, but not before
-#: `_LEAST_SECONDS`.
+#: The longest time (s) between two rounds. A new notification causes an earlier round, but not before `_LEAST_SECONDS`
+#: have passed.
 ROUND_SECONDS = 60.0
 _LEAST_SECONDS = 1.0
 #: The pause (s) after the first failed e-mail, and the longest pause. Each pause is twice as long as the one before it.
@@ -50,8 +50,8 @@ class MailRefused(ArvisError):
 
 class SendsMails(Protocol):
     async def send(self, about: Notification, now: int, *, is_end: bool) -> str:
-        """Send an e-mail about a notification, or about its end. Return after the server has accepted it. The result
-        names the recipients that the server refused; it is empty if there are none. Raises `MailRefused` if the server
+        """Send an e-mail about a notification, or about its end. When the server has accepted the e-mail, return the
+        recipients that it refused as a text, which is empty if it refused none. Raise `MailRefused` if the server
         accepted no recipient."""
         ...
 
@@ -134,8 +134,8 @@ def _apply(tx: Transaction, holding: Holding, facts: Facts, now: int) -> None:
 
 
 def due_mails(tx: Transaction, now: int) -> list[Mail]:
-    """Return the e-mails to send now, the oldest notification first. A notification that ended before its e-mail was
-    sent gets none, and so does the notification that e-mails cannot be sent."""
+    """Return the e-mails to send now, the oldest notification first. No e-mail is sent about a notification that ended
+    before its e-mail was sent, or about the notification that e-mails cannot be sent."""
     begun = [each for each in tx.notifications.lasting(MOST) if each.state is NotificationState.OPEN]
     due = [Mail(each, is_end=False) for each in begun if each.may_mail(now)]
     ended = [Mail(each, is_end=True) for each in tx.notifications.unmailed_ends(MOST)]
@@ -156,7 +156,8 @@ def _note_sent(tx: Transaction, holding: Holding, mail: Mail, now: int) -> None:
 
 
 def _note_recipients(tx: Transaction, holding: Holding, refused: str, now: int) -> None:
-    """Record that e-mails are sent again, or that the server refuses some of the recipients."""
+    """Record that e-mails are sent again. If the server refuses some recipients (`refused`), store a notification about
+    them."""
     if refused:
         _note_refusal(tx, holding, f"The mail server refused recipients. {refused}", now)
     else:

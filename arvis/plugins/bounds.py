@@ -1,4 +1,5 @@
-"""Limits for the results of plugins. Excess is cut or left out, so that no plugin can fill a prompt or the database."""
+"""Limits for the results of plugins. Anything above a limit is cut or left out, so that no plugin can fill a prompt or
+the database."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ def addition(found: Addition | None) -> Addition | None:
 
 
 def attributes(found: Sequence[AttributeSpec]) -> tuple[AttributeSpec, ...]:
-    """Return the attributes within the limits. Raises `ValueError` for a name or type that a reply cannot contain."""
+    """Return the attributes within the limits. Raise `ValueError` for a name or type that a reply cannot contain."""
     kept = []
     for spec in islice(found, _MOST_ATTRIBUTES):
         if not _ATTRIBUTE.fullmatch(spec.name) or not _TYPE.fullmatch(spec.type):
@@ -76,7 +77,7 @@ def attributes(found: Sequence[AttributeSpec]) -> tuple[AttributeSpec, ...]:
 
 
 def tools(found: Sequence[str], *, harmless: bool = False) -> tuple[str, ...]:
-    """Return the names within the limit. Raises `ValueError` if a harmless plugin adds a tool that is not harmless."""
+    """Return the names within the limit. Raise `ValueError` if a harmless plugin adds a tool that is not harmless."""
     kept = tuple(str(name) for name in islice(found, _MOST_TOOLS))
     if harmless and (risky := risky_tools(kept)):
         raise ValueError(f"a plugin that is declared as harmless cannot add the tools {', '.join(sorted(risky))}")
@@ -84,7 +85,7 @@ def tools(found: Sequence[str], *, harmless: bool = False) -> tuple[str, ...]:
 
 
 def commands(found: Sequence[PluginCommand]) -> tuple[PluginCommand, ...]:
-    """Return the commands within the limits. Raises `ValueError` for a name that cannot be typed."""
+    """Return the commands within the limits. Raise `ValueError` for a name that cannot be typed."""
     kept = []
     for command in islice(found, _MOST_COMMANDS):
         if not _COMMAND.fullmatch(command.name):
@@ -95,7 +96,7 @@ def commands(found: Sequence[PluginCommand]) -> tuple[PluginCommand, ...]:
 
 
 def outcome(found: AgentInput | CommandReply) -> AgentInput | CommandReply:
-    """Return the result of a command, cut to `LONGEST` characters. Raises `TypeError` if it is neither `AgentInput` nor
+    """Return the result of a command, cut to `LONGEST` characters. Raise `TypeError` if it is neither `AgentInput` nor
     `CommandReply`, and `ValueError` if its text is empty."""
     if not isinstance(found, AgentInput | CommandReply):
         raise TypeError("a command must return AgentInput or CommandReply")

@@ -1,5 +1,5 @@
-"""Calls of plugins, which may be third-party code. If a call fails, takes too long or returns an invalid result, its
-result is left out and a warning is logged once. ADR 0016 has the same rule for tools."""
+"""Calls plugins, which may be third-party code. If a call fails, takes too long or returns an invalid result, the
+result is left out and a warning is logged once. ADR 0016 contains the same rule for tools."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Guarded:
         self._logged: set[str] = set()
 
     async def init(self) -> bool:
-        """Initialize the plugin. Return whether it can be used."""
+        """Initialize the plugin. Return True if it can be used."""
 
         async def begin() -> bool:
             await self._plugin.init()

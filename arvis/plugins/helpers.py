@@ -1,7 +1,7 @@
 """Plugin `helpers`: adds to the prompt the agents to which the agent may hand over the conversation, and the form of a
 handover.
 
-The form is an attribute of the reply. The graph `handover` enforces the list.
+The form is an attribute of the reply. The graph `handover` checks that the named agent is in this list.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Plugins(Protocol):
         ...
 
     def hints(self, names: Sequence[str]) -> Sequence[PluginCommand]:
-        """Return the commands of those plugins among `names` that `find` has already loaded."""
+        """Return the commands of the plugins among `names` that `find` has already loaded."""
         ...
 
 
@@ -44,7 +44,7 @@ class NoPlugins:
 
 class InstalledPlugins:
     """`Plugins` from the entry points `arvis.plugins` of Arvis and of other packages. Each plugin is imported outside
-    the event loop. An unknown plugin, or one that cannot be created, is left out, and a warning is logged once."""
+    the event loop. An unknown plugin, or a plugin that cannot be created, is left out, and a warning is logged once."""
 
     def __init__(self, *, services: PluginServices) -> None:
         self._services = services
@@ -61,7 +61,8 @@ class InstalledPlugins:
         return [command for name in names for command in self._commands.get(name, ())]
 
     async def _make(self, name: str) -> Guarded | None:
-        """Return the plugin, and create it first if needed. If the creation fails, log the error and return None."""
+        """Return the plugin. Create it if this is its first use. If the creation fails, log the error and return
+        None."""
         async with self._making:
             if name not in self._made:
                 self._made[name] = await self._begun(name)

@@ -27,8 +27,7 @@ _REMOVED = regex(f"({_REGION_FLAG})|{_UNSEEN}")
 #: Characters that become a space: line and paragraph separators, the narrow space, and the carriage return. Tabs stay,
 #: because they may be indentation.
 _GAPS = regex("[\u2028\u2029\u202f\r]")
-#: The empty lines at the beginning of a text. The blanks at the beginning of the first line with text do not belong to
-#: them.
+#: The empty lines at the beginning of a text, without the blanks at the beginning of the first line with text.
 _EMPTY_LINES = regex(r"\A(?:[ \t]*\n)+")
 #: A text without these characters and without several empty lines in a row needs no cleaning. This test saves time,
 #: because a prompt may contain a hundred messages.

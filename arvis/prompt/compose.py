@@ -94,7 +94,7 @@ class Budget:
         return self.usable // 2
 
 
-#: Returns a budget. The same object is returned for the same numbers, because it keeps what it has computed.
+#: Returns a budget. The same object is returned for the same numbers, because it caches its computed values.
 budget_of = lru_cache(maxsize=256)(Budget)
 
 
@@ -119,7 +119,7 @@ class Ingredients:
 
     agent: Agent
     #: The rules for tags (`instructions.plain_rules`, or the rules of the conductor), followed by further rules such as
-    #: those for tool calls.
+    #: the rules for tool calls.
     rules: str
     history: Sequence[PastMessage]
     #: The messages that the agent has to answer.
@@ -134,7 +134,7 @@ class Ingredients:
     #: The place of the turn; None for work without a message.
     here: Here | None = None
     estimator: Estimator = field(default_factory=Estimator)
-    #: The id of the conversation, under which `talks` keeps its messages.
+    #: The id of the conversation, under which `talks` stores its messages.
     conversation: str = ""
     talks: Talks = field(default_factory=Talks)
     #: The text of the chosen skills.
@@ -210,7 +210,7 @@ _INCIDENT_TOKENS = 500
 #: tokens divided by `_ROUNDS`).
 _ASKED = 2
 _ROUNDS = 4
-#: Sticky facts must leave at least this many tokens for the messages that the agent has to answer.
+#: The minimum number of tokens that sticky facts must leave for the messages that the agent has to answer.
 _LEAST_CURRENT = 200
 
 
@@ -297,7 +297,7 @@ class _Rounds:
 
 
 class _Sheet:
-    """The builder of one prompt: it adds the layers one after the other and counts the tokens of each."""
+    """Builds one prompt: it adds the layers one after the other and counts the tokens of each layer."""
 
     def __init__(self, given: Ingredients) -> None:
         self._given = given
@@ -329,8 +329,8 @@ class _Sheet:
         return "\n\n".join(part for part in (text, hint, self.blocks(changing=False)) if part)
 
     def situation(self) -> str:
-        """Return the lines with the time and the place. They are at the end of the prompt, so that they change nothing before
-        it."""
+        """Return the lines with the time and the place. They are at the end of the prompt, so that a change of these
+        lines does not change the text before them."""
         given = self._given
         time = clock_line(given.now, given.clock_zone or given.zone)
         return time if given.here is None else f"{time}\n{escape(place_line(given.here))}"
@@ -410,8 +410,8 @@ class _Sheet:
         return self.counted("incidents", cut_to_fit(text, _INCIDENT_TOKENS, self._cost))
 
     def observed(self, current: Sequence[Line]) -> list[Line]:
-        """Return the newest overheard messages that fit into their part of the tokens. They are combined into one
-        message; if none fits, return an empty list."""
+        """Return the newest overheard messages that fit into their part of the tokens, combined into one message. If no
+        message fits, return an empty list."""
         kept = list(self._given.observed)
         room = min(self.usable // _OBSERVED, self.left(self.usable)) - self._per_message
         while kept:
@@ -433,7 +433,7 @@ class _Sheet:
         return past
 
     def asked(self, past: Talk, aside: Sequence[Line], current: Sequence[Line]) -> list[Line]:
-        """Return `aside` and `current` as they follow the history in the prompt."""
+        """Return the lines of `aside` and `current` in the form in which they follow the history in the prompt."""
         said = past.followed_by([*aside, *current])
         self.layers["current"] = self._form.cost(said[len(aside) :])
         return said

@@ -126,7 +126,7 @@ class Line:
     at: int
     #: The id of the message if this turn answers the message, else empty.
     message: str = ""
-    #: The messages of the prompt that precede this one: the rounds before a reply.
+    #: The messages of the prompt that precede this message: the rounds before a reply.
     rounds: tuple[Turn, ...] = ()
     #: The pictures of a past message.
     pictures: tuple[PictureRef, ...] = ()
@@ -144,7 +144,7 @@ def line_of(message: StoredMessage, *, group: bool) -> Line:
 
 
 def past_line_of(message: PastMessage, look: Look, detail: Detail = Detail.FULL) -> Line:
-    """Return a message of the history, with its files and rounds in this detail."""
+    """Return a message of the history, with its files and rounds in the form for `detail`."""
     if message.role is not Role.USER:
         before = turns_before(message, look, detail) if message.rounds else ()
         return Line("assistant", escape(message.text) or NO_TEXT, message.created_at, rounds=before, detail=detail)
@@ -155,9 +155,9 @@ def past_line_of(message: PastMessage, look: Look, detail: Detail = Detail.FULL)
 def words_of(
     message: PastMessage | StoredMessage, *, group: bool, detail: Detail = Detail.FULL, reads: bool = False
 ) -> str:
-    """Return the cleaned text of a message with its quotations, followed by its files. If `group` is True, the result begins with the
-    person's name. Files of past messages have this detail; `reads` is True if the agent can read them again. The caller
-    must escape the result for a prompt."""
+    """Return the cleaned text of a message with its quotations, followed by its files. If `group` is True, the result
+    begins with the person's name. `detail` is the detail of the files of past messages. `reads` is True if the agent
+    can read these files again. The caller must escape the result for a prompt."""
     clean = sanitise(message.content)
     text = f"{clean.text}\n{_CUT_HERE}" if clean.truncated else clean.text
     if message.quotations:

@@ -24,7 +24,7 @@ attributes that do not apply. In values write &lt; for < and &amp; for &."""
 
 def reply_format(attributes: Sequence[AttributeSpec]) -> PluginBlock | None:
     """Return the reply format as a part of the instructions, or None if there are no attributes. If two attributes have
-    the same name, the first one is used."""
+    the same name, the first attribute is used."""
     first = {spec.name: spec for spec in reversed(attributes)}
     asked = [first[name] for name in dict.fromkeys(spec.name for spec in attributes)]
     if not asked:
@@ -96,7 +96,8 @@ def plain_rules(others: Sequence[Agent]) -> str:
 
 
 def system_text(agent: Agent, rules: str, *, group: bool) -> str:
-    """Return the system text. A conductor's own prompt replaces identity and purpose."""
+    """Return the system text. For a conductor with a prompt, the text contains no identity and purpose besides this
+    prompt."""
     parts = [rules, _GROUP if group else "", agent.prompt]
     if not (agent.is_conductor and agent.prompt):
         identity = f"You are {agent.name}, a chat assistant. Never claim to be the language model you run on."

@@ -31,8 +31,8 @@ class Summaries:
 
 
 def summaries_that_fit(summaries: Sequence[Compaction], room: int, zone: str, count: Callable[[str], int]) -> Summaries:
-    """Return the newest summaries that fit into `room` tokens. The newest one is cut if it does not fit. The given and
-    the returned summaries are ordered oldest first."""
+    """Return the newest summaries that fit into `room` tokens. If the newest summary does not fit, it is cut. The given
+    and the returned summaries are ordered oldest first."""
     room -= count(f"{_HEADING}\n\n")
     kept: list[str] = []
     taint = CLEAN
@@ -135,8 +135,8 @@ def sticky_notes(recall: Remembered) -> list[Note]:
 
 
 def other_notes(recall: Remembered, zone: str) -> list[Note]:
-    """Return the facts that are not sticky, those that were true before, and the values. `zone` is the time zone in
-    which periods are shown."""
+    """Return the notes for the facts that are not sticky, for the facts that were true before, and for the values.
+    `zone` is the time zone in which periods are shown."""
     past = (_note(_PAST, f"{fact.content} ({validity_of(fact, zone)})", fact.taint, fact.id) for fact in recall.past)
     return [*(_of_fact(_FACTS, fact) for fact in recall.facts), *past, *map(_of_state, recall.states)]
 

@@ -27,7 +27,7 @@ class Detail(IntEnum):
     NAMED = 0
     #: The beginning and the end of each text. Pictures are named.
     SHORT = 1
-    #: All that is kept.
+    #: The complete stored text of each file and output.
     FULL = 2
 
 
@@ -121,8 +121,8 @@ def _hint(ref: str, *, reads: bool) -> str:
 
 
 def turns_before(message: PastMessage, look: Look, detail: Detail) -> tuple[Turn, ...]:
-    """Return the rounds before a reply as messages of a prompt: calls and outputs if the request may contain them, else
-    one message of the user. (As text of the assistant, models would imitate them.)"""
+    """Return the rounds before a reply as messages of a prompt. If the request may contain calls, they are calls and
+    outputs; otherwise they are one message of the user. (Models would imitate calls in a text of the assistant.)"""
     if not look.calls:
         return (Turn("user", escape(f"{CALLS_AS_TEXT}\n{rounds_words(message, detail, reads=look.reads)}")),)
     return tuple(turn for text, calls in _numbered(message, detail, reads=look.reads) for turn in _turns(text, calls))
@@ -202,7 +202,8 @@ def _output(past: PastCall, ref: str, detail: Detail, share: int, *, reads: bool
 
 
 def shortened(arguments: Mapping[str, Any], longest: int, items: int = 50) -> dict[str, Any]:
-    """Return the arguments with texts of at most `longest` characters and lists of at most this number of items."""
+    """Return the arguments with shortened values: texts have at most `longest` characters, and lists have at most
+    `items` items."""
     return {name: _short(value, longest, items) for name, value in arguments.items()}
 
 

@@ -1,9 +1,9 @@
-"""The past messages of a conversation as turns of a prompt. They are kept, because the next prompt of the conversation
-contains the same messages and a few newer ones, and only the newer ones are converted.
+"""The past messages of a conversation as turns of a prompt. The turns are cached: the next prompt of the conversation
+contains the same messages and a few newer messages, so only the newer messages are converted.
 
-Files and rounds of messages are in full at first. If they exceed a limit, those of the oldest messages are shortened,
-and then only named, until they are below half of the limit. So most prompts begin with the same text as the previous
-one, which vendors then need not read again."""
+At first, files and rounds of messages are included in full. If they exceed a limit, the files and rounds of the oldest
+messages are shortened, and then only named, until all of them together are below half of the limit. So most prompts
+begin with the same text as the previous prompt, and vendors can use their cache of this text."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from arvis.prompt.tool_rounds import cost_of_turns
 #: message first.
 OPENING = "[You posted the following without a request:]"
 _OPENING = Line("user", OPENING, 0)
-#: A line with a day, from which its tokens are estimated before it is known which messages begin with a day.
+#: A sample line with a day. Its tokens are an estimate for the time before it is known which messages begin with a day.
 _DAY = "[2000-01-01]\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The part of a prompt that files and rounds take in addition to their names."""
+    """The tokens, pictures and bytes of files and rounds in a prompt, in addition to their names."""
 
     tokens: int = 0
     pictures: int = 0
@@ -50,7 +50,7 @@ class Load:
         return Load(self.tokens // 2, self.pictures // 2, self.bytes // 2)
 
     def reduces(self, total: Load, limit: Load) -> bool:
-        """Return True if removing this load reduces a figure that exceeds the limit."""
+        """Return True if a removal of this load reduces a value that exceeds the limit."""
         return (
             (self.tokens > 0 and total.tokens > limit.tokens)
             or (self.pictures > 0 and total.pictures > limit.pictures)
@@ -82,7 +82,7 @@ class Form:
         return Load(self.most, MOST_PICTURES, MOST_BYTES)
 
     def cost(self, lines: Sequence[Line]) -> int:
-        """Return the tokens of these messages, with those of the empty line after each message."""
+        """Return the tokens of these messages, including the tokens of the empty line after each message."""
         tokens = self.estimator.tokens_of_each([line.text for line in lines])
         return sum(tokens) + len(lines) * self._per_message + sum(self._besides(lines))
 
@@ -105,8 +105,8 @@ class Form:
 
 
 class _Details:
-    """The choice of the detail of each message. It depends only on the messages, from the oldest to the newest, so a
-    choice that is continued has the same result as one that begins again."""
+    """Chooses the detail of each message. The choice depends only on the messages, from the oldest to the newest. So
+    the result is the same if an earlier choice is continued or if all details are chosen again."""
 
     def __init__(self, form: Form, details: Sequence[Detail] = (), loads: Sequence[Load] = ()) -> None:
         self._form = form
@@ -114,7 +114,7 @@ class _Details:
         self.loads = [*loads]
 
     def add(self, messages: Sequence[PastMessage]) -> None:
-        """Choose for the messages that have no detail yet."""
+        """Choose the detail of each message that has no detail yet."""
         for index in range(len(self.details), len(messages)):
             rich = is_rich(messages[index])
             self.details.append(Detail.FULL)
@@ -213,8 +213,8 @@ class Talk:
         return Talk(self.form, self.added).extended(talk.messages[first:], talk.lines[first:], talk.loads[first:])
 
     def followed_by(self, current: Sequence[Line]) -> list[Line]:
-        """Return the messages that follow this talk in the prompt, with their days. If no message precedes them, the day
-        of the first one is not shown."""
+        """Return the messages that follow this talk in the prompt, with their days. If this talk is empty, the day of
+        the first message is not shown."""
         day = self.day if self.lines or not current else _day(current[0], self.form.zone)
         return dated(current, self.form.zone, day)[0]
 
@@ -227,7 +227,7 @@ class Talk:
         return details[::-1]
 
     def _in(self, details: Sequence[Detail]) -> Talk:
-        """Return the talk with the messages in these details."""
+        """Return the talk with its messages in these details."""
         lines, loads = [], []
         for message, line, load, detail in zip(self.messages, self.lines, self.loads, details, strict=True):
             same = detail == line.detail or not is_rich(message)
@@ -243,7 +243,7 @@ def _with(line: Line, message: PastMessage, added: Mapping[str, str]) -> Line:
 
 def newest_that_fit(lines: Sequence[Line], costs: Sequence[int], room: int) -> int:
     """Return the index of the first of the newest messages that fit into `room`; `costs` are their tokens. If not all
-    fit, the first message that fits must be a person's."""
+    messages fit, the first message that is included must be a person's."""
     first = len(lines)
     while first and room >= costs[first - 1]:
         first -= 1
@@ -285,12 +285,12 @@ def _day(line: Line, zone: str) -> str:
     return day_of(line.at, zone) if line.at else ""
 
 
-#: `Talks` keeps talks with this many characters in total. Each message counts `_LINE` characters more.
+#: `Talks` caches talks with this many characters in total. Each message counts `_LINE` characters more.
 _KEPT, _LINE = 2_000_000, 500
 
 
 class Talks:
-    """The talks of conversations. The talk that was not used for the longest time is dropped first."""
+    """A cache of the talks of conversations. The talk that was not used for the longest time is dropped first."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Talk, int]] = {}
@@ -319,8 +319,8 @@ class Talks:
 
 
 def _continued(known: Talk, history: Sequence[PastMessage]) -> Talk | None:
-    """Return the known talk with the newer messages of the history; None if a message of the talk has changed or gets
-    another detail."""
+    """Return the known talk with the newer messages of the history. Return None if a message of the talk has changed or
+    gets another detail."""
     count, form = len(known.messages), known.form
     if count > len(history) or not (all(map(is_, known.messages, history)) or all(map(eq, known.messages, history))):
         return None

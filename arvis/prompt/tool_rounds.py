@@ -17,7 +17,7 @@ from arvis.llm.tokens import Estimator, measure_request
 # -- cutting a text: its beginning and its end stay, and a line between them states how many characters are missing ----
 
 
-#: A text is cut to this part of the length that is estimated to fit, because its ends may have more tokens per
+#: A text is cut to this fraction of the length that is estimated to fit, because its ends may have more tokens per
 #: character than its middle.
 _CAREFUL = 0.95
 
@@ -55,9 +55,10 @@ def _ends(text: str, size: int) -> str:
     return f"{head}\n[… {len(text) - size} characters omitted …]\n{tail}"
 
 
-#: The minimum number of tokens to which an output is cut. If this is not enough, the oldest rounds become a record.
+#: The minimum number of tokens to which an output is cut. If the outputs are then still too long, the oldest rounds
+#: become a record.
 _LEAST = 100
-#: The record takes at most the tokens for all rounds divided by this number.
+#: The record gets at most the tokens for all rounds divided by this number.
 _RECORD = 4
 #: In the record, the arguments of a call have at most `_ARGUMENTS` characters, and a text at most `_TEXT`.
 _ARGUMENTS, _TEXT = 160, 200
@@ -81,9 +82,9 @@ class Round:
     """A reply of the model, with its tool calls and the outputs of the calls."""
 
     text: str
-    #: Empty if the reply is only text.
+    #: The tool calls; empty if the reply is only text.
     calls: tuple[ToolCall, ...]
-    #: Empty until the calls are made.
+    #: The outputs of the calls; empty until the calls are made.
     outputs: tuple[ToolOutput, ...] = ()
     #: The messages of people that follow the outputs.
     words: tuple[Words, ...] = ()
@@ -99,12 +100,12 @@ def turns_of(rounds: Sequence[Round]) -> tuple[Turn, ...]:
 
 
 def fit_rounds(rounds: Sequence[Round], room: int, estimator: Estimator, most: int | None = None) -> tuple[Turn, ...]:
-    """Return the rounds as turns of a prompt: at most `room` tokens without people's messages, at most `most` with
-    them.
+    """Return the rounds as turns of a prompt. They have at most `room` tokens without people's messages, and at most
+    `most` tokens with these messages.
 
     The longest outputs are cut first; then the oldest rounds become a record, which is a user turn at the beginning. A
-    call and its output are kept or dropped together; the newest round always stays. If people's messages do not all fit
-    into `most`, the first message that does not fit and all later ones are left out, with their ids.
+    call and its output are included or left out together; the newest round is always included. If people's messages do
+    not all fit into `most`, the first message that does not fit and all later messages are left out, with their ids.
     """
     if not rounds:
         return ()
@@ -183,8 +184,8 @@ def _cost_of(words: Words, estimator: Estimator) -> int:
 
 
 def _condensed(rounds: Sequence[Round], room: int, estimator: Estimator) -> int:
-    """Return how many of the oldest rounds must become a record, so that the other rounds keep `_LEAST` tokens of each
-    output."""
+    """Return the number of the oldest rounds that must become a record, so that the other rounds keep `_LEAST` tokens
+    of each output."""
     bare = [_cost(_bare(_pair(replace(each, words=()))), estimator) + _LEAST * len(each.outputs) for each in rounds]
     if sum(bare) <= room:
         return 0
@@ -210,8 +211,8 @@ def _laid_out(rounds: Sequence[Round], condensed: int, room: int, estimator: Est
 
 
 def _record(rounds: Sequence[Round], room: int, estimator: Estimator) -> Turn:
-    """Return the record as one user turn. Its lines take at most `room` tokens; if they do not fit, the oldest lines
-    are combined into one. People's messages remain between the lines and are not shortened."""
+    """Return the record as one user turn. Its lines take at most `room` tokens. If they do not fit, the oldest lines
+    are combined into one line. People's messages remain between the lines and are not shortened."""
     lines = [[*_lines(each)] for each in rounds]
     shown = _newest_lines([line for group in lines for line in group], room - _overhead(estimator), estimator)
     hidden = sum(map(len, lines)) - shown
@@ -247,7 +248,7 @@ def _newest_lines(lines: Sequence[str], room: int, estimator: Estimator) -> int:
 
 
 def _summed_up(rounds: Sequence[Round], lines: Sequence[Sequence[str]], hidden: int) -> list[str]:
-    """Return one line for all calls whose own lines do not fit, or an empty list if all lines fit."""
+    """Return one line for all calls that get no separate line, or an empty list if each call gets a separate line."""
     if not hidden:
         return []
     names: Counter[str] = Counter()

@@ -1,4 +1,5 @@
-"""Outages of the database: calls wait for the end of the outage, and leases that expire during it are not taken over.
+"""Handles outages of the database: calls wait for the end of the outage, and leases that expire during it are not taken
+over.
 
 While the disk is full or the database cannot be reached, running work waits. Failed work would be repeated: it would
 call the model again and might send notices twice. No process can renew its leases during an outage. When a process
@@ -20,8 +21,8 @@ from arvis.ports.store import Store, Transaction
 
 log = structlog.get_logger(__name__)
 
-#: For this time (s) after an outage and after the start of this process, expired leases of other processes are not
-#: taken over. This time is long enough for every process to reach the database again and renew its leases.
+#: The time (s) after an outage, and after the start of this process, during which expired leases of other processes are
+#: not taken over. It is long enough for every process to reach the database again and renew its leases.
 GRACE_SECONDS = 5.0
 #: The pause (s) between two attempts of the queue to reach the database during an outage.
 RETRY_SECONDS = 1.0
@@ -56,7 +57,7 @@ class Contact:
         log.warning("database_away", seconds=round(now - self._since), why=error.why, fix=error.fix)
 
     def found(self) -> None:
-        """Record that a call has succeeded. If there was an outage, it has ended."""
+        """Record that a call has succeeded, and end the outage if there was one."""
         if self._since is None:
             return
         now = self._clock.monotonic()

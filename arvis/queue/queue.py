@@ -91,9 +91,9 @@ def rescue(
     tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True, died: str = ""
 ) -> list[Job]:
     """Take back the jobs of dead processes, and return these jobs. If `judge` is False, the jobs of processes with
-    other data folders stay with them even if the leases have expired, because no process could renew its leases during
-    an outage. `died` is the boot of the previous process of this data folder if that process did not stop in an orderly
-    way."""
+    other data folders stay with their processes even if the leases have expired, because no process could renew its
+    leases during an outage. `died` is the boot of the previous process of this data folder if that process did not stop
+    in an orderly way."""
     rescued = tx.jobs.rescue(node, boot, now, judge=judge, died=died)
     also(tx, rescued, now)
     for job in rescued:
@@ -153,8 +153,8 @@ log = structlog.get_logger(__name__)
 SWEEP_SECONDS = 10.0
 LOOK_SECONDS = 5.0
 #: The maximum time (s) for which a stop of the queue waits for running jobs. Then the queue waits for the results of
-#: its last claims, and hands its unfinished jobs back. Each of these two steps takes at most `HAND_BACK_SECONDS`, so a
-#: stop takes at most 26 seconds.
+#: its last claims, and returns its unfinished jobs to the database. Each of these two steps takes at most
+#: `HAND_BACK_SECONDS`, so a stop takes at most 26 seconds.
 DRAIN_SECONDS = 24.0
 HAND_BACK_SECONDS = 1.0
 LONGEST_TIMER_SECONDS = 60.0
@@ -233,7 +233,7 @@ class Queue:
             missed=partial(self._on_loop, self.look),
         )
 
-    # -- life ----------------------------------------------------------------------------------------------
+    # -- start and stop ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Take back the jobs that an earlier boot left running, then begin to claim jobs."""
@@ -254,8 +254,8 @@ class Queue:
         await self._failure
 
     async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
-        """Stop claiming, wait up to `drain_seconds` for the running jobs, and hand back the unfinished jobs. For an
-        unfinished job, this does not count as an attempt."""
+        """Stop claiming, wait up to `drain_seconds` for the running jobs, and release the unfinished jobs. A released
+        job loses no attempt."""
         self._draining = True
         quiet = asyncio.Event()
         self._slots.close(partial(self._on_loop, quiet.set))
@@ -273,13 +273,13 @@ class Queue:
         await self._hand_back([*left, *self._unfinished.values()])
 
     def abandon(self, job_id: str) -> None:
-        """Cancel the task of a job that was cancelled in the database or is no longer held by this process."""
+        """Cancel the task of a job that was cancelled in the database, or whose lease another process has now."""
         for (running_id, _), task in self._tasks.items():
             if running_id == job_id:
                 task.cancel()
 
     def look(self) -> None:
-        """Look for due jobs and claim them."""
+        """Find due jobs and claim them."""
         if not self._draining:
             self._keep(self._tick())
 
@@ -300,8 +300,7 @@ class Queue:
                 self._unfinished[job.id] = job
                 continue
             self._unfinished.pop(job.id, None)
-            # The key contains the claim, because the commit that postpones a job may claim the job again before this
-            # task ends.
+            # The key contains the claim: the commit that postpones a job may claim the job again before this task ends.
             task = asyncio.create_task(self._execute(job), name=f"{job.kind}:{job.id}")
             self._tasks[job.id, job.claim] = task
             task.add_done_callback(partial(self._ended, job))
@@ -403,8 +402,8 @@ class Queue:
             self.look()
 
     async def _listen(self) -> None:
-        """Look for work of other processes after each of their notifications, and every `LOOK_SECONDS`, because a
-        notification can be lost."""
+        """Check for work of other processes after each of their notifications. Also check every `LOOK_SECONDS`, because
+        a notification can be lost."""
         while True:
             with self._tried_again("listen"):
                 await self._store.wait_for_change(LOOK_SECONDS)

@@ -19,10 +19,10 @@ from arvis.ports.job_store import Slots
 
 
 class SlotPool:
-    """The `Claimer` of one process. The callback `start` receives the claimed jobs, `due` receives the time (ms) of the
-    next due job, `sent` receives deliveries that were stored as sent, and `changed` the topics of changed data. `missed`
-    is called if jobs may be waiting although slots are free. All five may be called on any thread. `alone` is True if no other process adds jobs; then a
-    slot that becomes free causes no claim while no job is ready."""
+    """The `Claimer` of one process. The callback `start` receives the claimed jobs. `due` receives the time (ms) of the
+    next due job. `sent` receives deliveries that were stored as sent. `changed` receives the topics of changed data.
+    `missed` is called if jobs may be waiting although slots are free. All five may be called on any thread. `alone` is
+    True if no other process adds jobs; then a slot that becomes free causes no claim while no job is ready."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class SlotPool:
         self.sent = sent
         self.changed = changed
         self._alone = alone
-        #: The pools of which the last claim left slots unused, and in which no job became ready since.
+        #: The pools in which the last claim left slots unused, and in which no job has become ready since then.
         self._drained: set[Pool] = set()
         self._lock = threading.Lock()
         self._running: dict[str, Job] = {}
@@ -140,7 +140,7 @@ class SlotPool:
             self._numbers[job.pool] -= 1
 
     def _free(self, drained: Collection[Pool] = ()) -> Slots:
-        """Return the free slots. Pools in `drained` get none."""
+        """Return the free slots, without the slots of the pools in `drained`."""
         if self._closed is not None:
             return Slots(0, 0, 0)
         pools = self._numbers
@@ -159,7 +159,7 @@ class SlotPool:
 
 
 def _left_over(reserved: Slots, jobs: Sequence[Job]) -> Collection[Pool]:
-    """Return the pools of which a claim left slots unused, so that no job of them is ready."""
+    """Return the pools in which a claim left slots unused. No job of these pools is ready."""
     pools = Counter(job.pool for job in jobs)
     work = pools[Pool.INTERACTIVE] + pools[Pool.BACKGROUND]
     background, deliveries = pools[Pool.BACKGROUND], pools[Pool.DELIVERY]

@@ -1,4 +1,4 @@
-"""Start the work of one occurrence: a run of the schedule's agent or workflow, or a call of the schedule's script.
+"""Starts the work of one occurrence: a run of the schedule's agent or workflow, or a call of the schedule's script.
 
 A run begins without history; its result is posted in the schedule's channel. The functions are parts of transaction
 scripts.
@@ -70,9 +70,9 @@ def trigger(
 ) -> Occurrence:
     """Begin the agent's run of an occurrence whose script has met its condition. Return the changed occurrence.
 
-    The occurrence ends when the run ends. If the run cannot begin, the occurrence ends at once. The caller must have
-    settled the job of the script earlier in the same commit. `by` is the id of the person who requested the occurrence,
-    or None.
+    The occurrence ends when the run ends. If the run cannot begin, the occurrence ends at once. Before this call, the
+    caller must have settled the job of the script in the same commit. `by` is the id of the person who requested the
+    occurrence, or None.
     """
     ready = _ready(tx, schedule, by)
     occurrence = replace(occurrence, cause=Cause.CONDITION)

@@ -2,8 +2,8 @@
 occurrences.
 
 Each handled time has an occurrence. The scheduler never handles such a time again, not even after a restart, after a
-change of the clock, or in a second process (docs/adr/0024). For times at which the daemon was not running, the setting
-`missed` of a schedule selects no run, one run, or one run for each of the last 24 times, one after the other.
+change of the clock, or in a second process (docs/adr/0024). The setting `missed` of a schedule is for times at which
+the daemon was not running. It selects no run, one run, or one run for each of the last 24 times, one after the other.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ _RESTORED = (
 
 
 def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -> bool:
-    """Handle at most `SLICE` due schedules. End at most `SLICE` occurrences that were abandoned: no process works on
-    them any more. Return True if more schedules or occurrences may be left."""
+    """Handle at most `SLICE` due schedules. End at most `SLICE` abandoned occurrences, on which no process works any
+    more. Return True if more schedules or occurrences may be left."""
     holding.check(tx)
     orphans = tx.occurrences.orphans(SLICE)
     for orphan in orphans:

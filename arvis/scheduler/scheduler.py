@@ -1,5 +1,5 @@
-"""The loop of the scheduler. The loop checks the schedules when one is due or was changed. It also checks them every few
-seconds, because the clock may have been set. The scripts in `due.py` decide which times are run."""
+"""The loop of the scheduler. The loop checks the schedules when a schedule is due or was changed. It also checks them
+every few seconds, because the clock may have been set. The scripts in `due.py` decide which times are run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class Ticker:
             library = importlib.import_module("apscheduler.schedulers.asyncio")
             self._alarm = library.AsyncIOScheduler(timezone=UTC)
             self._alarm.start()
-        # The library uses the system's clock. `Ticker` must use it, too, even if the scheduler has another clock.
+        # The library uses the system's clock. `Ticker` must use that clock, too, even if the scheduler has another
+        # clock.
         at = datetime.now(UTC) + timedelta(seconds=seconds)
         self._alarm.add_job(self._rung, "date", run_date=at, id=_NAME, replace_existing=True, misfire_grace_time=None)
 
@@ -72,8 +73,8 @@ class Due:
 
 
 def look(tx: Transaction, now: int) -> Due:
-    """Look for due schedules and abandoned occurrences. The caller does this before each write, because usually there
-    is nothing to write."""
+    """Find due schedules and abandoned occurrences. The caller does this before each write, because usually there is
+    nothing to write."""
     waiting = tx.schedules.due(now, 1) or tx.occurrences.orphans(1)
     return Due(bool(waiting), tx.schedules.next_due(now))
 
@@ -156,8 +157,8 @@ class Scheduler:
 
     @contextmanager
     def _woken(self) -> Iterator[tuple[asyncio.Event, Ticker]]:
-        """Yield two objects: an event that ends the wait for the next check, and the alarm. The alarm sets the event,
-        and so does every change of a schedule."""
+        """Yield two objects: an event that ends the wait for the next check, and the alarm. The event is set by the
+        alarm and by every change of a schedule."""
         wake = asyncio.Event()
         ticker = Ticker(ring=wake.set)
         endings = [self._bus.subscribe(kind, lambda _: wake.set()) for kind in (SchedulesChanged, NoticesMissed)]
@@ -171,7 +172,7 @@ class Scheduler:
 
 def _set_back_by(jump: int | None, *, first: bool) -> int | None:
     """Return the time (ms) by which the wall clock was set back; None if it was not set back. At the first check this
-    time is unknown, and 0 is returned."""
+    time is unknown, so return 0."""
     if first:
         return 0
     return -jump if jump is not None and jump < 0 else None

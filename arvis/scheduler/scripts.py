@@ -36,14 +36,15 @@ from arvis.scheduler import beginning
 from arvis.services import schedule_runs
 from arvis.tasks.state import TaskSpec
 
-#: Inserted for a value that the answer does not contain.
+#: The text that replaces a value that the answer does not contain.
 UNKNOWN = "??"
 #: The maximum number of characters of one inserted value, and of the whole text.
 LONGEST_VALUE = 500
 LONGEST_TEXT = 8_000
 
 _PLACE = regex(r"\{\{\s*([^{}]{1,200}?)\s*\}\}")
-#: The number of characters of a value that are read. Blanks are then removed, so this is more than `LONGEST_VALUE`.
+#: The number of characters of a value that are read. It is higher than `LONGEST_VALUE`, because blanks are removed
+#: afterwards.
 _LOOKED_AT = 10_000
 #: The significant digits of numbers below 1, and the decimals of all other numbers.
 _DIGITS = 4
@@ -353,7 +354,7 @@ def _passed(since: int | None, now: int, milliseconds: int) -> bool:
 
 class ScheduleHandler:
     """The handler of jobs of the kinds `cron`, `heartbeat` and `webhook`. `runs` handles jobs that have an execution.
-    `scripts` handles jobs without one, which call the script of a schedule."""
+    `scripts` handles jobs without an execution, which call the script of a schedule."""
 
     def __init__(self, *, runs: Handler, scripts: Handler) -> None:
         self._runs = runs

@@ -28,7 +28,7 @@ from arvis.skills.specification import SKILL_FILE, SKILL_FILES
 
 #: The maximum number of bytes of an archive.
 LARGEST_ARCHIVE = 6_291_456
-#: A tar archive has blocks of headers and padding beside the contents.
+#: The maximum number of bytes of the headers and the padding of a tar archive, in addition to its contents.
 _TAR_OVERHEAD = 2_097_152
 #: The readers of compressed files by the first bytes of a file.
 _COMPRESSIONS: Mapping[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
@@ -38,16 +38,16 @@ _COMPRESSIONS: Mapping[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
 }
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
-#: The beginnings of archives, and the mark of a tar archive with its place.
+#: The first bytes of archives. Below them, the mark of a tar archive and its offset.
 _STARTS = (b"PK\x03\x04", *_COMPRESSIONS)
 _TAR_MARK, _TAR_MARK_AT = b"ustar", 257
 
-#: The methods of zip whose output `zipfile` can limit. Its readers of bzip2 and LZMA expand a whole piece at once.
+#: The methods of zip whose output `zipfile` can limit. For bzip2 and LZMA, `zipfile` expands a whole piece at once.
 _ZIP_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 
 
 def is_archive(data: bytes) -> bool:
-    """Return True if these bytes begin as a zip archive, a tar archive or a compressed file."""
+    """Return True if these bytes begin like a zip archive, a tar archive or a compressed file."""
     return data.startswith(_STARTS) or data.startswith(_TAR_MARK, _TAR_MARK_AT)
 
 
@@ -61,8 +61,8 @@ def packed(bundle: Bundle) -> bytes:
 
 
 def bundle_of_archive(data: bytes, inside: str | None = None, *, whole: bool = True) -> Bundle:
-    """Read a zip or tar archive. The skill is the directory `inside` (None: the only directory that has a
-    `SKILL.md`). If `whole` is True, the size of the archive is limited. Raise `Unprocessable` if it cannot be used."""
+    """Read a zip or tar archive. The skill is the directory `inside` (None: the only directory that has a `SKILL.md`).
+    If `whole` is True, the size of the archive is limited. Raise `Unprocessable` if the archive cannot be used."""
     if whole and len(data) > LARGEST_ARCHIVE:
         raise refused(f"the archive has more than {LARGEST_ARCHIVE:,} bytes")
     entries = _zipped(data) if data[:2] == b"PK" else _tarred(_decompressed(data))
@@ -133,7 +133,7 @@ def _tarred(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def commit_of(data: bytes) -> str:
-    """Return the id of the commit that `git archive` has stored in a tar archive; "" if there is none."""
+    """Return the id of the commit that `git archive` has stored in a tar archive; "" if the archive contains no id."""
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             archive.next()
@@ -144,7 +144,8 @@ def commit_of(data: bytes) -> str:
 
 
 def _root_of(files: Mapping[str, bytes], inside: str | None) -> str:
-    """Return the directory of the skill in an archive, with a slash at its end; "" for the archive itself."""
+    """Return the directory of the skill in an archive, with a slash at its end; "" if the skill is at the top of the
+    archive."""
     if inside is not None:
         return f"{inside.strip('/')}/" if inside.strip("/") else ""
     roots = sorted({path.rpartition("/")[0] for path in files if path.rpartition("/")[2] in SKILL_FILES})

@@ -1,7 +1,7 @@
 """The files of a skill: read from a directory, limited, and hashed.
 
-A skill from outside is hostile input. Links, devices, absolute names, names that leave the directory and anything above the
-limits are refused.
+A skill from outside is treated as hostile input. Links, devices, absolute names, names that lead out of the directory,
+and anything above the limits are refused.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ LARGEST_SKILL = 8_388_608
 _LONGEST_PATH = 200
 _DEEPEST = 8
 
-#: The directory entries that are not part of a skill, such as the history of a repository. Further entries that begin with a
-#: dot are left out too.
+#: The directory entries that are not part of a skill. Entries that begin with a dot, such as the history of a
+#: repository, are left out too.
 _LEFT_OUT = frozenset({"__pycache__", "__MACOSX", "node_modules"})
 
 
@@ -60,7 +60,7 @@ def bundle_of_folder(folder: Path) -> Bundle:
 
 
 def bundle_of(entries: Iterable[tuple[str, bytes]]) -> Bundle:
-    """Return the bundle of these files. Raise `Unprocessable` if they are not a skill."""
+    """Return the bundle of these files. Raise `Unprocessable` if the files are not a skill."""
     files = dict(within_limits(entries))
     if SKILL_FILE not in files and (second := files.pop(SKILL_FILES[1], None)) is not None:
         files[SKILL_FILE] = second
@@ -110,7 +110,7 @@ def refuse_name(path: str) -> None:
 
 
 def is_left_out(path: str) -> bool:
-    """Return True for a path that is not part of a skill, such as one in `.git`."""
+    """Return True for a path that is not part of a skill, such as a path in `.git`."""
     return any(name.startswith(".") or name in _LEFT_OUT for name in path.split("/"))
 
 

@@ -1,4 +1,4 @@
-"""Turns skills of the earlier form, one Markdown file each, into directories with a `SKILL.md`."""
+"""Converts skills of the earlier form, one Markdown file each, to directories with a `SKILL.md`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from arvis.skills.specification import SKILL_FILE, SKILL_FILES
 
 log = structlog.get_logger(__name__)
 
-#: The end of the name that the file of the earlier form gets after its conversion.
+#: The suffix that a file of the earlier form gets after its conversion.
 EARLIER = ".earlier"
 
 
 def convert(files: Iterable[Path]) -> None:
-    """Convert these files. A file stays unchanged and in use if the specification cannot express it, if a part of it is
-    ignored, or if the new files cannot be written. The original text stays beside the directory. A call after a crash
-    completes the conversion."""
+    """Convert these files. A file stays unchanged and in use in three cases: the specification cannot express it, a
+    part of it is ignored, or the new files cannot be written. The file with the original text stays next to the new
+    directory. A call after a crash completes the conversion."""
     for file in files:
         if file.is_symlink() or file.name in SKILL_FILES:
             continue
@@ -48,8 +48,8 @@ def _converted(file: Path, slug: str, text: str) -> bool:
 
 
 def standard_text(skill: Skill) -> tuple[str, str] | None:
-    """Return the name and the text of `SKILL.md` of a skill of the earlier form; None if the specification cannot express
-    the skill or a part of it is ignored."""
+    """Return the name and the text of `SKILL.md` for a skill of the earlier form. Return None if the specification
+    cannot express the skill, or if a part of the skill is ignored."""
     if skill.warnings or any("," in entry for entry in (*skill.keywords, *skill.required_tools)):
         return None
     metadata = {

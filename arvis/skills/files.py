@@ -1,7 +1,8 @@
-"""The files of skills for tools: read, checked against their hashes, and laid out for programs in the sandbox.
+"""The files of skills for tools: read, checked against their hashes, and written to a folder for programs in the
+sandbox.
 
-The files of a skill are written to a folder whose name is their hash when a program first needs them. So programs see only
-the files that were loaded and trusted, and none that is only beside them, such as a hidden file.
+The files of a skill are written to a folder whose name is their hash when a program first needs them. So programs see
+only the files that were loaded and trusted, and no other files of the skill's directory, such as a hidden file.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class StoredSkillFiles:
         return {skill.slug: await self._laid_out(skill) for skill in found}
 
     async def bundle(self, skill: Skill) -> Bundle:
-        """Return the files of a skill. Raise `ToolError` if they are not the files that were loaded and trusted."""
+        """Return the files of a skill. Raise `ToolError` if the files differ from those that were loaded and
+        trusted."""
         try:
             if skill.folder is not None:
                 bundle = await asyncio.to_thread(bundle_of_folder, skill.folder)
@@ -100,7 +102,7 @@ class StoredSkillFiles:
 
 
 def _listed(names: Collection[str]) -> str:
-    """Return the first names as a text that also counts the other ones."""
+    """Return a text with the first names and the number of the other names."""
     more = len(names) - _MOST_LISTED
     shown = ", ".join([*names][:_MOST_LISTED]) or "none"
     return f"{shown} and {more} more" if more > 0 else shown
@@ -127,7 +129,7 @@ def _has(folder: Path, digest: str) -> bool:
 
 
 def _lay_out(bundle: Bundle, target: Path, now: int) -> None:
-    """Write the files. A crash leaves a folder with another name, which a later call removes."""
+    """Write the files. If the process crashes, a folder with another name remains, which a later call removes."""
     target.parent.mkdir(mode=_PROGRAM, parents=True, exist_ok=True)
     for other in target.parent.iterdir():
         with suppress(FileNotFoundError):

@@ -1,7 +1,7 @@
 """Import, trust, change and removal of skills by people.
 
-A skill from outside is used only after an owner has trusted its hash: by sending the text itself, by naming the hash with the
-import after a preview, or afterwards.
+A skill from outside is used only after an owner has trusted its hash. The owner does this by sending the text of the
+skill, by naming the hash in an import after a preview, or later.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Preview:
     """The content of a source before its import."""
 
     skill: Skill
-    #: The existing skill that it would replace.
+    #: The existing skill that the import would replace.
     replaces: Skill | None
     remarks: Sequence[Remark]
 
@@ -75,7 +75,8 @@ class Importer:
         return Preview(content.skill, shown, await _remarks(content.skill, content.bundle))
 
     async def remarks(self, skill: Skill) -> Sequence[Remark]:
-        """Return the remarks about an imported skill; none about other skills, which are the operator's own."""
+        """Return the remarks about an imported skill. Return no remarks about other skills, because these skills come
+        from Arvis or the operator."""
         if skill.source is not Source.IMPORTED:
             return []
         try:
@@ -84,8 +85,8 @@ class Importer:
             return [Remark(SKILL_FILE, 0, f"cannot be checked: {error.what}")]
 
     async def file(self, slug: str, path: str) -> tuple[bytes, int]:
-        """Return the beginning of a file of a skill, and the size of the whole file. Raise `NotFound`, and `Conflict` if
-        the files are not those that were loaded."""
+        """Return the beginning of a file of a skill, and the size of the whole file. Raise `NotFound` if the file does
+        not exist, and `Conflict` if the files have changed since they were loaded."""
         skill = await self._known(slug)
         if path not in skill.files:
             raise NotFound("The skill has no such file.", fix="Look up its files (`arvis skills show`).")
@@ -96,8 +97,8 @@ class Importer:
         return data[:_SHOWN], len(data)
 
     async def trust(self, slug: str, *, seen: str, by: str) -> Skill:
-        """Trust the content of an imported skill whose hash is `seen`. Raise `NotFound`, and `Conflict` if the content is
-        different or the skill is not an imported one."""
+        """Trust the content of an imported skill whose hash is `seen`. Raise `NotFound` if the skill does not exist.
+        Raise `Conflict` if its content is different or it is not an imported skill."""
         skill = await self._known(slug)
         if skill.source is not Source.IMPORTED:
             raise Conflict(f"{slug} is {_KINDS[skill.source]} and needs no trust.", fix="Use it.", code="not_imported")
@@ -194,8 +195,8 @@ _KINDS = {
     Source.IMPORTED: "an imported skill",
 }
 _INSTEAD = {
-    Source.BUILT_IN: "Import one with this slug to replace it.",
-    Source.FOLDER: "Delete its file in the folder `skills` of the data folder.",
+    Source.BUILT_IN: "Import a skill with this slug to replace it.",
+    Source.FOLDER: "Delete its file or directory in the folder `skills` of the data folder.",
     Source.IMPORTED: "Try again.",
 }
 
@@ -291,8 +292,8 @@ def _undo(tx: Transaction, slug: str, by: str, now: int) -> None:
 def _store_version(
     tx: Transaction, slug: str, after: StoredSkill | None, bundle: bytes | None, changed: _Changed
 ) -> None:
-    """Store a version of a changed skill. If text and files are unchanged, store none, because its undo would have no
-    effect. `bundle` are the files of `after`."""
+    """Store a version of a changed skill. If text and files are unchanged, store no version, because undoing it would
+    have no effect. `bundle` are the files of `after`."""
     before = tx.skills.get(slug)
     if before is not None and after is not None and _content_of(before) == _content_of(after):
         return

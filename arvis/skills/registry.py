@@ -1,8 +1,8 @@
-"""The registry of all skills: those that Arvis contains, those in the operator's folder, and imported ones.
+"""The registry of all skills: built-in skills, skills in the operator's folder, and imported skills.
 
-A directory with a `SKILL.md` is one skill with all files below it. Any other Markdown file in the folder is a skill of the
-earlier form. The registry is a cache of files and rows. It loads all skills again when a file or a row has changed. A skill that
-cannot be read is skipped and reported once; the other skills still work.
+A directory with a `SKILL.md` is one skill with all files below it. Any other Markdown file in the folder is a skill of
+the earlier form. The registry is a cache of files and rows. It loads all skills again when a file or a row has changed.
+A skill that cannot be read is skipped and reported once; the other skills still work.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CHANGED = (
 
 #: The minimum number of seconds between two checks of the files and rows for changes.
 _LOOK_SECONDS = 3.0
-#: The maximum number of Markdown files that are considered in a folder, and of files of one skill whose times are compared.
+#: The maximum number of Markdown files that are read in a folder, and of files of one skill whose times are compared.
 _MOST_FILES = 5_000
 _MOST_IN_SKILL = 1_000
 
@@ -94,7 +94,7 @@ class SkillRegistry:
             return self._last.available
 
     async def look_again(self) -> AvailableSkills:
-        """Return the skills after a new check of the files and rows, because one of them was just changed."""
+        """Check the files and rows for changes, and return the skills. Call this after a change of a file or row."""
         async with self._reading:
             self._last = None
         return await self.current()
@@ -200,8 +200,8 @@ def _read_all(folders: Mapping[Source, Path], rows: Sequence[StoredSkill]) -> Av
 
 
 class _Found:
-    """A collection of the skills that were read so far. If two skills have the same slug, the one from the later source
-    replaces the other."""
+    """A collection of the skills that were read so far. If two skills have the same slug, the skill from the later
+    source replaces the other skill."""
 
     def __init__(self) -> None:
         self.skills: dict[str, Skill] = {}
@@ -216,7 +216,8 @@ class _Found:
             return
         self.problems.extend(f"{where}: {warning}" for warning in skill.warnings)
         if skill.slug in self.skills and self.skills[skill.slug].source is source:
-            self.problems.append(f"{where}: it is ignored, because another skill there has the slug {skill.slug} too")
+            why = f"another skill of the same source has the slug {skill.slug}"
+            self.problems.append(f"{where}: it is ignored, because {why}")
         else:
             self.skills[skill.slug] = skill
 
@@ -241,8 +242,8 @@ def skill_of_row(row: StoredSkill) -> Skill:
 
 
 def _read_file(file: Path, source: Source) -> Skill:
-    """Read a file of the earlier form. Of a file that is too large, only one byte more than the limit is read: enough for
-    `read_skill` to refuse it."""
+    """Read a file of the earlier form. Read at most one byte more than the limit: this is enough for `read_skill` to
+    refuse a file that is too large."""
     try:
         with file.open("rb") as stream:
             text = stream.read(LARGEST_FILE + 1).decode("utf-8")

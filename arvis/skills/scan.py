@@ -1,8 +1,8 @@
 """The remarks about a skill that an owner reads before trusting it.
 
-The scan finds places that an owner should check; it proves nothing. It searches all texts for characters that are not
-visible and for words by which a text commands a model, hides comments or demands secrets. It searches all scripts for
-the network, secrets, the start of programs, hidden code and deletions.
+The scan finds lines that an owner should check; it proves nothing. It searches all texts for characters that are not
+visible, and for words by which a text commands a model, hides comments or demands secrets. It searches all scripts for
+network access, secrets, the start of programs, hidden code and deletions.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ _SCRIPTS = {
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A place that an owner should check."""
+    """A line or file that an owner should check."""
 
     path: str
     #: The number of the line; 0: the whole file.
     line: int
-    #: The words that complete the sentence *This file …*.
+    #: The end of a sentence that begins with *This file*.
     text: str
     #: The line, without characters that are not visible.
     excerpt: str = ""

@@ -47,8 +47,8 @@ def compile_pattern(pattern: str) -> Matches:
 
 
 def compile_any(patterns: Sequence[str]) -> Matches:
-    """Return a function that needs only one search. It returns True if a text may match one of these valid patterns. If
-    the patterns are too large to compile together, the function always returns True."""
+    """Return a function that tests all of these valid patterns in one search. It returns True if a text may match one
+    of them. If the patterns are too large to compile together, the function always returns True."""
     try:
         return _compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else _never
     except BadPattern:
@@ -126,7 +126,7 @@ class Skill:
     author: str
     version: str
     required_tools: tuple[str, ...]
-    #: In lower case.
+    #: The keywords, in lower case.
     keywords: tuple[str, ...]
     patterns: tuple[Pattern, ...]
     #: A quick test: it returns False only if none of the patterns matches a text.
@@ -174,7 +174,7 @@ def read_skill(text: str, *, stem: str | None, source: Source, folder: str | Non
         raise _unusable(f"it is larger than {LARGEST_FILE} bytes")
     front, body = _divided(storable(text))
     if not body:
-        raise _unusable("there is nothing under its front matter")
+        raise _unusable("there is no text after its front matter")
     if folder is None and (stem is not None or "slug" in front):
         return _earlier(front, body, stem, source, storable(text))
     return _standard(front, body, folder, source, storable(text))
@@ -229,7 +229,7 @@ def _distinct(keywords: Iterable[str]) -> tuple[str, ...]:
 
 
 def _earlier(front: Mapping[str, Any], body: str, stem: str | None, source: Source, text: str) -> Skill:
-    """Return a skill of the form that earlier releases of Arvis used."""
+    """Return a skill in the form that earlier releases of Arvis used."""
     slug = _line(front, "slug") or stem or ""
     if not SLUG.fullmatch(slug):
         raise _unusable("its `slug` must be 1 to 64 lower-case letters, digits, - or _")
@@ -404,8 +404,8 @@ def choose(
 
 
 def _listed(skills: Sequence[Skill], estimate: Callable[[str], int]) -> str:
-    """Return the list of these skills with their descriptions. Skills that do not fit into `LIST_TOKENS` are named or
-    counted."""
+    """Return the list of these skills with their descriptions. If not all descriptions fit into `LIST_TOKENS`, the
+    remaining skills are only named or counted."""
     if not skills:
         return ""
     lines, left, more = [_LIST, ""], LIST_TOKENS - estimate(_LIST), 0

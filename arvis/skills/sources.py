@@ -35,7 +35,7 @@ class Given:
     url: str | None = None
     #: The https address of a repository.
     git: str | None = None
-    #: The directory of the skill in the archive or repository; None: the only one with a `SKILL.md`.
+    #: The directory of the skill in the archive or repository; None: the only directory with a `SKILL.md`.
     inside: str | None = None
 
 
@@ -59,7 +59,7 @@ class Sources:
         self._sandbox = sandbox
 
     async def read(self, given: Given) -> Content:
-        """Return the content of a source. Raise `Unprocessable` if it is not a usable skill."""
+        """Return the content of a source. Raise `Unprocessable` if the source is not a usable skill."""
         if given.text is not None:
             return Content(read_skill(given.text, stem=None, source=Source.IMPORTED), None, BY_HAND)
         if given.archive is not None:
@@ -121,8 +121,9 @@ class Sources:
 
 #: The exit code of a shell for a program that does not exist.
 _MISSING = 127
-#: Clone the newest commit without a work tree, so that no link, filter or hook of the repository has an effect, and write the
-#: files as a tar archive. git connects only to the addresses that were checked ($1), and follows no redirect.
+#: A shell script that clones the newest commit and writes its files as a tar archive. It makes no work tree, so no
+#: link, filter or hook of the repository has an effect. git connects only to the addresses that were checked ($1), and
+#: follows no redirect.
 _CLONE = """
 set -e
 version=$(git version)

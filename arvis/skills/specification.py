@@ -1,9 +1,9 @@
 """The front matter of `SKILL.md` by the specification of Agent Skills (agentskills.io/specification), and its rules.
 
-The rules are those of the specification and of its reference validator, with four differences. A name consists of
-ASCII characters only, because a letter that looks like another one could imitate a skill. A field that the specification
-does not have is ignored with a warning, because published skills contain fields of other programs. So are a `license`
-and entries of `metadata` that are not texts. An empty `compatibility` is refused.
+The rules are those of the specification and of its reference validator, with four differences. A name consists of ASCII
+characters only, because a letter that looks like another letter could imitate a skill. A field that the specification
+does not have is ignored with a warning, because published skills contain fields of other programs. A `license` or an
+entry of `metadata` that is not a text is ignored with a warning, too. An empty `compatibility` is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.regex import regex
 
-#: The name of the file of a skill, and the second name that the reference validator accepts.
+#: The name of the file of a skill. Below it, the second name that the reference validator accepts.
 SKILL_FILE = "SKILL.md"
 SKILL_FILES = (SKILL_FILE, "skill.md")
 
@@ -42,8 +42,8 @@ class Standard:
 
 
 def errors_in(front: Mapping[str, Any], folder: str | None) -> list[str]:
-    """Return the violations of the specification. Each completes the sentence *The skill cannot be used: …*. `folder` is
-    the name of the skill's directory; None: the text has no directory."""
+    """Return the violations of the specification. Each violation completes the sentence *The skill cannot be used: …*.
+    `folder` is the name of the skill's directory; None: the text has no directory."""
     return [
         *_errors_of_name(front.get("name"), folder),
         *_errors_of_text(front, "description", LONGEST_DESCRIPTION),

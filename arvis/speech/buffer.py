@@ -97,7 +97,7 @@ _SHORTEST_SLEEP = 0.001
 
 
 class Reason(StrEnum):
-    """The reason why a text was taken out of the buffer."""
+    """The reason why a text was removed from the buffer."""
 
     COMPLETE = "complete"
     LONGEST = "longest"
@@ -227,7 +227,7 @@ class StreamBuffer:
         return Added.WAITING
 
     def flush(self, key: str) -> Utterance | None:
-        """Remove the waiting text from the buffer and return it; `deliver` is not called. Return None if no text
+        """Remove the waiting text from the buffer and return it, without a call of `deliver`. Return None if no text
         waits."""
         voice = self._voices.get(key)
         return None if voice is None else self._take_out(key, voice, Reason.FLUSHED)
@@ -288,8 +288,9 @@ class StreamBuffer:
     # -- waiting chunks ------------------------------------------------------------------------------------
 
     def _voice(self, key: str) -> _Voice:
-        """Return the speaker with this key, adding one if necessary. If there are too many speakers, remove the speaker
-        who has been silent for the longest time and has no waiting text. Raise `Unavailable` if there is none."""
+        """Return the speaker with this key. Add the speaker if necessary. If there are too many speakers, first remove
+        the speaker who has been silent for the longest time and has no waiting text. Raise `Unavailable` if no speaker
+        can be removed."""
         voice = self._voices.get(key)
         if voice is None:
             if len(self._voices) >= _MOST_VOICES:
@@ -323,7 +324,7 @@ class StreamBuffer:
         return Utterance(key, pending.text, tuple(pending.chunk_ids), reason)
 
     async def _let_go(self, key: str, voice: _Voice, reason: Reason) -> None:
-        """Take the text out of the buffer at once, before another task can run. Deliver it even if the caller is
+        """Remove the text from the buffer at once, before another task can run. Deliver it even if the caller is
         cancelled."""
         utterance = self._take_out(key, voice, reason)
         await asyncio.shield(self._start(self._deliver_in_order(voice, utterance)))
@@ -336,8 +337,8 @@ class StreamBuffer:
     # -- time ----------------------------------------------------------------------------------------------
 
     async def _watch(self, key: str, voice: _Voice, pending: _Pending) -> None:
-        """Deliver the waiting text when one of the times in the rules is over. End without delivery if the text was
-        taken out of the buffer before."""
+        """Deliver the waiting text when one of the times in the rules has passed. End without delivery if the text was
+        removed from the buffer before."""
         while voice.pending is pending:
             now = self._clock.monotonic()
             if (reason := self._on_time(pending, now)) is not None:

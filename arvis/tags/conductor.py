@@ -36,7 +36,7 @@ _ITEM = "- "
 
 @dataclass(slots=True)
 class Entry:
-    """The value of a key: the end of the key's line (`value`), and the lines of its nested block."""
+    """The value of a key: the rest of the key's line (`value`), and the lines of its nested block."""
 
     value: str
     lines: list[str] = field(default_factory=list)
@@ -212,7 +212,8 @@ def read_conductor(tag: Tag, ordinal: int) -> Proposal:
 
 
 def _problem_text(problems: Sequence[str]) -> str | None:
-    """Return the first problems as one text, with the number of the others. Return None if there are no problems."""
+    """Return the first problems as one text, with the number of the remaining problems. Return None if there are no
+    problems."""
     text = "; ".join(problems[:_SHOWN])
     more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
     return f"{text[: _LONGEST_PROBLEM - len(more)]}{more}" or None

@@ -33,7 +33,8 @@ from arvis.tags.conductor import CONDUCTOR_TAGS, read_conductor
 
 
 class Status(StrEnum):
-    """The status that an agent reports in a reply. If a reply reports several, the one that comes first here counts."""
+    """The status that an agent reports in a reply. If a reply reports several statuses, the status that comes first in
+    this list counts."""
 
     BLOCKED = "blocked"
     DONE = "done"
@@ -205,8 +206,8 @@ class Reply:
 @lru_cache(maxsize=2)
 def read(text: str) -> Reply:
     """Parse the whole text of a reply. Do not use this for other texts: tags in the outputs of tools, in people's
-    messages and in the history are not commands. Cached, because the end of a turn reads the reply that has just ended
-    it."""
+    messages and in the history are not commands. The result is cached, because the end of a turn reads the reply
+    again."""
     scanned = scan(text)
     attributes, prose = attributes_of(scanned.tags), scanned.visible
     if (handed := handover_of(scanned.tags)) is not None:

@@ -138,7 +138,7 @@ def refusal(tx: Transaction, target: Agent, asker: Asker) -> str | None:
 
 
 def check_use(tx: Transaction, target: Agent, asker: Asker) -> None:
-    """Raise `Unprocessable` with the reason that `refusal` returns, if any."""
+    """Raise `Unprocessable` if `refusal` returns a reason. The error contains this reason."""
     if (against := refusal(tx, target, asker)) is not None:
         raise out_of_reach(target, against)
 
@@ -252,7 +252,7 @@ def with_authors(state: Mapping[str, Any], authors: Iterable[str | None]) -> dic
 
 def taint_of_authors(tx: Transaction, principal_id: str | None, authors: Iterable[str | None]) -> Taint:
     """Return the taint of a text by these authors in work for this person. If an author has fewer rights than the
-    person, the text counts as a text of other people. Otherwise it has no taint."""
+    person, the text has the label for text of other people. Otherwise it has no taint."""
     person = tx.principals.get(principal_id) if principal_id is not None else None
     if person is None:
         return CLEAN
@@ -265,12 +265,11 @@ def taint_of_authors(tx: Transaction, principal_id: str | None, authors: Iterabl
 def author_after(
     tx: Transaction, words: Mapping[str, Any], named: Collection[str], known: str | None, by: str | None
 ) -> str | None:
-    """Return the author of a row after the person `by` has set the fields `named`. The result None means that the
-    author is `by`.
+    """Return the author of a row after the person `by` has set the fields `named`. None means that the author is `by`.
 
     `words` contains the row's texts by field, and `known` is the author before this change. If no text was set, the
-    author stays `known`. If all texts were set, the author is `by`. If only some were set, the author is the one of the
-    two with fewer rights.
+    author stays `known`. If all texts were set, the author is `by`. If some texts were set, the author is the person
+    with fewer rights: `by` or `known`.
     """
     author = _author_after(tx, words, named, known, by)
     return author if author != by else None
@@ -374,8 +373,8 @@ def _above(tx: Transaction, execution: Execution) -> Execution | None:
 
 
 def _is_unpaired(tx: Transaction, principal: Principal, agent_id: str | None) -> bool:
-    """Return True if this person is a member on a chat platform and is not in the agent's `allow_users` list. (The
-    stored pairing of the person is not checked.)"""
+    """Return True if this person is a member on a chat platform and is not in the agent's `allow_users` list. (This
+    function does not check if the person is paired.)"""
     if principal.role is not PrincipalRole.MEMBER or principal.platform == WEB:
         return False
     agent = tx.agents.get(agent_id or "")

@@ -1,8 +1,9 @@
 """The time limit of an answer (`delivery.answer_within`). It is checked before a turn begins, at every pause, and at
 the turn's end.
 
-The limit is about the time without progress. A person's answer, the end of a child, and each committed step start this
-time again. So a turn may work for hours, but it fails if it only waits for longer than the limit.
+The limit applies to the time without progress. This time starts again after a person's answer, after the end of a
+child, and after each committed step. So a turn may work for hours, but it fails if it only waits for longer than the
+limit.
 """
 
 from __future__ import annotations
@@ -35,6 +36,6 @@ def asked_at(tx: Transaction, delivery: Delivery) -> int | None:
 
 
 def _answered(tx: Transaction, execution: Execution) -> int:
-    """Return the time (ms) of the newest answer to this execution, by a person, a timer or a child. Return 0 if there
-    is none."""
+    """Return the time (ms) of the newest answer to this execution, by a person, a timer or a child. Return 0 if the
+    execution has no answer."""
     return max((wait.answered_at or 0 for wait in tx.waits.of_execution(execution.id)), default=0)

@@ -20,9 +20,10 @@ from arvis.tasks.state import AgentState
 
 #: The graphs whose states contain rounds.
 AGENT_GRAPHS = frozenset({"agent", "code"})
-#: The maximum number of calls that are kept of a turn. The newest calls are kept.
+#: The maximum number of calls of a turn that are stored. The newest calls are stored.
 MOST_CALLS = 40
-#: The maximum number of characters of all kept outputs together. One output of the maximum length is kept whole.
+#: The maximum number of characters of all stored outputs together. A single output of the maximum length is stored
+#: whole.
 MOST_OUTPUT = 32_000
 #: The maximum numbers of characters of the text beside the calls of a round, and of the arguments of a call.
 MOST_TEXT, MOST_ARGUMENTS = 4_000, 4_000

@@ -33,7 +33,8 @@ _RESTARTED = "restarted"
 
 @dataclass(frozen=True, slots=True)
 class ToolResults:
-    """The place where the outputs of a round's tool calls are stored, and the outputs of refused calls."""
+    """The position of the effects that contain the outputs of a round's tool calls, and the outputs of refused
+    calls."""
 
     #: The cursor and the visit to which the effects with the outputs belong.
     cursor: str
@@ -63,7 +64,7 @@ class StoredRound:
     answer: str = ""
     #: Blocks with the model's reasoning, which the vendor requires in the next request.
     thoughts: Mapping[str, Any] | None = None
-    #: True if all calls of the round were made, or if it has none.
+    #: True if all calls of the round were made, or if the round has no calls.
     finished: bool = False
     results: ToolResults | None = None
     #: The ids of the messages that follow this round in the prompt.

@@ -55,7 +55,7 @@ class TaskSpec:
     pictures: Sequence[Sequence[str]] = ()
     #: The model to call (None: the agent's model).
     model: str | None = None
-    #: The reasoning effort of the model calls (None: that of the agent).
+    #: The reasoning effort of the model calls (None: the agent's reasoning effort).
     effort: str | None = None
     #: The format that the reply must have (`ReplyFormat` as JSON; None: any text).
     format: Mapping[str, Any] | None = None
@@ -99,8 +99,8 @@ class TaskSpec:
 class RunTask(TaskSpec):
     """The task in the state of a run."""
 
-    #: The source of the run: `schedule:ID`, `webhook:ID`, `chat` or another. It is empty for a child run, because the
-    #: result of a child run is not posted.
+    #: The source of the run: `schedule:ID`, `webhook:ID`, `chat` or another source. It is empty for a child run,
+    #: because the result of a child run is not posted.
     source: str = ""
     #: The source of the run for which a child run works; empty for all other runs.
     under: str = ""
@@ -197,7 +197,7 @@ class ChildEnd:
 
     #: None if the child failed or was cancelled.
     outcome: WorkOutcome | None
-    #: The error as a sentence, and the code of the reason. Both are empty unless `outcome` is None.
+    #: The error as a sentence, and the code of the reason. Both are empty if `outcome` is not None.
     error: str = ""
     reason: str = ""
 
@@ -347,5 +347,5 @@ class AgentState(WorkState):
     corrected: bool = False
     #: The findings of the input check, for the timeline.
     input: Mapping[str, Any] | None = None
-    #: The number and the tokens of the conversation's messages before this turn (`Size`), if it is known.
+    #: The number and the tokens of the conversation's messages before this turn (`Size`); empty if they are unknown.
     size: Sequence[int] = ()

@@ -1,7 +1,7 @@
-"""Runs: work of an agent without a message of a chat. If a schedule or a web hook begins a run, its result is posted.
+"""Runs: work of an agent that no chat message started. If a schedule or a web hook begins a run, its result is posted.
 If a graph begins a run as its child, the graph reads the outcome.
 
-A run has no user message and no history except the history in its task. It has a separate lane, so that it delays no
+A run has no user message, and no history except the history in its task. It has a separate lane, so that it delays no
 conversation with the agent.
 """
 

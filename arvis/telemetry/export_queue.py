@@ -222,8 +222,7 @@ class ExportQueue:
             self._missed(1, "the collector does not keep up")
 
     async def run(self) -> None:
-        """Export executions until cancelled. Then export the executions that still wait, for at most `_LAST`
-        seconds."""
+        """Export executions until cancelled. Then export the waiting executions, for at most `_LAST` seconds."""
         try:
             while True:
                 await self._send([await self._waiting.get()])

@@ -299,7 +299,7 @@ async def openai_server(
 async def model_server(
     route: str, *, base: str = "", script: Iterable[Behaviour] = (), default: Behaviour | None = None
 ) -> AsyncIterator[OpenAIServer]:
-    """Run a server for another vendor at `route`, a pattern of aiohttp. The entries of the script must use that
+    """Run a server for another vendor at `route`, a route pattern of aiohttp. The entries of the script must use that
     vendor's format. `base` is the part of the path that `base_url` contains."""
     server = OpenAIServer(script=script, default=default)
     app = web.Application(client_max_size=64 * 1024 * 1024)

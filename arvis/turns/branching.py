@@ -1,4 +1,5 @@
-"""The script that branches a conversation: a new conversation begins with copies of the messages up to a chosen one."""
+"""The script that branches a conversation: a new conversation begins with copies of the messages up to and including a
+chosen message's turn."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ _LOOKS_AFTER = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 
 
 def branch_conversation(tx: Transaction, message_id: str, place: Address, by: Principal, now: int) -> Conversation:
-    """Begin a conversation with the same agent at `place`, with copies of all messages until the turn of this message.
-    The copies cost nothing and have no timelines. Raise `NotFound`, `Conflict` or `Forbidden`."""
+    """Begin a conversation with the same agent at `place`, with copies of all messages up to and including the turn of
+    this message. The copies cost nothing and have no timelines. Raise `NotFound`, `Conflict` or `Forbidden`."""
     message = tx.messages.get(message_id)
     conversation = tx.conversations.get(message.conversation_id or "") if message is not None else None
     asked = tx.messages.get(message.reply_to) if message is not None and message.reply_to else message
@@ -42,7 +43,8 @@ def branch_conversation(tx: Transaction, message_id: str, place: Address, by: Pr
 
 
 def _messages_until(tx: Transaction, conversation: Conversation, turn: int, by: Principal) -> Sequence[StoredMessage]:
-    """Return the messages until this turn. Raise an error if this person may not read all, or if texts are missing."""
+    """Return the messages up to and including this turn. Raise an error if this person may not read all of them, or if
+    texts are missing."""
     versions = tx.conversation_versions
     found = versions.messages_from(conversation.id, 1, MOST_COPIED + 1)
     until = [each for each in found if each.turn is not None and each.turn <= turn]

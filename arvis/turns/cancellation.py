@@ -172,7 +172,7 @@ def close(tx: Transaction, conversation_id: str, by: str, now: int) -> Sequence[
     `NotFound`, or `Conflict` if the conversation is closed already."""
     conversation = tx.conversations.get(conversation_id)
     if conversation is None:
-        raise NotFound(f"There is no conversation {conversation_id}")
+        raise NotFound(f"There is no conversation {conversation_id}", fix="Check the id of the conversation.")
     if conversation_id not in {each.id for each in tx.conversations.in_place(conversation.address)}:
         raise Conflict("This conversation is closed already")
     stopped = stop_waiting(tx, conversation, by, now)

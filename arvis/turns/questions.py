@@ -49,8 +49,8 @@ def requester_of(tx: Transaction, wait: Wait) -> str | None:
 
 
 def repeat_questions(tx: Transaction, turn: Execution, reply: StoredMessage, now: int) -> None:
-    """After a reply of another turn of the same person, show the newest open question again, because a “yes” could
-    otherwise be meant for that reply. Each question is repeated only once."""
+    """After a reply of another turn of the same person, show the newest open question again. Otherwise a “yes” could be
+    meant for that reply. Each question is repeated only once."""
     if not tx.waits.any_open() or turn.lane != conversation_lane(reply.conversation_id or ""):
         return
     talk = tx.conversations.get(reply.conversation_id or "")
@@ -96,8 +96,8 @@ NO = _REJECT | {"no", "nein", "non", "нет", "否", "不"}
 
 _ENDS = ".!…。\uff01 \t\n"
 _EDIT = regex(r"edit\s+(?P<arguments>\{.*\})", re.DOTALL | re.IGNORECASE)
-#: A decision, a punctuation mark and a note. “approve the budget, please” is no answer, because no mark follows
-#: “approve”.
+#: A decision, a punctuation mark and a note. “approve the budget, please” is not an answer, because no punctuation mark
+#: follows “approve”.
 _NOTED = regex(r"\s*(?P<word>approved?|reject(?:ed)?)\s*[,.:;!–-]+\s*(?P<note>.+)", re.DOTALL | re.IGNORECASE)
 
 
@@ -195,7 +195,7 @@ def review_reply(
     tx: Transaction, written: WrittenAnswer, wait: Wait, *, by: Principal, approvers: Approvers, now: int
 ) -> str | None:
     """Answer the question that a message directly replies to. Return the text for the person; None if the message is
-    not an answer. A free text of a person who may not answer is no answer."""
+    not an answer. A free text is not an answer if the person may not answer the question."""
     given = _replied(tx, written.text, wait)
     free = given is not None and given.text is not None and given.text not in wait.choices
     if given is None or (free and not may_answer(tx, wait, by, approvers)):

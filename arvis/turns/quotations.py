@@ -1,7 +1,7 @@
 """The quotations of an incoming message, in the form in which they are stored with the message.
 
-A quoted message that the prompt contains anyway is referred to by its beginning. The text of any other quoted message
-is stored with the message, because the platform reports it only once.
+If the prompt contains a quoted message anyway, the quotation contains only the beginning of that message. The text of
+any other quoted message is stored with the message, because the platform reports it only once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def quoted_by(tx: Transaction, incoming: IncomingMessage, conversation: Conversa
             quotation, labels = _bounded(quotation), _labels(quotation)
         else:
             quotation, labels = _of_stored(tx, quotation, known, conversation, principal), _labels_of(known, principal)
-        # The flag of an attempt to command the model concerns the whole message.
+        # The label FLAGGED (an attempt to command the model) applies to the whole message and not to one quotation.
         found.append(replace(quotation, adds=labels - taint - {Label.FLAGGED}))
         taint |= labels
     return Quoted(tuple(found), taint)

@@ -2,7 +2,7 @@
 
 A reply answers a message only if the prompt of the reply contained the text of the message (docs/adr/0034). Each model
 call stores the ids of the messages in its request in the state of the turn. The transaction that ends a turn settles
-these messages. Each other message gets a turn of its own, before all turns that wait in the conversation.
+these messages. Each other message gets a separate turn, before all turns that wait in the conversation.
 
 An owner or operator can change the text of a message whose turn failed or was cancelled. The message keeps its position
 and its sender, and a new turn begins with the new text. The rows of the old turn stay stored and do not affect the new
@@ -44,7 +44,7 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
     job, which replaces the old job. Raise `NotFound`, `Conflict` or `Forbidden`."""
     job = tx.jobs.get(job_id)
     if job is None:
-        raise NotFound(f"There is no job {job_id}")
+        raise NotFound(f"There is no job {job_id}", fix="`arvis jobs list` shows the jobs.")
     execution, message = _correctable(tx, job, by)
     agent = tx.agents.get(message.agent_id or "")
     if agent is None:
@@ -123,7 +123,7 @@ def _job(job: Job, execution: Execution, content: str) -> NewJob:
 
 log = structlog.get_logger(__name__)
 
-#: The code of the timeline entry of a message that gets a turn of its own, and the two possible reasons in this entry.
+#: The code of the timeline entry of a message that gets a separate turn, and the two possible reasons in this entry.
 PUT_BACK = "requeued"
 UNREAD, CRASHED = "unread", "crashed"
 
@@ -149,8 +149,8 @@ def read_messages(
 
 
 def separate(tx: Transaction, execution: Execution, now: int) -> None:
-    """Give each message that joined this turn a turn of its own. This script is called after crashes: if one of the
-    messages causes the crashes, the others are still answered."""
+    """Give each message that joined this turn a separate turn. This script is called after crashes: if one of the
+    messages causes the crashes, the other messages are still answered."""
     joined = tx.jobs.joined_messages(execution.id)
     messages = [message for message in tx.messages.of_turn(execution.id) if message.id in joined]
     if messages:
@@ -159,7 +159,7 @@ def separate(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def put_back(tx: Transaction, execution: Execution, messages: Sequence[StoredMessage], now: int, *, why: str) -> None:
-    """Begin a turn of its own for each of these messages, in their order, before all turns that wait in the
+    """Begin a separate turn for each of these messages, in their order, before all turns that wait in the
     conversation."""
     jobs = [_begin(tx, execution, message, now) for message in messages]
     added = tx.jobs.add_first(jobs, now)
@@ -201,7 +201,7 @@ def _answers(tx: Transaction, execution: Execution) -> Iterator[str]:
 
 
 def _begin(tx: Transaction, execution: Execution, message: StoredMessage, now: int) -> NewJob:
-    """Write the execution of the message's own turn. Return its job, which the caller adds to the queue."""
+    """Write the execution of the message's separate turn. Return its job, which the caller adds to the queue."""
     agent = tx.agents.get(message.agent_id or "")
     if agent is None:
         raise ExecutionError(

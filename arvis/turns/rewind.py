@@ -1,9 +1,9 @@
 """Scripts that rewind a conversation: answer a message again, with the same or another text, and switch between the
 versions of the conversation.
 
-A rewind to a turn makes this turn and all later ones inactive. Their messages stay stored with the version that they
-belong to, but no prompt, list or search contains them. A new turn then continues from the turn before. The effects of
-the inactive turns are not undone: people see a list of them, and the next prompt names them (docs/adr/0086).
+A rewind to a turn makes this turn and all later turns inactive. Their messages stay stored with their version, but no
+prompt, list or search contains them. A new turn then continues from the turn before. The effects of the inactive turns
+are not undone: people see a list of these effects, and the next prompt names them (docs/adr/0086).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _LOOKS_AFTER = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request over the API, which the inbox has not checked: its sender, and the limits of a person."""
+    """A request over the API, which the inbox has not checked: its sender, and the limits for a person."""
 
     sender: Sender
     allowed: Allowed
@@ -92,9 +92,9 @@ def answer_again(
     request: Request | None = None,
 ) -> RewoundConversation:
     """Answer the turn of a message again in a new version of the conversation. `content` replaces the text of the
-    message, which a person must then have written. `limits` are those of the credential of `by`. `request` is None if
-    the inbox has checked the sender. Raise `NotFound`, `Conflict`, `Forbidden` or `TooMany`, and then change
-    nothing."""
+    message, which must be a message of a person. `limits` are the limits of the credential of `by`. `request` is None
+    if the inbox has checked the sender. Raise `NotFound`, `Conflict`, `Forbidden` or `TooMany`; nothing is changed
+    then."""
     _hold(tx, tx.messages.get(message_id))
     point = _point(tx, message_id, by)
     _check_idle(tx, point.conversation)
@@ -133,8 +133,8 @@ def answer_again(
 def switch_version(
     tx: Transaction, conversation_id: str, version_id: str, by: Principal, now: int
 ) -> RewoundConversation:
-    """Make the messages of an inactive version active, and those of the active version of the same point inactive.
-    Raise `NotFound`, `Conflict` or `Forbidden`, and then change nothing."""
+    """Make the messages of an inactive version active, and make the messages of the active version of the same point
+    inactive. Raise `NotFound`, `Conflict` or `Forbidden`; nothing is changed then."""
     versions, conversation = tx.conversation_versions, tx.conversations.get(conversation_id)
     if conversation is not None:
         tx.jobs.lock([conversation.lane])
@@ -158,7 +158,8 @@ def switch_version(
     _reopen(tx, conversation, later)
     versions.deactivate(active, now)
     versions.activate(chosen)
-    # The turns from the point on are now those of the chosen version, which the person must be allowed to change, too.
+    # The turns from the point on are now the turns of the chosen version. The person must be allowed to change these
+    # turns, too.
     _messages_from(tx, conversation, chosen.first_turn, by)
     tx.handover_threads.drop_all(conversation.id)
     _report(tx, conversation, effects, now)
@@ -205,8 +206,8 @@ def _point(tx: Transaction, message_id: str, by: Principal) -> _Point:
 
 
 def _check_idle(tx: Transaction, conversation: Conversation) -> None:
-    """Raise `Conflict` if work in the conversation has not ended, or if the conversation is closed. The caller holds its
-    lane."""
+    """Raise `Conflict` if work in the conversation has not ended, or if the conversation is closed. The caller must
+    have locked the lane of the conversation."""
     if tx.jobs.head_of_lane(conversation.lane) is not None or any(
         tx.waits.open_in_lane(conversation.lane, kind) for kind in WaitKind
     ):
@@ -221,8 +222,8 @@ def _check_idle(tx: Transaction, conversation: Conversation) -> None:
 
 
 def _messages_from(tx: Transaction, conversation: Conversation, turn: int, by: Principal) -> Sequence[StoredMessage]:
-    """Return the messages from a turn on. Raise `Forbidden` if some are of other people and this person may not change
-    these."""
+    """Return the messages from a turn on. Raise `Forbidden` if others wrote some of them and this person may not change
+    messages of others."""
     later = tx.conversation_versions.messages_from(conversation.id, turn, _MOST_MESSAGES + 1)
     if len(later) > _MOST_MESSAGES:
         raise Conflict(
@@ -364,13 +365,13 @@ def _copy(tx: Transaction, message: StoredMessage, content: str | None, by: Prin
 
 
 def _reopen(tx: Transaction, conversation: Conversation, removed: Sequence[StoredMessage]) -> None:
-    """Let the next prompt report again the effects and problems that only the inactive turns have read."""
+    """Ensure that the next prompt again reports the effects and problems that only the inactive turns have read."""
     tx.incidents.reopen(conversation.id, sorted({each.execution_id for each in removed if each.execution_id}))
 
 
 def _report(tx: Transaction, conversation: Conversation, effects: EarlierEffects, now: int) -> None:
-    """Let the next prompt of the conversation name the earlier effects. It contains only names, because the details may
-    be texts of other people."""
+    """Add a report of the earlier effects to the next prompt of the conversation. The report contains only names,
+    because the details may be texts of other people."""
     done = Counter(each.name for each in effects.effects if not each.failed)
     if not done:
         return

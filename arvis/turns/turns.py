@@ -65,8 +65,8 @@ class Ending:
 
 
 def priority_of(agent: Agent, role: PrincipalRole) -> Priority:
-    """Return the priority of a message: the owner's messages come first, then those to the conductor, then all
-    others."""
+    """Return the priority of a message. Messages of owners come first, then messages to the conductor, then all other
+    messages."""
     if role is PrincipalRole.OWNER:
         return Priority.OWNER
     return Priority.CONDUCTOR if agent.is_conductor else Priority.MESSAGE
@@ -281,8 +281,8 @@ def end_turn(
     """Store the one reply or notice of a turn, set the final status of its messages, and queue the delivery.
 
     Return the user messages that have ended: an empty list if the execution is not a turn of a chat or its turn has
-    ended before. Messages that the reply has not read get turns of their own. `asked`: the messages of the turn, if the
-    caller's transaction has read them already.
+    ended before. Each message that the reply has not read gets a separate turn. `asked` contains the messages of the
+    turn, if the caller's transaction has read them already.
     """
     if asked is None:
         asked = tx.messages.of_turn(execution.id)

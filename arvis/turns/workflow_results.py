@@ -22,7 +22,7 @@ from arvis.tasks.access import CallerLimits, Origin, PlacedState
 from arvis.tasks.task import is_run
 from arvis.turns.turns import Task, begin_agent_turn
 
-#: The key of a run's state that holds the turn of the agent that started it (`Starter`).
+#: The key of a run's state that contains the turn of the agent that started the run (`Starter`).
 STARTER = "starter"
 
 #: The maximum number of characters of an error in the log.

@@ -32,7 +32,7 @@ _LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 200, 500, 1000
 _USER_AGENT = "Arvis (self-hosted assistant)"
 _TAG = regex(r"<[^<>]{0,200}>")
 _HEADER_NUMBER = regex(r"\d{1,9}(?:\.\d{1,9})?")
-#: The longest wait in seconds that is believed. A longer wait is a mistake of the service or the end of a quota.
+#: The longest accepted wait in seconds. A longer wait is a mistake of the service or the end of a quota.
 _LONGEST_WAIT = 86_400.0
 
 _BY_STATUS: Mapping[int, SearchProblem] = {
@@ -58,7 +58,7 @@ _BY_CODE: Mapping[str, SearchProblem] = {
 async def get_json(
     services: SearchServices, url: str, parameters: Mapping[str, str | int], headers: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """GET the answer of a service. Raises `SearchFailed`."""
+    """GET the answer of a service. Raise `SearchFailed`."""
     separator = "&" if "?" in url else "?"
     return await _document(
         services,
@@ -75,7 +75,7 @@ async def get_json(
 async def post_json(
     services: SearchServices, url: str, body: Mapping[str, Any], headers: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """POST a JSON document and return the answer of the service. Raises `SearchFailed`."""
+    """POST a JSON document and return the answer of the service. Raise `SearchFailed`."""
     return await _document(
         services,
         services.http.post(
@@ -118,7 +118,7 @@ def _beginning(body: bytes) -> str:
 
 
 async def key_of(services: SearchServices) -> str:
-    """Return the key of the provider. Raises `SearchFailed` if there is none."""
+    """Return the key of the provider. Raise `SearchFailed` if there is none."""
     key = await services.key()
     if key is None:
         raise SearchFailed(SearchProblem.NOT_SET_UP, "no key is set")
@@ -147,7 +147,7 @@ def failure(status: int, headers: Mapping[str, str], document: Mapping[str, Any]
         case SearchProblem.REFUSED:
             text = "the service refused the query"
         case SearchProblem.UNREACHABLE:
-            text = "the service is out of order"
+            text = "the service does not work at the moment"
         case _:
             text = "the answer is not in the expected form"
     return SearchFailed(problem, f"{text} (status {status})", retry_after=wait)
@@ -168,9 +168,9 @@ def _by_class(status: int) -> SearchProblem:
 
 
 def wait_in(headers: Mapping[str, str], *, now: int) -> float | None:
-    """Return the wait in seconds that the headers name; None if they name none. `Retry-After` contains seconds or a
-    date. Brave sends lists such as `X-RateLimit-Remaining: 0, 900` and `X-RateLimit-Reset: 1, 86000`, with one number
-    for each window; a used-up window must end first."""
+    """Return the wait in seconds that the headers contain; None if they contain no wait. `Retry-After` contains seconds
+    or a date. Brave sends lists such as `X-RateLimit-Remaining: 0, 900` and `X-RateLimit-Reset: 1, 86000`, with one
+    number for each window; the used-up window must end first."""
     named = headers.get("Retry-After", "").strip()
     if _HEADER_NUMBER.fullmatch(named):
         return min(float(named), _LONGEST_WAIT)
@@ -193,7 +193,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def entries(document: Mapping[str, Any], *path: str) -> Iterator[Mapping[str, Any]]:
-    """Return the objects of the list at a path inside an answer. Raises `SearchFailed` if there is no list."""
+    """Return the objects of the list at a path inside an answer. Raise `SearchFailed` if there is no list."""
     value: Any = document
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None

@@ -1,6 +1,7 @@
 """The search of a wiki that runs MediaWiki, such as Wikipedia: `list=search` of its `api.php`. It needs no key.
 
-The dates of the results are those of the last edit. The language of the query replaces `{language}` in the address.
+The date of a result is the date of the last edit of its page. The language of the query replaces `{language}` in the
+address.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class MediaWiki:
 
 
 class _Pages:
-    """The addresses of a wiki's pages, made from the wiki's description of itself."""
+    """The addresses of a wiki's pages, made from the description that the wiki gives of itself."""
 
     def __init__(self, url: str, document: Mapping[str, Any]) -> None:
         general: Any = document.get("query")

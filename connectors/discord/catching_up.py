@@ -48,8 +48,8 @@ _LONGEST_PAUSE_SECONDS = 30.0
 
 
 class CatchingUp:
-    """The catch-up of one bot's channels after a gap. `hand_in` returns when the inbox has stored the event.
-    `longest_hold`: maximum seconds that a channel's live events wait for its history."""
+    """Reads the missed messages of one bot's channels after a gap. `hand_in` returns when the inbox has stored the
+    event. `longest_hold` is the maximum number of seconds for which a channel's live events wait for its history."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class CatchingUp:
                 workers.create_task(self._work())
 
     async def gap(self) -> None:
-        """Queue all channels that have a position, because each of them may lack messages after a gap. Raises
-        `Unavailable`."""
+        """Queue all channels that have a position, because the bot may have missed messages in each of them. Raise
+        `Unavailable` if the positions cannot be read."""
         self._behind = await self._inbox.feeds("discord", self._bot)
         newest = max(self._behind.values(), default=0)
         self._start = max(1, newest - first_at(EPOCH + _OVERLAP)) if newest else 0
@@ -132,7 +132,7 @@ class CatchingUp:
                 await self._begin(feed)
 
     def _begin(self, feed: str, *events: tuple[str, Event]) -> Coroutine[None, None, None]:
-        """From now on, keep the channel's live events back. Return the coroutine that reads the channel's history."""
+        """Begin to hold back the channel's live events. Return the coroutine that reads the channel's history."""
         self._checked.add(feed)
         self._kept_back[feed] = deque(events)
         return self._catch_up(feed)
@@ -173,8 +173,8 @@ class CatchingUp:
             kept_back.popleft()
 
     async def _read(self, feed: str, after: int) -> int:
-        """Pass the channel's messages after the id `after` to the inbox. Return the id of the last one; `after` if there
-        are none."""
+        """Pass the channel's messages after the id `after` to the inbox. Return the id of the last of these messages;
+        `after` if there are none."""
         async for page in self._pages(feed, after):
             for message in page:
                 await self._hand_in("MESSAGE_CREATE", message)

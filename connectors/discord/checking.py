@@ -1,4 +1,4 @@
-"""Check at Discord that a bot is set up correctly. This changes nothing."""
+"""Checks at Discord that a bot is set up correctly. The checks change nothing."""
 
 from __future__ import annotations
 

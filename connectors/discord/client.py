@@ -1,7 +1,7 @@
 """The HTTP client and the gateway of one bot, based on discord.py. Refusals of Discord are converted to errors.
 
-The library keeps the addresses of the API and the gateway in class attributes, which all bots of a process would share. This
-client uses its own bot's addresses instead, and pauses between connections to the gateway.
+The library stores the addresses of the API and the gateway in class attributes, which all bots of a process would
+share. This client uses its own bot's addresses instead, and pauses between connections to the gateway.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from connectors.answers import Done, Failure, PlatformError, PlatformResponse, R
 
 _log = logging.getLogger(__name__)
 
-#: The longest rate limit in seconds for which the library waits; for a longer one it raises an error. The library
-#: accepts no value below 30.
+#: The longest rate limit in seconds for which the library waits. For a longer rate limit, it raises an error. The
+#: library accepts no value below 30.
 _LONGEST_WAIT = 30.0
-#: Minimum seconds between two connections to the gateway.
+#: The minimum number of seconds between two connections to the gateway.
 _BETWEEN_CONNECTIONS = 1.0
 #: Timeouts in seconds for opening a connection to the gateway, and for a login.
 _DIAL_SECONDS = 15.0
@@ -171,8 +171,8 @@ class BotHttp(HTTPClient):
 
 
 def intents() -> discord.Intents:
-    """Return the intents that the bot requests: guilds with their channels, messages and reactions of guilds, those
-    of direct chats, and the text of messages."""
+    """Return the intents that the bot requests: guilds with their channels, messages and reactions in guilds and in
+    direct chats, and the text of messages."""
     wanted = discord.Intents.none()
     wanted.guilds = True
     wanted.guild_messages = True
@@ -184,7 +184,7 @@ def intents() -> discord.Intents:
 
 
 class _OnceConnected:
-    """A flag that is true from the client's first connection on, even after a lost connection."""
+    """A flag that is true from the client's first connection on. It stays true after a lost connection."""
 
     def __init__(self, client: discord.Client) -> None:
         self._client = client
@@ -234,7 +234,7 @@ class Gateway(discord.Client):
         await super().connect(reconnect=cast(bool, _OnceConnected(self)))
 
     async def before_identify_hook(self, _shard_id: int | None, *, initial: bool = False) -> None:
-        """Wait one to five seconds before a session that replaces a lost one, as Discord requires."""
+        """Before a session that replaces a lost session, wait one to five seconds, as Discord requires."""
         if not initial:
             await asyncio.sleep(1 + 4 * self._jitter())
 
@@ -254,13 +254,13 @@ UNKNOWN_CHANNEL = 10003
 UNKNOWN_MESSAGE = 10008
 MISSING_PERMISSION = 50013
 TOO_LARGE = 40005
-#: Codes by which Discord says that a channel no longer accepts messages of this bot: no such channel or guild, no
-#: access or permission, no direct messages (closed, or no guild in common). The code for a locked or archived thread
-#: is missing here, because other threads of its channel are open.
+#: Codes by which Discord reports that a channel no longer accepts messages of this bot: no such channel or guild, no
+#: access or permission, no direct messages (closed, or no guild in common). The code for a locked or archived thread is
+#: not included, because other threads of its channel are open.
 _GONE = frozenset({UNKNOWN_CHANNEL, 10004, 50001, 50007, MISSING_PERMISSION, 50278})
-#: Seconds until the next try if Discord rejects the token.
+#: The seconds until the next attempt if Discord rejects the token.
 _REJECTED = 15.0
-#: Seconds until the next try if Discord is unreachable. Such a failure does not use up an attempt.
+#: The seconds until the next attempt if Discord is unreachable. Such a failure does not count as an attempt.
 _AWAY = 30.0
 
 

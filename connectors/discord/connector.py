@@ -37,7 +37,7 @@ from connectors.formatting.splitting import split
 from connectors.formatting.units import utf16_length
 from connectors.settings import read_settings
 
-#: Maximum files of one message.
+#: The maximum number of files of one message.
 _MOST_FILES = 10
 #: `run` fails after this many seconds without a connection to the gateway, so that the failure is reported.
 _PATIENCE = 120.0
@@ -84,7 +84,7 @@ class DiscordConnector:
         return Capabilities(Guarantee.RECONCILED, late_after=self._config.late_after, late=self._config.late)
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
-        """Run the bot. Raises `TokenRefused`, and `ConnectionError` if the gateway is unreachable at the start or for
+        """Run the bot. Raise `TokenRefused`, and `ConnectionError` if the gateway is unreachable at the start or for
         `_PATIENCE` seconds."""
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -177,7 +177,9 @@ def _cause(group: ExceptionGroup[Exception]) -> Exception:
                 "Discord does not accept the token. Reset it in the developer portal and enter the new one."
             )
         case PrivilegedIntentsRequired():
-            return TokenRefused("Switch on the message content intent of the bot in Discord's developer portal.")
+            return TokenRefused(
+                "The message content intent of the bot is off. Switch it on in Discord's developer portal."
+            )
         case ConnectionClosed() if first.code in _REFUSED:
             return TokenRefused(f"Discord's gateway refused the bot (code {first.code}): check its token and intents.")
         case CallFailed():

@@ -1,6 +1,6 @@
-"""Fetch the files that people attached, from Discord's servers only.
+"""Fetches the files that people attached, only from Discord's servers.
 
-An address on Discord's file servers is valid for about a day; after that, the message is read again for a new address.
+An address on Discord's file servers is valid for about a day. After that, the message is read again for a new address.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Files:
             self._session = None
 
     async def _get(self, url: str, max_bytes: int) -> bytes | None:
-        """Return the content of the file; None if the address was never valid or is not valid any more."""
+        """Return the content of the file; None if the address is invalid or has expired."""
         async with self._open().get(self._checked(url), allow_redirects=False) as response:
             if response.status in _STALE:
                 return None
@@ -86,7 +86,7 @@ class Files:
             address = yarl.URL(url)
             ours = address.absolute and address.origin() == self._home
         except (ValueError, TypeError):
-            raise FetchError("This is not a valid address.", permanent=True) from None
+            raise FetchError("The stored address of this file is invalid. Send it again.", permanent=True) from None
         if ours or (address.scheme == "https" and address.host in _HOSTS and address.is_default_port()):
             return address
         raise FetchError("The file is not on Discord's servers.", permanent=True)
@@ -98,7 +98,7 @@ class Files:
 
 
 async def _body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
-    too_large = FetchError("The file is larger than allowed.", permanent=True)
+    too_large = FetchError(f"The file is larger than {max_bytes} bytes.", permanent=True)
     if (response.content_length or 0) > max_bytes:
         raise too_large
     body = bytearray()

@@ -1,4 +1,4 @@
-"""Convert Discord's events to the daemon's own types. Pure functions, to be called within `reading()`."""
+"""Converts Discord's events to the daemon's own types. The functions are pure; call them within `reading()`."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ class Reader:
         )
 
     def reaction(self, data: Event, spot: Spot, *, added: bool) -> ReactionChange | None:
-        """Return the change of a person's reactions; None for those of the bot itself. Discord reports the person's name only
-        in guilds, and gives these events no id."""
+        """Return the change of a person's reactions; None for reactions of the bot itself. Discord reports the person's
+        name only in guilds, and gives these events no id."""
         user, emoji = str(data["user_id"]), data["emoji"]
         if user == self.me:
             return None

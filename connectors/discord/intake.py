@@ -1,4 +1,4 @@
-"""Pass events from the gateway to the inbox, one after the other.
+"""Passes events from the gateway to the inbox, one after the other.
 
 No event is lost while the disk is full: the connector retries an event until the inbox stores it, and up to
 `_MOST_WAITING` later events wait in memory. Further messages are read from the channels' history afterwards.
@@ -31,17 +31,18 @@ from connectors.discord.settings import DiscordConfig
 _log = logging.getLogger(__name__)
 
 
-#: One person alone with the bot; a group of people has another type.
+#: The type of a direct chat of one person with the bot. A group of people has another type.
 _DIRECT_TYPES = frozenset({1})
 _THREAD_TYPES = frozenset({10, 11, 12})
-#: Channels with messages of their own: text, voice, announcements, stages, threads. Forums contain only threads.
+#: The types of channels that contain messages: text, voice, announcements, stages, threads. Forums contain only
+#: threads.
 _MESSAGE_TYPES = frozenset({0, 2, 5, 10, 11, 12, 13})
 
 
 class Places:
     """The channels and threads that a bot knows, with the parent of each thread and the guild of each channel.
 
-    A message names only the id of its channel. The gateway describes channels before it sends messages in them; for
+    A message contains only the id of its channel. The gateway describes channels before it sends messages in them. For
     other channels (a direct message, an old thread), `spot` asks Discord once."""
 
     def __init__(self, *, rest: Rest) -> None:
@@ -50,7 +51,7 @@ class Places:
         self._guilds: dict[str, str] = {}
 
     def learn(self, channel: Event, guild: str = "") -> Spot:
-        """Store a channel and return its place. Raises `Malformed`."""
+        """Store a channel and return its place. Raise `Malformed`."""
         with reading():
             id_, kind = str(channel["id"]), channel["type"]
             if kind in _THREAD_TYPES:
@@ -75,7 +76,7 @@ class Places:
         return [self._spots[id_] for id_, owner in self._guilds.items() if owner == guild]
 
     def guessed(self, data: Event) -> Spot:
-        """Derive the place of an event from the event alone. An event without a guild comes from a direct chat. Raises
+        """Derive the place of an event from the event alone. An event without a guild comes from a direct chat. Raise
         `Malformed`."""
         with reading():
             spot = Spot(str(data["channel_id"]), direct="guild_id" not in data)
@@ -84,7 +85,7 @@ class Places:
         return spot
 
     async def spot(self, data: Event) -> Spot:
-        """Return the place of a message or of an event about a message. Raises `Malformed` and `REQUEST_ERRORS`."""
+        """Return the place of a message or of an event about a message. Raise `Malformed` and `REQUEST_ERRORS`."""
         with reading():
             id_ = str(data["channel_id"])
         known = self._spots.get(id_)
@@ -109,7 +110,7 @@ def holds_messages(channel: Event) -> bool:
 
 
 _DISPATCH = 0
-#: Maximum events that wait in memory while the inbox is unavailable.
+#: The maximum number of events that wait in memory while the inbox is unavailable.
 _MOST_WAITING = 5_000
 _PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -227,7 +228,7 @@ class Intake:
         await self._patiently(self.catching_up.gap)
 
     def _read_ready(self, data: Event) -> None:
-        """Read the first event of a session. Raises `ConnectionError` if it does not name the bot's user."""
+        """Read the first event of a session. Raise `ConnectionError` if it does not name the bot's user."""
         me = answers.text(data, "user", "id")
         if not me:
             raise ConnectionError("Discord's gateway did not send the id of the bot's user.")
@@ -328,7 +329,7 @@ class Intake:
     async def _spot(self, data: Event, *, live: bool) -> Spot | None:
         """Return the place of an event; None if the bot may not read the channel. A live event proves that the bot can
         read its channel, and all later events wait for it. If Discord refuses the request for the channel or does not
-        answer, the place of a live event is therefore derived from the event alone. Raises `Malformed`."""
+        answer, the place of a live event is therefore derived from the event alone. Raise `Malformed`."""
         pause, tries = _PAUSE_SECONDS, 0
         while True:
             try:
@@ -345,7 +346,7 @@ class Intake:
                 pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
     async def _patiently(self, call: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """Make the call, and repeat it while the inbox is unavailable."""
+        """Make the call. While the inbox is unavailable, repeat it."""
         pause = _PAUSE_SECONDS
         while True:
             try:

@@ -1,4 +1,5 @@
-"""Slash commands and buttons. Discord requires an answer within three seconds; only the person who asked sees it."""
+"""Answers slash commands and clicks on buttons. Discord requires an answer within three seconds. Only the person who
+sent the command or clicked sees the answer."""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ COMMAND, COMPONENT = 2, 3
 #: Types of answers: a message, a request to wait after a command, a request to wait after a click on a button, and a
 #: change of the message with the button.
 _MESSAGE, _WAIT, _WAIT_QUIETLY, _CHANGE = 4, 5, 6, 7
-#: The flag of an answer that only the person who asked sees.
+#: The flag of an answer that only the person who sent the command or clicked sees.
 _EPHEMERAL = 1 << 6
 #: The same, without previews of links.
 _NOTE = _EPHEMERAL | SUPPRESS_EMBEDS
-#: Seconds to wait for the inbox. After that, Discord is asked to wait, because it allows only three seconds for the
-#: first answer.
+#: The seconds to wait for the inbox. After this time, the connector asks Discord to wait, because Discord allows only
+#: three seconds for the first answer.
 _SOON = 1.5
 _TEXT_OPTION = 3
 _LATER = "This cannot be saved right now. Please try again in a minute."
@@ -46,7 +47,7 @@ class Interactions:
 
     async def take(self, data: Event, spot: Spot) -> None:
         """Pass an interaction to the inbox and answer it. If the answer cannot be sent, the person sees Discord's own
-        note that the bot did not respond. Raises `Malformed`."""
+        note that the bot did not respond. Raise `Malformed`."""
         with suppress(*REQUEST_ERRORS):
             if not self._reader.allowed(spot):
                 await self._say(data, "I don't respond in this channel.", deferred=False)
@@ -116,8 +117,8 @@ class Interactions:
 
 
 async def register(rest: Rest, application: str, hints: Sequence[CommandHint]) -> None:
-    """Register the commands that Discord lacks or has in a different form. Commands with other names were not made by
-    Arvis and are not changed. Raises `REQUEST_ERRORS`."""
+    """Register the commands that Discord lacks or has in a different form. Do not change commands with other names,
+    because Arvis did not create them. Raise one of `REQUEST_ERRORS` if a request fails."""
     path = f"/applications/{application}/commands"
     known = answers.mappings(await rest.request("GET", path, within=COSMETIC_SECONDS))
     if known is None:

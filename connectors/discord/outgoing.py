@@ -1,4 +1,4 @@
-"""Send, change and find the bot's own messages.
+"""Sends, changes and finds the bot's own messages.
 
 Each message carries a nonce made from its key: if the same message is sent twice within a few minutes, Discord shows it
 once. After that time, the history of the channel shows whether the message arrived.
@@ -36,14 +36,14 @@ from connectors.formatting.units import utf16_length
 log = logging.getLogger(__name__)
 
 _MESSAGES = "/channels/{channel_id}/messages"
-#: The time (ms) after a try in which a message can safely be sent again. Discord remembers nonces longer, for "the past
-#: few minutes".
+#: The time (ms) after an attempt in which a message can safely be sent again. Discord remembers nonces longer, for "the
+#: past few minutes".
 _WINDOW = 120_000
 #: The assumed maximum difference (ms) between the daemon's clock and Discord's.
 _SKEW = 60_000
 _PAGES = 10
 _THREAD_TITLE = 80
-#: The text that `find_draft` sends. People only see it if the draft had not arrived, and only until the answer replaces
+#: The text that `find_draft` sends. People see it only if the draft had not arrived, and only until the answer replaces
 #: it.
 _FOUND_AGAIN = "…"
 _ARCHIVE_AFTER_MINUTES = 1_440
@@ -160,8 +160,8 @@ class Outgoing:
         return await self._where_it_is(address, "PATCH", message, **_parts(body, files), **options)
 
     async def _where_it_is(self, address: Address, method: str, message: str, **options: Any) -> bool:
-        """Call a method on one of the bot's messages. Return False if the message no longer exists. Look in the
-        channel, too, because the message was sent there if its thread could not be opened."""
+        """Call a method on one of the bot's messages. Return False if the message no longer exists. Search the channel,
+        too, because the message was sent there if its thread could not be opened."""
         for channel in dict.fromkeys((_channel(address), address.channel)):
             try:
                 await self._rest.request(method, f"{_MESSAGES}/{int(message)}", channel_id=channel, **options)
@@ -223,7 +223,7 @@ class Outgoing:
 
 
 def _channel(address: Address) -> str:
-    """Return the id of the thread of an address, or of its channel outside of threads. Raises `SendError`."""
+    """Return the id of the thread of an address, or of its channel outside of threads. Raise `SendError`."""
     if not address.channel.isdecimal() or not (address.thread or "0").isdecimal():
         raise SendError(f"{address.channel} is not a Discord channel.", gone=True)
     return address.thread or address.channel
@@ -245,7 +245,7 @@ _STYLES = {ButtonStyle.PRIMARY: 1, ButtonStyle.SECONDARY: 2, ButtonStyle.SUCCESS
 _IN_A_ROW = 5
 _ROWS = 5
 _LABEL = 80
-#: Discord refuses a message without text or file, even one with buttons.
+#: Discord refuses a message without text or file, even if the message has buttons.
 _NOTHING = "…"
 
 Payload = dict[str, Any]
@@ -263,8 +263,8 @@ def content(text: str, buttons: Sequence[Button], *, empty: bool = False) -> Pay
 
 
 def new_message(body: Payload, nonce: str, reply_ref: str | None = None) -> Payload:
-    """Return the fields of a new message. `reply_ref`: the message that it replies to. Discord also accepts the new
-    message if that message no longer exists."""
+    """Return the fields of a new message. `reply_ref` is the message to which the new message replies. If that message
+    no longer exists, Discord accepts the new message anyway."""
     reply: Payload = {}
     if reply_ref and reply_ref.isdecimal():
         reply = {"message_reference": {"message_id": reply_ref, "fail_if_not_exists": False}}
@@ -301,7 +301,7 @@ _DIGITS = {letter: value for value, letter in enumerate(_ALPHABET)}
 
 
 def nonce_of(key: str) -> str:
-    """Return the nonce of a part (`ID.NUMBER`) or of a draft (`ID`). Raises `ValueError` for any other key."""
+    """Return the nonce of a part (`ID.NUMBER`) or of a draft (`ID`). Raise `ValueError` for any other key."""
     id_, _, number = key.partition(".")
     if len(id_) != _LENGTH or len(number) > _MOST_DIGITS or not set(id_) <= _DIGITS.keys():
         raise ValueError(f"{key} is not a key of a part or a draft")

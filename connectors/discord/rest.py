@@ -1,5 +1,5 @@
-"""Requests to Discord that need no gateway, and the ids by which its history is read. The session opens with the first
-request and stays open until `close`."""
+"""Requests to Discord that need no gateway, and the ids by which Discord's history is read. The session opens with the
+first request and stays open until `close`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ _TIME_SHIFT = 22
 
 
 def made_at(snowflake: str) -> int:
-    """Return the time (ms) at which the object with this id was made. Raises `ValueError` for a text that is no id."""
+    """Return the time (ms) at which the object with this id was made. Raise `ValueError` for a text that is not an
+    id."""
     return (int(snowflake) >> _TIME_SHIFT) + EPOCH
 
 
 def first_at(at: int) -> int:
-    """Return the smallest id that can be made at this time (ms)."""
+    """Return the smallest id that an object made at this time (ms) can have."""
     return max(0, at - EPOCH) << _TIME_SHIFT
 
 

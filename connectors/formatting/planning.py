@@ -1,4 +1,4 @@
-"""Divide a reply into pieces: a few texts, or a beginning and a file."""
+"""Divides a reply into pieces: a few texts, or a beginning and a file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _NOTE = "… the whole answer is in the file."
 
 def pieces(delivery: Delivery, split: Callable[[str], Iterable[str]], max_parts: int) -> list[Piece]:
     """Divide a delivery into at least one piece, in the order of sending. `split` divides Markdown into parts that the
-    platform accepts; at most `max_parts` + 1 of its parts are requested. Buttons and files go with the last piece. If a
-    text has more than `max_parts` parts, its beginning is sent as a message and the whole text as a file.
+    platform accepts; at most `max_parts` + 1 of its parts are requested. Buttons and files belong to the last piece. If
+    a text has more than `max_parts` parts, its beginning is sent as a message and the whole text as a file.
 
-    An empty text makes one piece without content, for its buttons and files. `send` refuses a piece without any of
-    these.
+    An empty text makes one piece without content, for its buttons and files. `send` refuses a piece that has no
+    content, buttons or files.
     """
     text = delivery.content.rstrip()
     parts = list(islice(split(text), max_parts + 1)) or [""]
@@ -35,13 +35,13 @@ def pieces(delivery: Delivery, split: Callable[[str], Iterable[str]], max_parts:
 
 
 def _beginning(text: str, split: Callable[[str], Iterable[str]]) -> str:
-    """Return as much of the beginning of the text as fits into one part together with a note about the file."""
+    """Return the longest beginning of the text that fits into one part together with a note about the file."""
     # The note is first put in front of the text, so that `split` leaves space for it.
     first = next(iter(split(f"{_NOTE}\n\n{text}")))
     return f"{first.removeprefix(_NOTE).strip()}\n\n{_NOTE}".strip()
 
 
-# The text that people read in place of a file that a platform did not accept.
+# The text that replaces a file that a platform did not accept.
 
 
 def not_sent(files: Sequence[OutgoingFile], why: str) -> str:

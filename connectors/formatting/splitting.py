@@ -1,8 +1,8 @@
-"""Divide Markdown into parts that a platform accepts.
+"""Divides Markdown into parts that a platform accepts.
 
-A part ends at the last end of a paragraph that fits. If the second half of the part contains no such place, the part
-ends at the end of a line, a sentence or a word. A part that ends inside code closes the code, and the next part opens
-the code again. A link, an address, inline code or a grapheme is cut only if it alone is too long for a part. The
+A part ends at the last end of a paragraph that fits. If the second half of the part contains no end of a paragraph, the
+part ends at the end of a line, a sentence or a word. A part that ends inside code closes the code, and the next part
+opens the code again. A link, an address, inline code or a grapheme is cut only if it alone is too long for a part. The
 concatenated parts equal the text, except for the repeated marks of code and for white space at the cuts. The time is
 proportional to the length of the text.
 """
@@ -18,7 +18,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.regex import regex
 from connectors.formatting.units import ends_grapheme, last_end
 
-# Fenced code. Models indent fences, quote them and begin them after a list marker: all of these count as fences. So
+# Fenced code. Models indent fences, quote them and begin them after a list marker. All of these count as fences, and so
 # does a fence that is never closed.
 
 _OPENING = r"(?P<lead>[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?)(?P<marks>`{3,}|~{3,})(?P<info>(?:(?!```)[^\n])*)"
@@ -42,7 +42,7 @@ class Fence:
     bare: str
 
     def holds(self, at: int) -> bool:
-        """Return whether a cut at this place is inside the code."""
+        """Return True if a cut at this position is inside the code."""
         return self.start < at < self.end
 
 
@@ -105,7 +105,7 @@ def find_spans(text: str, outside: Sequence[Span]) -> list[Span]:
 
 
 def span_around(spans: Sequence[Span], at: int) -> Span | None:
-    """Return the span that a cut at this place would divide."""
+    """Return the span that a cut at this position would divide."""
     number = bisect_left(spans, at, key=itemgetter(0)) - 1
     return spans[number] if number >= 0 and at < spans[number][1] else None
 
@@ -177,8 +177,8 @@ def split(text: str, limit: int, measure: Callable[[str], int] = len) -> list[st
 
 
 def divide(text: str, limit: int, measure: Callable[[str], int] = len) -> Iterator[str]:
-    """Yield the parts that `split` returns; each is made when it is requested. A blank text that is longer than `limit`
-    has no parts."""
+    """Yield the parts that `split` returns. Each part is made when it is requested. A blank text that is longer than
+    `limit` has no parts."""
     if limit < LEAST:
         raise ValueError(f"the limit {limit} is too small for Markdown")
     if len(text) <= limit * 4 and measure(text) <= limit:
@@ -235,8 +235,8 @@ class _Splitter:
         return self._limit - self._measure(self._part(start, end, is_last=end == len(self._text)))
 
     def _furthest(self, start: int) -> int:
-        """Return the last possible end of a part that begins at `start`. Measuring may be expensive, so few guesses are
-        measured. If each character is one unit, the first or second guess is right."""
+        """Return the last possible end of a part that begins at `start`. Measuring may be slow, so only a few positions
+        are measured. If each character is one unit, the first or second position is right."""
         size = len(self._text)
         fits, too_far = start + 1, size + 1
         end, by_units = min(start + self._limit, size), True
@@ -252,8 +252,8 @@ class _Splitter:
 
     def _past_closing(self, start: int, end: int) -> int:
         """Return a better end for a part that ends inside code. If the rest of the code fits into the part, return the
-        place after the closing line of the code. Otherwise return `end`, but no place after the last line inside the
-        code."""
+        position after the closing line of the code. Otherwise return `end`, but at most the end of the last line inside
+        the code."""
         fence = self._fence(end)
         if fence and self._room(start, fence.end) >= 0:
             return fence.end
@@ -306,8 +306,8 @@ class _Splitter:
         return not any(marks(self._text, *half) for half in halves)
 
     def _behind_space(self, end: int) -> int:
-        """Return the place at which the next part begins. White space before it is skipped, except the indentation of
-        the first line."""
+        """Return the position at which the next part begins. White space before it is skipped, except the indentation
+        of the first line."""
         gap = _GAP.match(self._text, end)
         if gap is None and end and self._text[end - 1] != "\n":
             gap = _SPACE.match(self._text, end)
@@ -326,8 +326,8 @@ class _Splitter:
         return self._cut_hard(start, furthest)
 
     def _cut_hard(self, start: int, furthest: int) -> _Cut:
-        """Cut between two characters. If a span that must stay whole would be divided, cut before it; if nothing
-        precedes it, cut inside the span."""
+        """Cut between two characters. If the cut would divide a span that must stay whole, cut before the span. If
+        nothing precedes the span, cut inside it."""
         span = span_around(self._spans, furthest)
         ends = (span[0], furthest) if span else (furthest,)
         found = (self._last_harmless(start, end) for end in ends)
@@ -335,7 +335,8 @@ class _Splitter:
         return _Cut(end, end)
 
     def _last_harmless(self, start: int, end: int) -> int | None:
-        """Return the last place up to `end` for a harmless cut between two characters; None if there is no such place."""
+        """Return the last position up to `end` for a harmless cut between two characters; None if there is no such
+        position."""
         while end > start:
             end = last_end(self._text, start, end)
             if not ends_grapheme(self._text, end, start):

@@ -1,7 +1,7 @@
 """The units that platforms count (UTF-16), and the units that people see as one character (grapheme clusters).
 
 Clusters follow Unicode's text segmentation, with Python's own tables. Every end of a cluster that this module reports
-is correct, but the module misses a few ends, for example after a joiner.
+is correct. The module does not find all ends, for example after a joiner.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 
 _JOINER = "\u200d"
-#: Extending characters that are no marks: non-joiner, halfwidth voicing marks, and the vowel AM of Thai and Lao.
+#: Extending characters that are not marks: the non-joiner, halfwidth voicing marks, and the vowel AM of Thai and Lao.
 _EXTENDING = frozenset("\u200c\u200d\uff9e\uff9f\u0e33\u0eb3")
 _PREPENDED = frozenset(
     "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\U000110bd\U000110cd\U000111c2\U000111c3"
@@ -26,8 +26,8 @@ def utf16_length(text: str) -> int:
 
 
 def last_end(text: str, start: int, at: int) -> int:
-    """Return the last place, after `start` and up to `at`, at which a cluster ends. Return `at` if no cluster ends in
-    this range. A cluster must begin at `start`."""
+    """Return the last position, after `start` and up to `at`, at which a cluster ends. Return `at` if no cluster ends
+    in this range. A cluster must begin at `start`."""
     for end in range(at, start, -1):
         if end == len(text) or ends_grapheme(text, end, start):
             return end

@@ -1,7 +1,7 @@
 """Slack's Web API: one session, opened at the first call, and one exception for all failures.
 
-This module neither retries nor waits for rate limits; its callers do. Slack limits each method separately: during a
-pause that Slack has demanded for a method, `SlackApi.ask` fails at once for every caller of this method.
+This module neither retries nor waits for rate limits; its callers do both. Slack limits each method separately. During
+a pause that Slack has demanded for a method, `SlackApi.ask` fails at once for every caller of this method.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 SEND_SECONDS = 30.0
 #: The maximum seconds of a call that is not important, such as showing that the bot is typing.
 COSMETIC_SECONDS = 5.0
-#: Seconds until the next try if Slack is unreachable (`_AWAY`) or rejects the token (`_REJECTED`). Such a failure does
-#: not count as an attempt.
+#: The seconds until the next attempt if Slack is unreachable (`_AWAY`) or rejects the token (`_REJECTED`). Such a
+#: failure does not count as an attempt.
 _AWAY, _REJECTED = 30.0, 15.0
 
 REFUSED_TOKENS = frozenset(
@@ -117,9 +117,9 @@ class SlackResult:
     scopes: frozenset[str]
 
     def lacks(self, what: str, *, acknowledged: bool = False) -> ApiFailed:
-        """Return the failure for an answer that lacks a needed value. `what`: the words that name the value in the
+        """Return the failure for an answer that lacks a needed value. `what` is the description of the value in the
         error."""
-        return ApiFailed(self.method, Uncertain(f"Slack did not say {what}.", acknowledged=acknowledged))
+        return ApiFailed(self.method, Uncertain(f"Slack's answer does not contain {what}.", acknowledged=acknowledged))
 
 
 class SlackApi:
@@ -150,7 +150,7 @@ class SlackApi:
         *,
         within: float = SEND_SECONDS,
     ) -> SlackResult:
-        """Call a method. `within`: the timeout in seconds. Raises `ApiFailed`."""
+        """Call a method. `within`: the timeout in seconds. Raise `ApiFailed`."""
         now = asyncio.get_running_loop().time
         if (left := self._paused_until.get(method, 0.0) - now()) > 0:
             raise ApiFailed(method, RetryLater("Slack asks for a pause.", left, "ratelimited"))

@@ -1,4 +1,4 @@
-"""Read messages that were written while the bot was offline.
+"""Reads messages that were written while the bot was offline.
 
 Slack repeats an unacknowledged event three times, within a few minutes. After a longer gap, the connector reads the
 messages from the history of the channels that the bot knows. Each thread has a separate history, which the connector
@@ -34,7 +34,7 @@ _STORE_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 5.0, 60.0
 #: The maximum seconds that an event waits until older messages have been read. Slack expects the acknowledgement of an
 #: event within three seconds.
 _PATIENCE_SECONDS = 1.5
-#: Maximum pages of older messages that are searched for threads with new replies.
+#: The maximum number of pages of older messages that are searched for threads with new replies.
 _THREAD_PAGES = 5
 
 

@@ -1,4 +1,4 @@
-"""Check at Slack that a bot has valid tokens and the scopes that its features use."""
+"""Checks at Slack that a bot has valid tokens and the scopes that its features use."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from connectors.slack.settings import SlackConfig, read_config
 
 
 def create(settings: BotSettings, services: ConnectorServices) -> SlackConnector:
-    """Return the connector for these settings. Raises `BadSetting`."""
+    """Return the connector for these settings. Raise `BadSetting`."""
     return SlackConnector(name=settings.name, config=read_config(settings, services), services=services)
 
 
@@ -178,7 +178,7 @@ class SlackConnector:
         return self._intake[1:]
 
     async def _identify(self) -> BotIdentity:
-        """Return the bot's identity. Raises `ApiFailed`."""
+        """Return the bot's identity. Raise `ApiFailed`."""
         if self._me is None:
             answer = await self._api.ask("auth.test", lambda web: web.auth_test())
             me = BotIdentity(*(answers.text(answer.data, key) for key in ("team_id", "user_id", "bot_id", "user")))

@@ -1,4 +1,4 @@
-"""Fetch files with the bot's token, only from Slack's own hosts, and send files in the steps that Slack requires."""
+"""Fetches files with the bot's token, only from Slack's own hosts, and sends files in the steps that Slack requires."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Files:
         self._token = token
 
     async def fetch(self, source: str, max_bytes: int) -> bytes:
-        """Fetch a file. Raises `FetchError`."""
+        """Fetch a file. Raise `FetchError`."""
         try:
             file = json.loads(source)
             url, kind = str(file.get("url") or ""), str(file.get("type") or "")
@@ -81,7 +81,7 @@ class Files:
         raise FetchError("Slack redirects too often.", permanent=True)
 
     async def upload(self, part: Part) -> list[dict[str, str | None]]:
-        """Upload the files of a part; people see them only after `share`. Raises `SendError`, `ApiFailed`."""
+        """Upload the files of a part; people see them only after `share`. Raise `SendError` or `ApiFailed`."""
         return [await self._upload(file, part.bytes_of(file)) for file in part.piece.files]
 
     async def _upload(self, file: OutgoingFile, data: bytes) -> dict[str, str | None]:
@@ -107,7 +107,7 @@ class Files:
         return {"id": file_id, "title": file.filename}
 
     async def share(self, uploads: Sequence[dict[str, str | None]], channel: str, thread: str) -> None:
-        """Show uploaded files in a channel. Raises `ApiFailed`."""
+        """Show uploaded files in a channel. Raise `ApiFailed`."""
         await self._api.ask(
             "files.completeUploadExternal",
             lambda web: web.files_completeUploadExternal(

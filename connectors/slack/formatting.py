@@ -1,5 +1,5 @@
-"""Convert replies to Slack's form: a Markdown block, or mrkdwn if Slack does not accept that block. No mention notifies
-anyone."""
+"""Converts replies to Slack's form: a Markdown block, or mrkdwn if Slack does not accept that block. No mention in a
+reply notifies anyone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from connectors.formatting.planning import pieces
 from connectors.formatting.splitting import split
 from connectors.formatting.units import utf16_length
 
-#: The maximum characters of all Markdown blocks of a message together.
+#: The maximum number of characters of all Markdown blocks of a message together.
 BLOCK_LIMIT = 12_000
 #: The maximum characters of the text that notifications show in place of the blocks; `chat.update` accepts 4,000.
 _FALLBACK_LIMIT = 3_000
@@ -60,7 +60,7 @@ def beginning(text: str) -> str:
 
 
 def message_of(content: str, buttons: Sequence[Button], *, plain: bool = False) -> dict[str, Any]:
-    """Return the `text` and `blocks` of a message. `plain`: True to use no Markdown blocks, because Slack did not
+    """Return the `text` and `blocks` of a message. If `plain` is True, use no Markdown blocks, because Slack did not
     accept them."""
     quiet = silent(content)
     # Mentions are broken a second time, because in mrkdwn a link to `!channel` is a mention.

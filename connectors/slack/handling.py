@@ -1,4 +1,4 @@
-"""Handle an event: look up the names of the people in it, and pass it to the inbox. The event is acknowledged only
+"""Handles an event: looks up the names of the people in it, and passes it to the inbox. The event is acknowledged only
 afterwards. A click is answered in a separate task."""
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 _KEPT = 2_000
 #: The paths of fields with the name of a person, in order of preference.
 _NAMES = (("profile", "display_name"), ("profile", "real_name"), ("real_name",), ("name",))
-#: Maximum names that are looked up for one message; other people appear with their ids.
+#: The maximum number of names that are looked up for one message. Other people appear with their ids.
 _ASKED_AT_ONCE = 10
-#: Maximum seconds to wait for names, because an event must be acknowledged within three seconds.
+#: The maximum number of seconds to wait for names, because an event must be acknowledged within three seconds.
 _WAIT_SECONDS = 0.5
 
 
@@ -54,7 +54,7 @@ class Names:
         await _cancel(self._asked.values())
 
     def _begin(self, user: str) -> asyncio.Task[None]:
-        """Begin the lookup of a name, unless one is under way."""
+        """Begin the lookup of a name, unless a lookup of this name is running."""
         if user not in self._asked:
             self._asked[user] = task = asyncio.create_task(self._ask(user))
             task.add_done_callback(lambda _: self._asked.pop(user, None))
@@ -99,7 +99,7 @@ class Rooms:
         return self._known[channel]
 
 
-#: Maximum first messages of threads that are kept.
+#: The maximum number of first messages of threads that are cached.
 _KEPT_PARENTS = 200
 
 
@@ -224,7 +224,7 @@ class Handler:
         self._progress = progress
 
     async def take(self, body: Mapping[str, Any]) -> None:
-        """Handle the body of an HTTP request or of a socket envelope. Raises `Unavailable`."""
+        """Handle the body of an HTTP request or of a socket envelope. Raise `Unavailable`."""
         body = storable_json(body)
         kind = body.get("type")
         if kind == "event_callback":
@@ -269,8 +269,8 @@ class Handler:
             await self._inbox.edit(self._reader.found_edit(event, names))
 
     async def _parent(self, event: Event) -> Event | None:
-        """Return the first message of the thread in which a message mentions the bot. A person usually asks about it.
-        The bot knows the threads that it has begun itself."""
+        """Return the first message of the thread in which a message mentions the bot, because the person usually asks
+        about this first message. Return None for a thread that the bot has begun, because the bot knows it."""
         thread = thread_of(event)
         if not thread or event.get("parent_user_id") == self._reader.me.user or not self._reader.mentioned(event):
             return None
@@ -325,6 +325,6 @@ class Handler:
 
 def _channel_of(event: Event) -> str:
     # `channel` is an id in events about archived and deleted channels, and an object in events about renamed channels.
-    # That of a reaction is in its item.
+    # A reaction contains its channel in `item`.
     channel = event.get("channel") or (event.get("item") or {}).get("channel")
     return channel if isinstance(channel, str) else ""

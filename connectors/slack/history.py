@@ -19,10 +19,10 @@ _STAMP = regex(r"\d{1,15}\.\d{1,6}", re.ASCII)
 
 
 def messages_of(page: SlackResult) -> list[Event]:
-    """Return the messages of a page that have a time stamp. Raises `ApiFailed` for a page of another form."""
+    """Return the messages of a page that have a time stamp. Raise `ApiFailed` for a page of another form."""
     found = answers.mappings(page.data.get("messages"))
     if found is None:
-        raise page.lacks("what was written")
+        raise page.lacks("the messages")
     stamped = [message for message in found if _STAMP.fullmatch(answers.text(message, "ts"))]
     if found and not stamped:
         raise page.lacks("the times of the messages")

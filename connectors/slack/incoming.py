@@ -141,7 +141,7 @@ class Reader:
     def _edit(self, now: Event, place: Event, names: Mapping[str, str]) -> MessageEdit:
         ts = str(now["ts"])
         stamp = (now.get("edited") or {}).get("ts") or ts
-        # An edit changes only the own words of the sender, never a shared message.
+        # An edit changes only the sender's own text, never a shared message.
         content = self.text(str(now.get("text") or ""), names)
         return MessageEdit(
             self.address(place), f"{self.me.team}:{ts}:edit:{stamp}", ts, self.sender(now, names), content
@@ -162,7 +162,8 @@ class Reader:
         return Sender(user, name, bot=is_program(event))
 
     def _content(self, event: Event, names: Mapping[str, str]) -> str:
-        """Return the text of a message. That of a shared message without words of the sender is the shared text."""
+        """Return the text of a message. If the sender only shares another message, return the text of the shared
+        message."""
         own = self.text(str(event.get("text") or ""), names)
         shared = [self._shared_text(each, names) for each in shared_messages(event)]
         return own or "\n".join(filter(None, shared))
@@ -172,7 +173,8 @@ class Reader:
         return "\n".join(filter(None, (self.text(str(shared.get("text") or ""), names), files)))
 
     def _shared(self, event: Event, names: Mapping[str, str]) -> Iterator[Quotation]:
-        """Yield the messages that the sender shares: forwarded with Slack's function, or named by their address."""
+        """Yield the messages that the sender shares. The sender has forwarded them with Slack's function, or named
+        their addresses."""
         own = self.text(str(event.get("text") or ""), names)
         for each in shared_messages(event):
             author = str(each.get("author_id") or "")
@@ -231,7 +233,8 @@ class Reader:
         )
 
     def reaction(self, event: Event) -> ReactionChange | None:
-        """Return the change of a person's reactions; None if the event is not about a message, or is the bot's own."""
+        """Return the change of a person's reactions. Return None if the event is not about a message, or if the
+        reaction is the bot's own."""
         item, user = event.get("item") or {}, str(event.get("user") or "")
         channel, ref = str(item.get("channel") or ""), str(item.get("ts") or "")
         if item.get("type") != "message" or not channel or not ref or user in {"", self.me.user}:

@@ -1,4 +1,4 @@
-"""Post, change and remove messages and drafts of the bot."""
+"""Posts, changes and removes messages and drafts of the bot."""
 
 from __future__ import annotations
 

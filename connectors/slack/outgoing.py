@@ -1,6 +1,6 @@
-"""Send parts, and find out after an interruption whether a part arrived.
+"""Sends parts, and finds out after an interruption whether a part arrived.
 
-Every message carries its part's key as metadata, which only programs see. Changing a message twice is harmless; before
+Every message carries its part's key as metadata, which only programs see. Changing a message twice is harmless. Before
 a new message is sent again, the connector searches the channel for the key.
 """
 
@@ -69,7 +69,7 @@ class Sending:
         self._clock = clock
 
     async def send(self, part: Part) -> Receipt:
-        """Send a part. Raises `SendError`."""
+        """Send a part. Raise `SendError`."""
         try:
             return await self._send(part)
         except ApiFailed as error:
@@ -101,8 +101,8 @@ class Sending:
         return Receipt(ts or str(uploads[0]["id"]))
 
     def _gives_up(self, part: Part, error: ApiFailed | SendError) -> bool:
-        """Return whether the text must be sent without its files: Slack refuses them, or has failed to accept them for
-        `_FILE_PATIENCE_MS`."""
+        """Return True if the text must be sent without its files, because Slack refuses them or has failed to accept
+        them for `_FILE_PATIENCE_MS`."""
         if not (error.to_send_error() if isinstance(error, ApiFailed) else error).permanent:
             return part.tried_at is not None and self._clock.now() - part.tried_at > _FILE_PATIENCE_MS
         return not (isinstance(error, ApiFailed) and error.to_send_error().gone)
@@ -144,8 +144,8 @@ class Sending:
             raise failed from None
 
     async def find(self, part: Part) -> Receipt | None:
-        """Return the receipt of a part that arrived completely. Return None if it is missing, or if only its files are
-        missing, which `send` then adds. Raises `SendError`."""
+        """Return the receipt of a part that arrived completely. Return None if the part is missing. Also return None if
+        only its files are missing; `send` then adds them. Raise `SendError`."""
         try:
             sent = await self._find_sent(part)
         except ApiFailed as error:
@@ -153,7 +153,7 @@ class Sending:
         return Receipt(sent.ts) if sent.complete else None
 
     async def find_draft(self, draft: Draft) -> str | None:
-        """Return the `ts` of a draft; None if it is not in the channel. Raises `SendError`."""
+        """Return the `ts` of a draft; None if it is not in the channel. Raise `SendError`."""
         since = min(draft.created_at, self._clock.now()) - _CLOCKS_MS
         try:
             async for message in self._since(draft.address, since):
@@ -225,8 +225,8 @@ def _why(error: ApiFailed | SendError) -> str:
 
 def _with_files(part: Part, own: Iterable[Found], after: str) -> Found | None:
     """Return the first of the bot's own messages that is not older than `after` (a `ts`) and has files with the names
-    of the part's files. Files carry no metadata. If the bot sent files with the same names in the five minutes before
-    the part, their message is therefore mistaken for the part."""
+    of the part's files. Files carry no metadata. So if the bot sent files with the same names in the five minutes
+    before the part, this function returns their message by mistake."""
     names = {file.filename for file in part.piece.files}
     for message in own:
         files = answers.mappings(message.get("files")) or ()

@@ -1,4 +1,4 @@
-"""Receive Slack's events through Bolt, from HTTP requests or Socket Mode, and acknowledge each event after its
+"""Receives Slack's events through Bolt, from HTTP requests or Socket Mode, and acknowledges each event after its
 commit."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
 class Dispatching:
-    """A dispatcher that passes events to the handler through Bolt, one after the other, to keep their order."""
+    """Passes events to the handler through Bolt, one after the other, to keep their order."""
 
     def __init__(self, *, handler: Handler, me: BotIdentity, secret: str) -> None:
         self._turn = asyncio.Lock()
@@ -75,8 +75,8 @@ class Dispatching:
             return response
 
 
-# These are functions and not methods, because Bolt passes arguments by the names of parameters and would also pass one
-# for `self`.
+# These functions are not methods, because Bolt passes arguments by the names of parameters and would also pass an
+# argument for `self`.
 
 
 def _authorize_as(me: BotIdentity) -> Callable[[], Awaitable[AuthorizeResult]]:
@@ -103,9 +103,9 @@ def _hand_to(handler: Handler) -> Callable[[Mapping[str, object]], Awaitable[Bol
 
 #: `run` fails after this many seconds without a greeting from Slack, so that the failure is reported.
 PATIENCE = 120.0
-#: Seconds to wait for the closing handshake, which Slack does not always answer.
+#: The seconds to wait for the closing handshake, which Slack does not always answer.
 _FAREWELL_SECONDS = 1.0
-#: Timeout in seconds for opening a connection.
+#: The timeout in seconds for opening a connection.
 _DIAL_SECONDS = 15.0
 #: A logger only for Slack's client, because the client writes notes about each connection that do not help an operator.
 _client_log = logging.getLogger(f"{__name__}.client")
@@ -198,8 +198,8 @@ class Socket(SocketModeClient):
         return None
 
     def _out_of_reach(self) -> bool:
-        """Return whether there was no greeting for `patience` seconds. If so, set the error of `refused`. Without it,
-        the client would retry without limit, and the bot would seem to be connected."""
+        """Return True if there was no greeting for `patience` seconds. If so, set the error of `refused`. Without this
+        error, the client would retry without limit, and the bot would seem to be connected."""
         lost_for = 0.0 if self._lost_at is None else self._clock.monotonic() - self._lost_at
         if lost_for < self._patience:
             return False
@@ -258,7 +258,7 @@ class Listening:
         self._clock = clock
 
     async def run(self, socket: Socket) -> None:
-        """Run until cancelled. Raises `ApiFailed` if Slack gives no first address or later refuses the token, and
+        """Run until cancelled. Raise `ApiFailed` if Slack gives no first address or later refuses the token, and
         `ConnectionError` if Slack becomes unreachable."""
         socket.message_listeners.append(self._hear)
         socket.socket_mode_request_listeners.append(self._take)

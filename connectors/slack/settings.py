@@ -7,9 +7,9 @@ from connectors.settings import BotConfig, Token, Url, read_settings
 
 
 class SlackConfig(BotConfig):
-    """The settings of a Slack bot. `bot_token` (xoxb-…) sends and reads, `app_token` (xapp-…) opens the socket,
-    `signing_secret` checks requests that Slack makes to the public address. `api_url` is the address before the names
-    of the methods."""
+    """The settings of a Slack bot. `bot_token` (xoxb-…) sends and reads messages. `app_token` (xapp-…) opens the
+    socket. `signing_secret` checks requests that Slack makes to the public address. `api_url` is the part of the
+    address before the names of the methods."""
 
     bot_token: Token
     app_token: Token | None = None
@@ -22,8 +22,8 @@ class SlackConfig(BotConfig):
 
 
 def read_config(settings: BotSettings, services: ConnectorServices) -> SlackConfig:
-    """Read the settings. Raises `BadSetting`, for example if the settings allow neither Socket Mode nor HTTP requests
-    by Slack."""
+    """Read the settings. Raise `BadSetting`, for example if the settings allow neither Socket Mode nor HTTP requests by
+    Slack."""
     config = read_settings(SlackConfig, settings)
     if config.app_token is None and config.signing_secret is None:
         raise BadSetting(

@@ -9,5 +9,5 @@ from connectors.telegram.settings import TelegramConfig
 
 
 def create(settings: BotSettings, services: ConnectorServices) -> Connector:
-    """Return the connector for these settings. Raises `BadSetting`."""
+    """Return the connector for these settings. Raise `BadSetting`."""
     return TelegramConnector(name=settings.name, config=read_settings(TelegramConfig, settings), services=services)

@@ -27,7 +27,7 @@ COSMETIC_SECONDS: Final = 5.0
 #: the token.
 _TELLTALES: Final = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "telegram": logging.INFO}
 
-#: Errors that mean that the request did not reach the server, or did not reach it completely.
+#: Errors that mean that the request did not reach the server, or reached it only in part.
 _UNSENT: Final = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -36,8 +36,8 @@ _UNSENT: Final = (
     httpx.UnsupportedProtocol,
 )
 
-#: Seconds until the next try if Telegram is unreachable (`_AWAY`) or rejects the token (`_REJECTED`). Such a failure
-#: does not count as an attempt.
+#: The seconds until the next attempt if Telegram is unreachable (`_AWAY`) or rejects the token (`_REJECTED`). Such a
+#: failure does not count as an attempt.
 _AWAY: Final = 30.0
 _REJECTED: Final = 15.0
 
@@ -92,7 +92,7 @@ class CallFailed(TelegramError):
 
     @property
     def rejects_token(self) -> bool:
-        """Return whether the token is wrong. Telegram answers 401 for a token that it does not know. It answers 404 for
+        """Return True if the token is wrong. Telegram answers 401 for a token that it does not know. It answers 404 for
         a text that does not have the form of a token, and also for an unknown method."""
         return isinstance(self.failure, Refused) and self.failure.code in {"401", "404"}
 
@@ -111,8 +111,8 @@ class CallFailed(TelegramError):
 
 
 class _Request(HTTPXRequest):
-    """The maker of requests. After Telegram has asked for a pause in a chat, all requests that name the chat (answers,
-    drafts, typing) fail until the pause is over."""
+    """Makes requests. After Telegram has asked for a pause in a chat, all requests that name the chat (answers, drafts,
+    typing) fail until the pause is over."""
 
     def __init__(self, *, token: str, **options: Any) -> None:
         super().__init__(**options)
@@ -154,7 +154,7 @@ class Client:
         return self._opened[0]
 
     async def call(self, method: str, *, within: float | None = None, **parameters: Any) -> Any:
-        """Call a method and return its result, of any type. `within` is in seconds. Raises `CallFailed`.
+        """Call a method and return its result, of any type. `within` is in seconds. Raise `CallFailed`.
 
         A capital first letter of the method's name bypasses the library's own methods, which fail at any answer that
         they cannot read. Telegram ignores the case of the name.
@@ -175,7 +175,7 @@ class Client:
             raise CallFailed(_transport_failure(error)) from error
 
     async def message(self, method: str, *, within: float | None = None, **parameters: Any) -> int:
-        """Return the id of the message that a method sends or changes. Raises `CallFailed`."""
+        """Return the id of the message that a method sends or changes. Raise `CallFailed`."""
         found = answers.value(await self.call(method, within=within, **parameters), "message_id", kind=int)
         if found is None:
             raise CallFailed(Uncertain(f"Telegram did not return the message that {method} made.", acknowledged=True))

@@ -51,7 +51,7 @@ class TelegramConnector:
         self._drafts = Drafts(client=self._client, clock=services.clock)
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
-        """Run the bot. Raises `TokenRefused`, and `ConnectionError` if Telegram is unreachable."""
+        """Run the bot. Raise `TokenRefused`, and `ConnectionError` if Telegram is unreachable."""
         me, identity = await self._begin()
         up(identity)
         incoming = Incoming(bot=self.name, me=me, config=self._config)
@@ -96,7 +96,7 @@ class TelegramConnector:
         await self._client.close()
 
     async def _begin(self) -> tuple[BotIdentity, BotUp]:
-        """Request the bot's identity from Telegram. Raises `TokenRefused`, `ConnectionError`."""
+        """Request the bot's identity from Telegram. Raise `TokenRefused` or `ConnectionError`."""
         try:
             me = await self._client.call("getMe")
         except CallFailed as error:

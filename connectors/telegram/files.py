@@ -1,4 +1,4 @@
-"""Send files to Telegram under a suitable type, and fetch files from Telegram."""
+"""Sends files to Telegram under a suitable type, and fetches files from Telegram."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Media:
         return replace(self, kind=MediaKind.DOCUMENT)
 
     async def send(self, client: Client, options: dict[str, Any]) -> int:
-        """Send the file, and return the id of the message. Raises `CallFailed`."""
+        """Send the file, and return the id of the message. Raise `CallFailed`."""
         file = telegram.InputFile(self.data, filename=self.filename)
         method = f"send{self.kind.value.capitalize()}"
         return await client.message(method, within=TRANSFER_SECONDS, **{self.kind.value: file}, **options)
@@ -88,7 +88,7 @@ def media_of(file: OutgoingFile, data: bytes) -> Media:
 
 
 async def fetch(client: Client, source: str, max_bytes: int) -> bytes:
-    """Return the bytes of a file by its `file_id`. Raises `FetchError`."""
+    """Return the bytes of a file by its `file_id`. Raise `FetchError`."""
     limit = min(max_bytes, _DOWNLOAD_LIMIT)
     try:
         status, data = await client.download(await _address(client, source, limit), limit, TRANSFER_SECONDS)
@@ -107,7 +107,7 @@ async def fetch(client: Client, source: str, max_bytes: int) -> bytes:
 
 
 async def _address(client: Client, source: str, limit: int) -> str:
-    """Return the address of the bytes of a file. Raises `FetchError`, `CallFailed`."""
+    """Return the address of the bytes of a file. Raise `FetchError` or `CallFailed`."""
     file = await client.call("getFile", file_id=source)
     if (answers.value(file, "file_size", kind=int) or 0) > limit:
         raise _too_large(limit)

@@ -1,7 +1,7 @@
-"""Convert Markdown to the form that Telegram accepts: a text and entities, both counted in UTF-16 units.
+"""Converts Markdown to the form that Telegram accepts: a text and entities, both counted in UTF-16 units.
 
 Entities, unlike Telegram's Markdown dialects, need no escaping, so Telegram shows any text from a model. Mentions are
-broken, so that they do not notify.
+broken, so that they do not notify anyone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from arvis.domain.regex import regex
 from connectors.formatting.splitting import divide
 from connectors.formatting.units import utf16_length
 
-#: The maximum UTF-16 units of a message and of the caption of a file. The marks of the formatting do not count.
+#: The maximum number of UTF-16 units of a message, and of the caption of a file. The marks of the formatting are not
+#: counted.
 TEXT_LIMIT: Final = 4096
 CAPTION_LIMIT: Final = 1024
 
@@ -47,7 +48,7 @@ _ANCHOR: Final = regex(r'<a href="((?!https?:|mailto:)[^"]*)">(.*?)</a>', re.IGN
 #: Addresses of links that are not shown as text, because they are useless to a reader: links to people, and anchors
 #: within a page.
 _MUTE: Final = regex(r"tg:|#", re.IGNORECASE)
-#: Maximum characters of an address that are shown.
+#: The maximum number of characters of an address that are shown.
 _LONGEST_ADDRESS: Final = 300
 
 
@@ -71,7 +72,7 @@ def formatted(markdown: str) -> Formatted:
 
 
 def measure(markdown: str) -> int:
-    """Return the length of a text in UTF-16 units, before or after the conversion from Markdown, whichever is
+    """Return the length of a text in UTF-16 units: before or after the conversion from Markdown, whichever is
     longer."""
     raw = utf16_length(markdown)
     return raw if raw > TEXT_LIMIT else max(raw, utf16_length(formatted(markdown).text))
@@ -134,8 +135,8 @@ def _address_shown(found: re.Match[str]) -> str:
 
 
 def _without_mentions(text: str, entities: Sequence[Entity]) -> Formatted:
-    """Insert a joiner after the @ of every name, except in code, in which Telegram looks for no names. Move the entities
-    accordingly, and leave out those that are not sent (`_is_kept`)."""
+    """Insert a joiner after the @ of every name, except in code, because Telegram searches for no names in code. Move
+    the entities accordingly, and leave out entities that are not sent (`_is_kept`)."""
     code = sorted(
         (entity.offset, entity.offset + entity.length) for entity in entities if entity.type in {"code", "pre"}
     )
@@ -169,7 +170,8 @@ def _moved(entity: Entity, marks: Sequence[int], length: int) -> telegram.Messag
 
 
 def _is_kept(entity: Entity) -> bool:
-    """Return whether the entity is sent. A link to a person (`tg://user`) is not, because it would be a mention."""
+    """Return whether the entity is sent. A link to a person (`tg://user`) is not sent, because it would be a
+    mention."""
     return entity.type in _KEPT and (entity.type != "text_link" or bool(_LINK.match(entity.url or "")))
 
 

@@ -1,4 +1,4 @@
-"""Convert Telegram's updates to the types of the inbox, with pure functions."""
+"""Converts Telegram's updates to the types of the inbox, with pure functions."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A change of the bot's permission to write in a place. `reason`: why the bot may not write there; empty if it
-    may."""
+    """A change of the bot's permission to write in a place. `reason` says why the bot may not write there; it is empty
+    if the bot may write."""
 
     place: Address
     reason: str
@@ -141,8 +141,8 @@ class Incoming:
         return None
 
     def _reopened(self, message: telegram.Message, position: FeedPosition) -> Access | None:
-        """Return the event that the bot may write in a topic again, if the message reports that the topic was reopened.
-        Return None for other messages."""
+        """If the message reports that a topic was reopened, return the event that the bot may write there again. Return
+        None for other messages."""
         if message.forum_topic_reopened is None:
             return None
         return Access(self._address(message), "", position)
@@ -172,7 +172,7 @@ class Incoming:
         )
 
     def _sender(self, message: telegram.Message) -> Sender | None:
-        """Return the sender; None for a sender that the bot does not listen to. If a person writes as a group or
+        """Return the sender; None for a sender to whom the bot does not listen. If a person writes as a group or
         channel, the sender is that chat."""
         if message.sender_chat is not None:
             return Sender(str(message.sender_chat.id), title_of(message.sender_chat))
@@ -192,8 +192,8 @@ class Incoming:
         return not allowed or chat.type == ChatType.PRIVATE or str(chat.id) in allowed
 
     def _is_answer(self, message: telegram.Message) -> bool:
-        """Return whether the message is a reply to the bot. In a topic, every message that replies to nothing refers to
-        the note that opened the topic; such a reference does not count."""
+        """Return True if the message is a reply to the bot. In a topic, each message that is not a reply refers to the
+        note that opened the topic; such a reference does not count."""
         answered = message.reply_to_message
         if answered is None or answered.forum_topic_created is not None:
             return False
@@ -293,7 +293,7 @@ def text_of(message: telegram.Message, me: BotIdentity) -> MessageText:
 
 
 def things(message: telegram.Message) -> str:
-    """Return the content besides text and files, in brackets, such as a location; empty if there is none."""
+    """Return the content other than text and files, such as a location, in brackets; empty if there is none."""
     return sound(" ".join(f"[{thing}]" for thing in _things(message)))
 
 

@@ -1,4 +1,4 @@
-"""Send parts of deliveries as Telegram messages, and show a running turn as typing or as a draft.
+"""Sends parts of deliveries as Telegram messages, and shows a running turn as typing or as a draft.
 
 Each part is one request, so that an interruption makes the outcome of only one part unknown.
 """
@@ -36,13 +36,14 @@ NO_PREVIEW: Final = telegram.LinkPreviewOptions(is_disabled=True)
 _UNPARSED: Final = ("can't parse", "entit", "rich message", "rich_message")
 #: Parts of the errors for a placeholder or draft that cannot be changed.
 _NOT_THERE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message not found")
-#: Parts of the errors for a file that is no valid picture, film or voice message. The file is then sent as a document.
+#: Parts of the errors for a file that is not a valid picture, film or voice message. The file is then sent as a
+#: document.
 _NOT_MEDIA: Final = ("photo", "image", "video", "audio", "voice", "wrong file", "wrong type", "failed to get")
 
 
 def plan(delivery: Delivery, max_parts: int) -> list[Piece]:
-    """Divide a delivery into pieces of one request each: a text with its buttons, or one file, whose caption may be a
-    short text."""
+    """Divide a delivery into pieces of one request each. A piece is a text with its buttons, or one file. The caption
+    of a file may be a short text."""
     *before, last = pieces(delivery, parts, max_parts)
     if not last.files:
         return [*before, last]
@@ -60,7 +61,7 @@ class Outgoing:
         self._rich = rich_messages
 
     async def send(self, part: Part) -> Receipt:
-        """Send a part. If Telegram does not accept a file, a note replaces it. Raises `SendError`."""
+        """Send a part. If Telegram does not accept a file, a note replaces it. Raise `SendError`."""
         if not part.piece.content.strip() and not part.piece.files:
             raise SendError("There is nothing to send", permanent=True)
         try:
@@ -80,7 +81,7 @@ class Outgoing:
         return Receipt(str(await (self._send_file(part, media[0]) if media else self._send_text(part))))
 
     async def reserve(self, part: Part) -> Receipt:
-        """Send a placeholder. Telegram notifies people about the placeholder, but not about the later edit. Raises
+        """Send a placeholder. Telegram notifies people about the placeholder, but not about the later edit. Raise
         `SendError`."""
         try:
             return Receipt(str(await self._client.message("sendMessage", text=PLACEHOLDER, **_where(part))))
@@ -220,14 +221,16 @@ def _caption(content: str) -> dict[str, Any]:
 def _media(part: Part, file: OutgoingFile) -> Media:
     data = part.bytes_of(file)
     if len(data) > UPLOAD_LIMIT:
-        raise SendError(f"Telegram takes files of at most 50 MB from bots: {file.filename}", permanent=True)
+        raise SendError(
+            f"Telegram accepts files of at most 50 MB from bots, and {file.filename} is larger", permanent=True
+        )
     return media_of(file, data)
 
 
 # The display of a running turn in the chat: typing, and a draft of the answer.
 
-#: The minimum seconds between changes of a draft in a group. Telegram allows twenty messages and edits per minute in a
-#: group, and one per second in a direct chat.
+#: The minimum number of seconds between changes of a draft in a group. Telegram allows twenty messages and edits per
+#: minute in a group, and one per second in a direct chat.
 _GROUP_PAUSE: Final = 3.0
 _REMEMBERED: Final = 1_000
 
@@ -237,12 +240,12 @@ class Drafts:
         self._client = client
         self._clock = clock
         self._native = True
-        #: For each chat: the time (monotonic seconds) of the last change of a draft, the newest time last. If an entry
-        #: is lost, the only effect is one more edit.
+        #: For each chat: the time (monotonic seconds) of the last change of a draft. The newest time is last. The loss
+        #: of an entry causes only one additional edit.
         self._changed: dict[str, float] = {}
 
     async def typing(self, address: Address) -> None:
-        """Show typing. Raises `SendError`."""
+        """Show typing. Raise `SendError`."""
         try:
             await self._client.call(
                 "sendChatAction", within=COSMETIC_SECONDS, action=ChatAction.TYPING, **place(address)
@@ -251,12 +254,12 @@ class Drafts:
             raise send_error(error) from error
 
     async def show(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
-        """Show a draft. Raises `SendError`.
+        """Show a draft. Raise `SendError`.
 
-        In a direct chat, a draft without buttons is one of Telegram's own drafts if the server knows them. It
+        In a direct chat, a draft without buttons is one of Telegram's own drafts if the server knows them. Such a draft
         disappears by itself, the next call with the same `key` changes it, and the result is None. Any other draft is a
-        message with a placeholder text, and the result is its id. If the process crashes before the id is stored, this
-        message stays in the chat.
+        message with a placeholder text, and the result is the id of this message. If the process crashes before the id
+        is stored, the message stays in the chat.
         """
         shown = _beginning(text)
         if _is_private(address) and not buttons and self._native and await self._drafted(address, key, shown):
@@ -270,8 +273,8 @@ class Drafts:
         return str(sent)
 
     async def change(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
-        """Change a draft. In a group a change is skipped if the last one was less than `_GROUP_PAUSE` ago; the next
-        change or the answer contains its text. Raises `SendError`."""
+        """Change a draft. In a group, skip the change if the last change was less than `_GROUP_PAUSE` ago; the next
+        change or the answer contains its text. Raise `SendError`."""
         if not _is_private(address) and not self._may_change(address):
             return
         self._note(address)
@@ -289,7 +292,7 @@ class Drafts:
                 raise send_error(error) from error
 
     async def remove(self, address: Address, platform_id: str) -> None:
-        """Remove a draft. Raises `SendError`."""
+        """Remove a draft. Raise `SendError`."""
         try:
             await self._client.call(
                 "deleteMessage", within=COSMETIC_SECONDS, chat_id=chat_of(address), message_id=int(platform_id)

@@ -31,15 +31,15 @@ log = structlog.get_logger(__name__)
 _POLL_SECONDS: Final = 25
 _ANSWER_SECONDS: Final = 10.0
 _BATCH: Final = 100
-#: Maximum characters of the note that answers a click.
+#: The maximum number of characters of the note that answers a click.
 _ANSWER_TEXT: Final = 200
 _SHORTEST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 30.0
-#: The pause in seconds after polls that return at once without new updates: it doubles this number of times, and is at
-#: most `_LONGEST_IDLE`.
+#: The pause in seconds after polls that return at once without new updates. The pause doubles this number of times, and
+#: is at most `_LONGEST_IDLE`.
 _DOUBLINGS: Final = 3
 _LONGEST_IDLE: Final = 5.0
-#: Single polls fail now and then. This number of consecutive failures counts as an outage.
+#: Single polls may fail without an outage. This number of consecutive failures counts as an outage.
 _FAILURES_IN_A_ROW: Final = 3
 
 
@@ -54,10 +54,10 @@ class Polling:
         self._answering: set[asyncio.Task[None]] = set()
 
     async def run(self, up: Callable[[], None]) -> None:
-        """Poll until cancelled. `up` is called at the first successful poll after failures. Raises `TokenRefused`, and
-        `ConnectionError` if Telegram is unreachable or gives the updates to another client.
+        """Poll until cancelled. Call `up` at the first successful poll after failures. Raise `TokenRefused` if Telegram
+        rejects the token. Raise `ConnectionError` if Telegram is unreachable or gives the updates to another client.
 
-        The first request has no offset: Telegram knows which updates were confirmed, and the inbox ignores those that
+        The first request has no offset: Telegram knows which updates were confirmed, and the inbox ignores updates that
         it already has. A stored offset could confirm unread updates, because after a week without updates Telegram
         starts the ids at a random number.
         """
@@ -123,7 +123,7 @@ class Polling:
             raise ConnectionError(f"Telegram is unreachable: {error}") from None
 
     async def _remove_webhook(self) -> None:
-        """Remove a webhook that another program set for this bot, because it would receive all updates. Raises
+        """Remove a webhook that another program set for this bot, because it would receive all updates. Raise
         `ConnectionError`."""
         try:
             await self._client.call("deleteWebhook", drop_pending_updates=False)

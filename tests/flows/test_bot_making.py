@@ -66,7 +66,7 @@ async def test_a_setting_that_it_refuses_is_named(maker: ConnectorFactory) -> No
         ("missing", "The connector for missing needs the package no_such_package, which is not installed. "),
         ("broken", "The connector for broken is broken. ValueError: the secret ***"),
         ("syntax", "The connector for syntax is broken. SyntaxError"),
-        ("leaves", "The connector for leaves cannot be loaded: it ended the program with the code 3."),
+        ("leaves", "The connector for leaves cannot be loaded: its code tried to exit with the code 3."),
         ("nameless", "The connector for nameless is broken. AttributeError"),
         ("unheard_of", "There is no connector for the platform unheard_of. Installed connectors: "),
     ],

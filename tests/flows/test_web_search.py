@@ -183,7 +183,7 @@ FAULTS: Mapping[str, tuple[bytes, str]] = {
     "plan": (answer({"detail": {"error": "limit"}}, 432), "quota of the plan is used up (status 432)"),
     "quota": (answer({"error": {"code": "QUOTA_LIMITED"}}, 429), "quota of the plan is used up (status 429)"),
     "bad request": (answer({"error": "q"}, 400), "refused the query (status 400)"),
-    "out of order": (answer("<h1>Bad gateway</h1>", 502), "out of order (status 502)"),
+    "out of order": (answer("<h1>Bad gateway</h1>", 502), "the service does not work at the moment (status 502)"),
 }  # fmt: skip
 
 

@@ -106,29 +106,11 @@ async def test_pages_files_and_pictures_of_a_remote_browser(tmp_path: Path) -> N
         assert surf.dialled.peers == []
 
 
-async def test_a_remote_browser_sends_no_request_to_private_addresses(tmp_path: Path) -> None:
-    reached: list[bytes] = []
-
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        reached.append(await reader.read(200))
-        writer.write(html("<h1>INTERNAL</h1>"))
-        await writer.drain()
-
-    packets: list[bytes] = []
-
-    class Datagrams(asyncio.DatagramProtocol):
-        def datagram_received(self, data: bytes, addr: Any) -> None:
-            packets.append(data)
-
-    loop = asyncio.get_running_loop()
-    async with listening(talk) as port:
-        transport, _ = await loop.create_datagram_endpoint(Datagrams, local_addr=("127.0.0.1", port))
-        inside = f"127.0.0.1:{port}"
-        redirect = (
-            f"HTTP/1.1 302 X\r\nLocation: http://{inside}/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
-        )
-        # A page that gets an answer shows it. The last request is one to this site, so all others were decided before.
-        hostile = f"""<h1>Hostile</h1><img src="http://{inside}/i"><img src="http://0x7f.1:{port}/"><img src="http://localhost:{port}/">
+def hostile_page(port: int) -> str:
+    """Return a page that tries to reach this port of the machine in many ways, and shows an answer if it gets one. Its
+    last request is one to its own site, so all others were decided before."""
+    inside = f"127.0.0.1:{port}"
+    return f"""<h1>Hostile</h1><img src="http://{inside}/i"><img src="http://0x7f.1:{port}/"><img src="http://localhost:{port}/">
 <img src="/elsewhere"><iframe src="http://{inside}/frame"></iframe><iframe src="/elsewhere"></iframe>
 <iframe srcdoc='<script>new WebSocket("ws://{inside}/frame")</script>'></iframe>
 <link rel=prefetch href="http://{inside}/p"><a href="http://inner.example/">Inner</a><a href="/elsewhere">Moves</a>
@@ -155,7 +137,30 @@ async def test_a_remote_browser_sends_no_request_to_private_addresses(tmp_path: 
     document.title = all.join(" "); document.body.append("Finished");
   }});
 </script>"""
-        pages: dict[str, str | bytes] = {"/": hostile, "/elsewhere": redirect}
+
+
+async def test_a_remote_browser_sends_no_request_to_private_addresses(tmp_path: Path) -> None:
+    reached: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.append(await reader.read(200))
+        writer.write(html("<h1>INTERNAL</h1>"))
+        await writer.drain()
+
+    packets: list[bytes] = []
+
+    class Datagrams(asyncio.DatagramProtocol):
+        def datagram_received(self, data: bytes, addr: Any) -> None:
+            packets.append(data)
+
+    loop = asyncio.get_running_loop()
+    async with listening(talk) as port:
+        transport, _ = await loop.create_datagram_endpoint(Datagrams, local_addr=("127.0.0.1", port))
+        inside = f"127.0.0.1:{port}"
+        redirect = (
+            f"HTTP/1.1 302 X\r\nLocation: http://{inside}/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
+        )
+        pages: dict[str, str | bytes] = {"/": hostile_page(port), "/elsewhere": redirect}
         try:
             async with remote_surfing(tmp_path, pages) as surf:
                 surf.names.special = {"inner.example": ["192.168.1.1"], "both.example": [PUBLIC, "127.0.0.1"]}

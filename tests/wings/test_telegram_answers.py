@@ -62,7 +62,7 @@ async def test_a_file_that_is_refused_does_not_take_its_text_with_it(stage: Tele
     first, second = (shown.text for shown in stage.shown(address))
     assert first.startswith("Here it is.")
     assert "The file notes.txt could not be sent" in first
-    assert "The file film.bin could not be sent: Telegram takes files of at most 50 MB" in second
+    assert "The file film.bin could not be sent: Telegram accepts files of at most 50 MB" in second
 
 
 async def test_polls_that_answer_at_once_are_no_storm(stage: TelegramStage) -> None:

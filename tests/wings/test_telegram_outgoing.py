@@ -75,7 +75,7 @@ async def test_a_file_above_the_limit_is_not_sent(stage: TelegramStage) -> None:
     [shown] = stage.shown(stage.address(direct=True))
     assert not shown.files
     assert shown.text.startswith("look")
-    assert "The file a.bin could not be sent: Telegram takes files of at most 50 MB" in shown.text
+    assert "The file a.bin could not be sent: Telegram accepts files of at most 50 MB" in shown.text
 
 
 async def test_nothing_is_never_sent(stage: TelegramStage) -> None:

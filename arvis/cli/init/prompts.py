@@ -222,7 +222,7 @@ def _account(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> NewA
 
 def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
     """Return the offers whose provider is installed. If the environment defines several accounts, the first offer
-    stands for all of these accounts."""
+    means all of these accounts."""
     available = installed(PROVIDERS)
     offers = {offer.provider: offer for offer in _OFFERS if offer.provider in available}
     if len(found) > 1:

@@ -60,7 +60,7 @@ class Mover:
             jobs.move_lane(old.lane, new.lane, now)
 
     def _threads(self, query: str) -> list[str]:
-        """Return the ids of the threads that the query returns. The id "" stands for the channel itself."""
+        """Return the ids of the threads that the query returns. The id "" means the channel itself."""
         rows = self._session.rows(query, **self._channels())
         return sorted({"", *(row["thread"] for row in rows)})
 
