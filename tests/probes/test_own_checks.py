@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from arvis.domain.agents import Agent
 from arvis.domain.messages import Address
 from arvis.ports.store import Transaction
 from arvis.web.monitoring import DatabaseMetrics
@@ -82,9 +83,9 @@ SIMILAR = (
 
 async def test_similar_channels_have_separate_folders(site: Site) -> None:
     def folders(tx: Transaction) -> list[str]:
-        agent = tx.agents.all()[0].id
+        tx.agents.add(Agent(id="porter", slug="porter", name="Porter"), 0)
         places = [Address("plain", "main", channel) for channel in SIMILAR]
-        return [tx.conversations.open(agent, place, 0).id for place in places]
+        return [tx.conversations.open("porter", place, 0).id for place in places]
 
     ids = await site.store.write(folders)
     assert len({each.casefold() for each in ids}) == len(SIMILAR)
