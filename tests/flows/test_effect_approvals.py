@@ -139,8 +139,10 @@ async def test_a_tainted_turn_asks_with_the_exact_change_and_a_yes_makes_it(eith
     [question] = await room.said()
     assert question.startswith(
         "Conductor wants to change the agent “news”.\n"
+        "```\n"
         '  description: "reads the news" → "reads\\nscience"\n'
         '  prompt: "" → "Tell.\\u202e"\n'
+        "```\n"
         "Asked for by Owner ("
     )
     assert "The agent has also read data from: tools." in question
