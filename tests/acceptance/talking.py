@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from arvis.approvals import as_markdown
 from arvis.testing.openai_server import Reply
 from tests.acceptance.place import Place
 
@@ -61,7 +62,7 @@ async def question_of(place: Place, reply: str, room: str, asked: str = "Go on."
         answer, shown = [await socket.until("message") for _ in range(2)]
     (question,) = await listed(place, "/api/questions")
     assert answer["content"] == seen
-    assert shown["content"].startswith(question["prompt"])
+    assert shown["content"].startswith(as_markdown(question["prompt"]))
     assert shown["buttons"]
     assert all(question["id"] in button["id"] for button in shown["buttons"])
     return seen, question
