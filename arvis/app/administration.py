@@ -170,11 +170,12 @@ _TIMEOUT = 60.0
 _MOST_OUTPUT = 1_048_576
 #: The exit codes with which `arvis doctor` reports that it has made all checks.
 _DONE = (0, 1)
+_BY_HAND = "Run `arvis doctor` in a terminal on the machine of Arvis."
 
 
 class Doctor:
     """A runner of `arvis doctor` for the configuration and the data folder of this process. A call returns the JSON
-    output of the command. Raises `ToolError`."""
+    output of the command, and raises `ToolError` if the command does not complete its checks."""
 
     def __init__(self, *, config: Config, folder: Path, programs: Programs) -> None:
         self._config = config
@@ -192,7 +193,7 @@ class Doctor:
         task = Task(argv, Path.cwd(), environment=environment, timeout=_TIMEOUT, max_output=_MOST_OUTPUT)
         done = await self._programs.run(task)
         if done.timed_out:
-            raise ToolError(f"`arvis doctor` took longer than {_TIMEOUT:g} seconds.")
+            raise ToolError(f"`arvis doctor` took longer than {_TIMEOUT:g} seconds.", fix=_BY_HAND)
         if done.exit_code not in _DONE:
-            raise ToolError(f"`arvis doctor` ended with exit code {done.exit_code}.")
+            raise ToolError(f"`arvis doctor` ended with exit code {done.exit_code}.", fix=_BY_HAND)
         return done.stdout.decode("utf-8", "replace")

@@ -94,7 +94,7 @@ def _variables(backup: BackupFile) -> dict[str, str]:
 
 
 def _problem(finished: Finished, timeout: float) -> str | None:
-    """Return the reason why a run counts as failed; None if it succeeded."""
+    """Return the reason why the command counts as failed; None if it succeeded."""
     if finished.timed_out:
         return f"it took longer than {timeout:g} seconds and was ended."
     if finished.exit_code == 0:

@@ -34,7 +34,7 @@ class Bots:
 @asynccontextmanager
 async def open_bots(base: Base) -> AsyncIterator[Bots]:
     """Yield the objects that manage the bots, and close the connectors at the end. The daemon opens the connectors
-    before the roles, so that they stay open until the roles have drained. Raises `ConfigError` if a bot of the
+    before the roles, so that they stay open until the roles have drained. Raise `ConfigError` if a bot of the
     configuration cannot be created."""
     rooms = WebConnector(notify_others=None if base.bridge is None else base.bridge.send)
     maker = ConnectorFactory(services=connector_services(base.config, base.clock, command_hints()))

@@ -72,7 +72,8 @@ async def run(
         base = await stack.enter_async_context(opening(reaching=reaching, upgrade=upgrade, restart=restart))
         config = base.config
         keep_logs(config.retention.logs_days)
-        # The resources that turns need are opened before the roles start, and so are closed after the roles have drained.
+        # The resources that turns need are opened before the roles start, and are therefore closed after the roles have
+        # drained.
         timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
         providers = await stack.enter_async_context(open_providers(clock=clock, timeouts=timeouts, folder=folder.path))
         wanted = {account.provider for account in (*config.accounts, DEMO)}
@@ -138,14 +139,15 @@ def _in_background(*tasks: Coroutine[Any, Any, None]) -> Iterator[None]:
 
 def _tell_of_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        # An outage of the database also ends the task. No person needs to act then.
+        # The task also ends if the database becomes unavailable. This needs no action by a person, so it is only a
+        # warning.
         report = log.warning if isinstance(error, DatabaseAway) else log.error
         report("not_warmed", error=repr(error), why="the part is loaded later, at its first use")
 
 
 def _models(base: Base) -> list[str]:
     """Return the usable accounts of the configuration as text for the log; `arvis doctor` reads them from the log. The
-    text has no stored accounts, because `arvis doctor` reads stored accounts from the database."""
+    text does not contain stored accounts, because `arvis doctor` reads stored accounts from the database."""
     lasting = {*base.accounts.configured, DEMO}
     return [f"{one.provider}/{one.model} ({one.name})" for one in base.accounts.usable if one in lasting]
 

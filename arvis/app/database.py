@@ -23,7 +23,7 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
-#: While the database cannot be reached, it is tried again after `_PAUSE` seconds, and the log reports the wait every
+#: While the database cannot be reached, the daemon tries again every `_PAUSE` seconds, and logs the wait every
 #: `_REPEAT` seconds.
 _PAUSE = 1.0
 _REPEAT = 60.0
@@ -36,12 +36,12 @@ def database_of(config: Config) -> Database:
 
 
 class Stopped(Exception):
-    """The daemon was stopped before its start was complete."""
+    """The signal that the daemon was stopped before its start was complete."""
 
 
 class Reaching:
-    """The repetition of a start step until the database can be reached. If `stopping` is set, the repetition ends with
-    the exception `Stopped`."""
+    """Repeats a step of the start until the database can be reached. If `stopping` is set, the repetition ends with the
+    exception `Stopped`."""
 
     def __init__(self, *, config: Config, say: Callable[[str], None], stopping: asyncio.Event) -> None:
         self._config = config

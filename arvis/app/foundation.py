@@ -66,7 +66,7 @@ class Base:
     accounts: AccountRegistry
     skills: SkillRegistry
     settings: SettingsService
-    #: The function that masks the secrets which this process knows in a text.
+    #: The function that masks in a text all secrets that this process knows.
     redact: Redactor
 
 

@@ -52,7 +52,7 @@ from arvis.web.server import Handling, WebServer
 log = structlog.get_logger(__name__)
 
 DAY_MS = 24 * 3600 * 1000
-#: Before the first erasure, the rows are checked for one at intervals of this many seconds.
+#: The interval in seconds of the checks for a first erasure.
 ERASURE_SECONDS = 5.0
 #: The interval in seconds of the checks for a first knowledge base.
 KNOWLEDGE_SECONDS = 5.0
@@ -177,7 +177,7 @@ async def _keep_profiles(base: Base, tools: Tools, up: Up) -> None:
 
 
 async def _show_presence(base: Base, work: OnDemand[Work], up: Up) -> None:
-    """Show typing and drafts from the first work on, or at once if an earlier process has left drafts."""
+    """Show typing indicators and drafts. Start at the first work, or at once if an earlier process has left drafts."""
     up()
     if await base.store.read(_has_drafts):
         await work.get()
@@ -231,21 +231,22 @@ class Duty(Protocol):
 
 
 async def _erase(base: Base, eraser: OnDemand[Duty], holding: Holding) -> None:
-    """Start the eraser when the first erasure is requested."""
+    """Wait for the first erasure request, then run the eraser."""
     while not await _has_erasure(base.store):
         await base.clock.sleep(ERASURE_SECONDS)
     await (await eraser.get()).run(holding)
 
 
 async def _embed(base: Base, indexer: OnDemand[Duty], holding: Holding) -> None:
-    """Start the indexer when a model is configured, or at once if vectors of a former model must be deleted."""
+    """Wait until a model for embeddings is configured, then run the indexer. Do not wait if vectors of a former model
+    must be deleted."""
     if not await _may_have_vectors(base.store):
         await base.settings.until(lambda config: config.embeddings.choice is not None)
     await (await indexer.get()).run(holding)
 
 
 async def _consolidate(base: Base, consolidator: OnDemand[Duty], holding: Holding) -> None:
-    """Start the consolidation of facts when a budget for it is configured."""
+    """Wait until a budget for the consolidation of facts is configured, then run the consolidation."""
     await base.settings.until(lambda config: bool(config.memory.consolidation_daily_usd))
     await (await consolidator.get()).run(holding)
 
@@ -277,7 +278,7 @@ def _is_erasure_open(tx: Transaction) -> bool:
 
 
 async def _index_knowledge(base: Base, indexer: OnDemand[Duty], holding: Holding) -> None:
-    """Start the indexer when the first knowledge base is created."""
+    """Wait for the first knowledge base, then run the indexer."""
     while not base.config.knowledge.folders and not await _has_knowledge(base.store):
         await base.clock.sleep(KNOWLEDGE_SECONDS)
     await (await indexer.get()).run(holding)
@@ -360,7 +361,7 @@ def _build_housekeeping(base: Base) -> Housekeeping:
 
 
 async def _fetcher_of(tools: Tools) -> Fetcher:
-    """Return the fetcher of public addresses. The toolbox is built at the first web page."""
+    """Return the fetcher of public addresses. The first call, for the first web page, builds the toolbox."""
     fetcher: Fetcher = await (await tools.box.get()).network()
     return fetcher
 

@@ -1,4 +1,5 @@
-"""Finds the search providers by their entry points, and their keys. A provider is loaded when a search first needs it."""
+"""Finds the search providers by their entry points, and reads their keys. A provider is loaded when a search first
+needs it."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ class SearchPool:
 
 
 def _variable(tx: Transaction, key: str) -> Variable | None:
-    """Return a secret variable. A variable that is not secret is no key, because every page shows it."""
+    """Return a secret variable; None if no secret variable has this name. A variable that is not secret is not used as
+    a key, because pages show its value."""
     found = tx.variables.get(key)
     return found if found is not None and found.secret else None
 

@@ -73,7 +73,7 @@ async def traced(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Su
 
 
 def exporter_of(settings: Telemetry, endpoint: str) -> Exporter:
-    """Return the exporter. Raises `ConfigError` if the OpenTelemetry packages are not installed."""
+    """Return the exporter. Raise `ConfigError` if the OpenTelemetry packages are not installed."""
     try:
         package: Any = importlib.import_module("arvis.telemetry.exporter")
     except ImportError as error:

@@ -22,8 +22,8 @@ from arvis.tools.result_files import Services
 
 
 def build_servers(*, base: Base, services: Services, stack: AsyncExitStack) -> McpServers:
-    """Return the servers of the configuration and those that were added at run time. `stack` closes them, and `services`
-    returns the services of tools."""
+    """Return the servers of the configuration and the servers that were added at run time. `stack` closes the servers,
+    and `services` returns the services of tools."""
     # With this store, a running call waits while the database is unavailable.
     store = RetryingStore(store=base.store, clock=base.clock)
 
@@ -49,8 +49,9 @@ def build_servers(*, base: Base, services: Services, stack: AsyncExitStack) -> M
 
 
 async def login_text(base: Base, servers: McpServers, server: str) -> str | None:
-    """Begin a login at a server, and return the text with the link for a person, or with the reason why there is none.
-    Return None if no web server is known to which the browser could come back."""
+    """Begin a login at a server. Return a text with the link for a person, or with the reason why the login could not
+    begin. Return None if the daemon does not know the address of a web server to which the browser could return after
+    the login."""
     address = await asyncio.to_thread(_web_address, base)
     if address is None:
         return None

@@ -1,6 +1,6 @@
-"""The turn with the demo model that checks an upgrade. It runs in the transaction of the migrations, with an agent of its
-own, and with the built-in defaults instead of the configuration. So it calls no vendor, starts no program and sends
-nothing, and what it writes is rolled back."""
+"""The turn with the demo model that checks an upgrade. It runs in the transaction of the migrations, with a new agent
+and with the built-in defaults instead of the configuration. So it calls no vendor, starts no program and sends nothing.
+All rows that the turn writes are rolled back."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from arvis.store.sql.migrations import upgrade_failed
 from arvis.store.sqlite.store import SqliteSnapshots
 from arvis.store.views.insights import SqlInsights
 
-#: The time limit of the turn in seconds. It takes less than one on an idle machine.
+#: The time limit of the turn in seconds. The turn takes less than one second on an idle machine.
 _TURN_SECONDS = 120
 
 
 async def play(store: Store) -> None:
-    """Play the turn. Raises `UpgradeFailed` if it gives no answer, for whatever reason."""
+    """Run the turn. Raise `UpgradeFailed` if the turn gives no answer, whatever the reason is."""
     playing = asyncio.wait_for(_answer(store), _TURN_SECONDS)
     (outcome,) = await asyncio.gather(playing, return_exceptions=True)
     if isinstance(outcome, UpgradeFailed):
@@ -66,7 +66,7 @@ def _reason(error: BaseException) -> str:
 
 
 async def _answer(store: Store) -> str:
-    """Send a message to a new agent, do its job, and return the text of the reply."""
+    """Send a message to a new agent, run the jobs of the message, and return the text of the reply."""
     with tempfile.TemporaryDirectory(prefix="arvis-upgrade-") as folder:
         async with _parts(store, Path(folder)) as (base, inbox, flow):
             return await _converse(base, inbox, flow)
@@ -94,9 +94,9 @@ async def _converse(base: Base, inbox: InboxService, flow: MessageFlow) -> str:
 
 @asynccontextmanager
 async def _parts(store: Store, folder: Path) -> AsyncIterator[tuple[Base, InboxService, MessageFlow]]:
-    """Yield the parts of a daemon that a turn needs, with the defaults of the configuration. Parts that the turn does not
-    use, such as pages and backups, are there but do nothing."""
-    # The role decides that no connector is opened.
+    """Yield the parts of a daemon that a turn needs, with the defaults of the configuration. Parts that the turn does
+    not use, such as pages and backups, exist but do nothing."""
+    # With only the role `scheduler`, no connector is opened.
     config = Config(config_file=None, data_dir=folder, accounts=(), bots=(), roles=("scheduler",))
     clock = SystemClock()
     new_id = IdMaker(clock=clock, random_bits=RandomBits())

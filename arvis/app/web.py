@@ -49,7 +49,7 @@ def build_web(
     embedder: OnDemand[Embedder],
 ) -> Assembly:
     """Return the parts that serve requests. `login_link` returns the login address for a code."""
-    # Some requests check permissions in transactions, which must not wait for files. The first response need not wait.
+    # Permission checks in transactions must not wait for files, and neither must the first response.
     threading.Thread(target=read_declarations, name="arvis-declarations", daemon=True).start()
     tools, config = toolbox.now(), base.config
     deps = WebDependencies(

@@ -19,13 +19,13 @@ from arvis.queue.queue import Handler
 
 class FencedInbox(Inbox, Protocol):
     def fenced_by(self, fence: Fence) -> Inbox:
-        """Return an inbox that calls this function in every commit."""
+        """Return an inbox that calls `fence` in every commit."""
         ...
 
 
 class DeliveryHandler(Handler, Protocol):
     def show(self, deliveries: Sequence[Delivery]) -> None:
-        """Show deliveries that a commit has stored as sent."""
+        """Show the deliveries that a commit has stored as sent."""
         ...
 
 

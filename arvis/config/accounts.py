@@ -1,5 +1,5 @@
-"""Reads the accounts and bots of the configuration from the entries of the file. If the file has no entries, the accounts
-and bots come from well-known environment variables."""
+"""Reads the accounts and bots of the configuration from the entries of the file. If the file has no entries, the
+accounts and bots come from well-known environment variables."""
 
 from __future__ import annotations
 

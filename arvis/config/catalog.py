@@ -1,6 +1,5 @@
-"""Derives the catalog of settings from the declarations of the sections. For each setting, the catalog has the key,
-kind, limits, default and description, and says where and when it can be changed.
-"""
+"""Derives the catalog of settings from the declarations of the sections. For each setting, the catalog contains the
+key, kind, limits, default and description, and states where and when it can be changed."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ T = TypeVar("T")
 class Section(BaseModel):
     """A part of the configuration. It is frozen, and unknown keys are errors."""
 
-    # The checks of a section are built at their first use: those of the whole file contain them, and the start needs no
-    # others.
+    # pydantic builds the validator of a section at its first use. The start needs only the validator of the whole file,
+    # which includes the validators of all sections.
     model_config = ConfigDict(
         frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=(), defer_build=True
     )
@@ -50,10 +50,10 @@ def setting(
 
     `more` contains further sentences for `config.yaml`, and `examples` contains further lines. `keys` are the usual
     keys of a mapping, each with the value that `config.yaml` shows and its description. `file_only` is the reason why
-    the dashboard cannot change the key, and `at_once` is True if a change takes effect without a restart; both apply to
-    all keys of a section. Code that uses a key with `at_once` must read `SettingsService.current()` at each use, because
-    the configuration of the start does not change. `own_page` is True if a separate page shows the key; the catalog
-    then omits it.
+    the dashboard cannot change the key, and `at_once` is True if a change takes effect without a restart. For a
+    section, both apply to all its keys. Code that uses a key with `at_once` must read `SettingsService.current()` at
+    each use, because the configuration of the start does not change. `own_page` is True if a separate page shows the
+    key; the catalog then omits the key.
     """
     notes: dict[str, Any] = {
         "more": more,

@@ -85,7 +85,7 @@ class AgentEntry(Section):
 
     @property
     def bindings(self) -> tuple[Binding, ...]:
-        """The channels in which the agent answers, with an empty agent id."""
+        """The channels to which the agent is bound, with an empty agent id."""
         return tuple(
             Binding(each.platform, each.channel, "", each.permission, each.respond, each.observe)
             for each in self.channels
@@ -100,7 +100,7 @@ class AccountEntry(Section):
         description="the vendor; custom: any server with OpenAI's API"
     )
     model: Name | None = setting(
-        None, "the model for agents without a model of their own; null: the usual model of the vendor (custom has none)"
+        None, "the model for agents that name no model; null: the usual model of the vendor (custom has none)"
     )
     models: TextList = setting((), "the models that the account serves; empty: all models of its vendor")
     api_key: SecretText | None = setting(None, "env:NAME or file:PATH")

@@ -27,9 +27,9 @@ def names_of_variables(environ: Mapping[str, str]) -> dict[KeyPath, str]:
 def values_in(environ: Mapping[str, str], root: type[BaseModel]) -> dict[str, Any]:
     """Return the values of the variables, nested as in the file. Variables without a key of `root` are left out.
 
-    Lists and mappings are JSON. A value that is not JSON stays text; the check of its key then reports the value. A
-    variable of a key replaces the part with this key in the variable of its section. A section that is null has its
-    defaults, as in the file.
+    Lists and mappings are JSON. A value that is not JSON stays text; the check of its key then reports the value. If a
+    key has its own variable, this variable overrides the value of the key in the variable of its section. A section
+    that is null has its defaults, as in the file.
     """
     found: dict[str, Any] = {}
     by_path = {path: name for path, name in names_of_variables(environ).items() if path[0] in root.model_fields}

@@ -87,25 +87,25 @@ DEFAULT_FILE = Path("config.yaml")
 def load(
     config_file: Path | None, data_dir: Path | None, environ: Mapping[str, str], *, text: str | None = None
 ) -> Config:
-    """Return the configuration from `config_file`. If it is None, use `./config.yaml`; if there is no such file, use
-    the built-in defaults.
+    """Return the configuration from `config_file`. If `config_file` is None, use `./config.yaml`; if there is no such
+    file, use the built-in defaults.
 
     The data folder is the first of these that is set: the argument `data_dir`, the variable `ARVIS_DATA_DIR`, the key
-    `data_dir` of the file. A relative path in the file starts at the folder of the file. If `text` is given, it takes the
-    place of the content of the file. Raises one `ConfigError` with all problems.
+    `data_dir` of the file. A relative path in the file starts at the folder of the file. If `text` is given, it
+    replaces the content of the file. Raise one `ConfigError` with all problems if there are any.
     """
     document = None if text is None else Document(text)
     return _Loader(file=_file_in_use(config_file), environ=environ, document=document).load(data_dir)
 
 
 def load_usable(config_file: Path | None, data_dir: Path | None, environ: Mapping[str, str]) -> Config:
-    """Return the configuration without the top-level keys of the file that cannot be used, and without the overrides of
-    the environment. Commands that examine an installation use this function if `load` fails. Raises `ConfigError` only
-    for a data folder that cannot be used."""
+    """Return the configuration without the unusable top-level keys of the file, and without the overrides of the
+    environment. Commands that examine an installation use this function if `load` fails. Raise `ConfigError` only if
+    the data folder cannot be used."""
     file, written = _file_in_use(config_file), written_values(config_file)
     environ = {name: value for name, value in environ.items() if not name.upper().startswith(PREFIX)}
     usable: dict[str, Any] = {}
-    # Other keys, such as `roles`, can be used only with some databases.
+    # `database` comes first, because some other keys, such as `roles`, can be used only with some databases.
     for key in sorted(written, key=lambda key: key != "database"):
         document = Document("")
         document.values = {**usable, key: written[key]}
@@ -130,15 +130,15 @@ def written_values(config_file: Path | None) -> Mapping[str, Any]:
 
 def look(config: Config, environ: Mapping[str, str], changes: Mapping[str, Any]) -> Loaded:
     """Return the configuration of the next start. It comes from the current file, the environment, and the `changes` of
-    the dashboard by dotted key. The environment overrides the changes, and the changes override the file. Raises
-    `ConfigError`."""
+    the dashboard by dotted key. The environment overrides the changes, and the changes override the file. Raise
+    `ConfigError` if a value cannot be used."""
     loader = _Loader(file=config.config_file, environ=environ, changes=changes)
     return Loaded(loader.load(config.data_dir), loader.origin)
 
 
 def unset_variables(config_file: Path | None, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the variables to which the file refers as `env:NAME` and that `environ` does not contain. Commands use
-    this function, because their environment may differ from the environment of the daemon. Raises `ConfigError` if the
+    this function, because their environment may differ from the environment of the daemon. Raise `ConfigError` if the
     file cannot be read."""
     file = _file_in_use(config_file)
     texts = _texts(_read(file).values) if file is not None else ()
@@ -170,8 +170,8 @@ class Loaded:
 
 
 class _Loader:
-    """One pass of `load` or `look`. It stores the position of each key in the file. `document` replaces the content of the
-    file."""
+    """One pass of `load` or `look`. The object stores the position of each key in the file. If `document` is given, it
+    replaces the content of the file."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class _Loader:
             "bots": bots,
             "search": with_environment(parsed.search, self._environ),
         }
-        # Each value is checked already.
+        # All values have already been checked.
         return Config.model_construct(**values)
 
     def _parse(self) -> ConfigFile:
@@ -347,7 +347,7 @@ def _read(file: Path) -> Document:
 
 def _laid_over(values: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> dict[str, Any]:
     """Return `values` with the changes of single keys. If the value of a changed key's section is not a mapping, a new
-    mapping replaces the value."""
+    mapping replaces that value."""
     merged = dict(values)
     for (name, *rest), value in changes.items():
         under = merged.get(str(name))

@@ -1,6 +1,6 @@
 """Lists the configuration keys that have new names. `migrated` rewrites a file that has old names.
 
-The daemon never reads an old name: it refuses the file and tells people to run `arvis config migrate`.
+The daemon never reads a key by its old name. It refuses the file, and asks people to run `arvis config migrate`.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def _plain(text: str) -> Any:
 def migrated(text: str) -> str:
     """Return the text of a configuration with the new keys. Comments, values and the order of keys do not change.
 
-    Raises `UnreadableText`. Raises `ConfigError` if both an old key and its new name are set, or if the text cannot be
-    rewritten in place.
+    Raise `UnreadableText` if the text cannot be read. Raise `ConfigError` if both an old key and its new name are set,
+    or if the text cannot be rewritten in place.
     """
     mark, body = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
     before = Document(body)

@@ -55,7 +55,7 @@ _FORM = "Write it as platform:channel or platform/bot:channel, as in slack:C0123
 
 def alert_address(owners: Mapping[str, Sequence[str]], bots: Collection[tuple[str, str]]) -> Address | None:
     """Return the channel for alerts; None if no channel is configured. `bots` are the platforms and names of the
-    configured bots. Raises `Refused`."""
+    configured bots. Raise `Refused` if the channel is invalid."""
     written = owners.get(ALERT_CHANNEL, ())
     if not written:
         return None
@@ -183,12 +183,12 @@ class Common(Section):
     telemetry: Telemetry = setting(
         Telemetry.defaults(),
         "traces for OpenTelemetry, with the extra `otel`: docs/how-to/telemetry.md",
-        file_only="It says where traces of all activity are sent.",
+        file_only="It decides where traces of all activity are sent.",
     )
     email: Email = setting(
         Email.defaults(),
         "e-mails about notifications: docs/how-to/notifications.md",
-        file_only="It says where reports about this installation are sent.",
+        file_only="It decides where reports about this installation are sent.",
     )
     # In the next four mappings, each key is a model, written as `name` or `provider/name`.
     model_prices: dict[Name, PriceEntry] = setting(

@@ -12,8 +12,9 @@ from arvis.config.values import SecretText, TextList, Url
 _ADDRESS = "A stored key would be sent to the new address."
 _WIKI = "the address of api.php of a wiki; {language} is replaced by the language of the search"
 
-#: For each provider that needs a key or an address: the environment variable that sets it, and the key that it sets. A
-#: secret variable of the dashboard with the name of a key's variable sets the key, too.
+#: For each provider that needs a key or an address: the environment variable, and the key of the section that this
+#: variable sets. A secret variable of the dashboard that has the name of a key's environment variable sets the key,
+#: too.
 VARIABLES: Mapping[str, tuple[str, str]] = {
     "brave": ("BRAVE_API_KEY", "api_key"),
     "tavily": ("TAVILY_API_KEY", "api_key"),

@@ -137,7 +137,7 @@ class Embeddings(Section):
         None, "a model for embeddings, such as text-embedding-3-small or nomic-embed-text; null: texts are not embedded"
     )
     dimensions: Annotated[Whole, Field(ge=64, le=4096)] | None = setting(
-        None, "the dimensions of a vector, if the model can shorten its vectors; null: those of the model"
+        None, "the dimensions of a vector, if the model can shorten its vectors; null: the model's own dimensions"
     )
     texts_per_minute: Whole = setting(
         600, "the largest number of stored texts that are embedded in a minute", ge=1, le=1_000_000

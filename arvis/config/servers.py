@@ -103,7 +103,7 @@ class McpServer(Section):
         None, "the id under which Arvis is registered at the server's login; null: Arvis registers itself"
     )
     client_secret: SecretText | None = setting(None, "the secret of this id: env:NAME or file:PATH")
-    scopes: TextList = setting((), "the scopes of a login; empty: those that the server names")
+    scopes: TextList = setting((), "the scopes of a login; empty: the scopes that the server names")
     sampling: Sampling = setting(
         Sampling.OFF,
         "the server may use the agent's model during a call, at the expense of the person: off, ask (the person decides "
@@ -222,7 +222,7 @@ class Email(Section):
     user: Name | None = setting(None, "the user at the server; null: no login")
     password: SecretText | None = setting(None, "the password of the user: env:NAME or file:PATH")
     ca_file: Annotated[Name, AfterValidator(_absolute)] | None = setting(
-        None, "absolute path of a file with the certificates to trust; null: those of this machine"
+        None, "absolute path of a file with the certificates to trust; null: the certificates of this machine"
     )
     sender: Annotated[str, AfterValidator(_address)] = setting("", "the address that sends the e-mails")
     to: Annotated[TextList, AfterValidator(_addresses)] = setting((), "the addresses that receive them")

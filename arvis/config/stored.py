@@ -44,7 +44,7 @@ def stored_changes(text: str | None) -> Changes:
 
 
 def settings_with(given: Config, changes: Changes) -> Sequence[Setting]:
-    """Return all settings. They include the settings of platforms that only the configuration or these changes name."""
+    """Return all settings, including the settings of platforms that only the configuration or these changes name."""
     named = [key.split(".")[1] for key in changes if key.startswith("owners.") and key.count(".") == 1]
     return catalog([*given.owners, *named])
 

@@ -42,8 +42,8 @@ class SecretSource:
     folder: Path
 
     def resolve(self, text: str) -> str:
-        """Return the secret to which `text` refers. If `text` is not a reference, return `text` unchanged. Raises
-        `Refused`."""
+        """Return the secret to which `text` refers. If `text` is not a reference, return `text` unchanged. Raise
+        `Refused` if the secret cannot be read or is empty."""
         match = _REFERENCE.fullmatch(text)
         if match is None:
             return text

@@ -27,7 +27,8 @@ _LONGEST_NUMBER = 100
 
 
 class UnreadableText(Exception):
-    """The error for a text that is not YAML or that a configuration may not use. `text` describes the problem."""
+    """The error for a text that is not YAML, or that contains YAML which a configuration may not use. `text` describes
+    the problem."""
 
     def __init__(self, text: str, fix: str, line: int | None = None) -> None:
         super().__init__(text)
@@ -109,7 +110,8 @@ class Document:
 
 
 def read_texts(text: str) -> Any:
-    """Read a text whose values are all strings. Return lists, mappings and strings. Raises `UnreadableText`."""
+    """Read a text whose values are all strings. Return lists, mappings and strings. Raise `UnreadableText` if the text
+    cannot be read."""
     try:
         _refuse_traps(text)
         return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 - it builds nothing but texts, lists and maps
@@ -141,8 +143,8 @@ def _line(part: yaml.Node | yaml.Event) -> int:
 
 
 def _refuse_traps(text: str) -> None:
-    """Refuse a text with anchors, deep nesting or too many values. The check passes once over the parser's events,
-    without recursion, before any tree is built."""
+    """Raise `UnreadableText` for a text with anchors, deep nesting or too many values. The check reads the parser's
+    events once, without recursion, before any tree is built."""
     if len(text) > MAX_TEXT:
         raise UnreadableText("it is larger than 1 MB", "Move long prompts into the dashboard.")
     depth = values = 0

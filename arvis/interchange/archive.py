@@ -1,7 +1,7 @@
 """Writes and reads the file of an export: a zip archive with `manifest.json`, one file of JSON lines for each kind of
 record, and the bytes of files.
 
-Reading checks everything before it returns, so that an import never begins with a part of a damaged file.
+`read_archive` checks the whole archive before it returns, so that no part of a damaged file is imported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FILES = "files/"
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A checked archive. `files` are the bytes of files by their SHA-256."""
+    """A checked archive. `files` contains the bytes of each file by their SHA-256."""
 
     manifest: Manifest
     records: Mapping[str, list[Record]]
@@ -39,7 +39,8 @@ class Contents:
 
 
 class Writer:
-    """Writes an archive. Call `add` for each record of a kind before the next kind, and `close` at the end."""
+    """Writes an archive. Call `add` for all records of one kind before the records of the next kind, then `add_file`
+    for each file, and finally `close`."""
 
     def __init__(self, target: IO[bytes]) -> None:
         self._zip = zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED)
@@ -56,7 +57,8 @@ class Writer:
         self.counts[kind] = self.counts.get(kind, 0) + 1
 
     def add_file(self, sha256: str, data: bytes) -> None:
-        """Add the bytes of a file, once. No kind of record may be open."""
+        """Add the bytes of a file, unless they were added before. Call this only after all records of the current
+        kind."""
         self._end_kind()
         if sha256 not in self._files:
             self._files.add(sha256)
@@ -75,7 +77,8 @@ class Writer:
 
 
 def read_archive(data: bytes) -> Contents:
-    """Return the content of an archive. Raise `Unprocessable` with the first problem."""
+    """Return the content of an archive. Raise `Unprocessable`, which names the first problem, if the archive cannot be
+    imported."""
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             _check_size(archive)
@@ -108,7 +111,7 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
     except (ValueError, AttributeError):
         raise _unusable(f"{_MANIFEST} is not a JSON object") from None
     if isinstance(version, int) and version > Manifest.model_fields["version"].default:
-        why = f"its format has version {version}, which only a newer version of Arvis reads"
+        why = f"its format has version {version}, which only a newer version of Arvis can read"
         raise _unusable(why, fix="Update Arvis, then import the file again.")
     return _read(Manifest, text, _MANIFEST)
 
@@ -130,10 +133,10 @@ def _records(archive: zipfile.ZipFile, kind: str) -> Iterator[Record]:
 def _check_conversation(record: Conversation, seen: set[str], place: str) -> None:
     ids = [message.id for message in record.messages]
     if record.id in seen or len(set(ids)) != len(ids):
-        raise _unusable(f"{place}: an id occurs twice")
+        raise _unusable(f"{place}: two conversations or two messages have the same id")
     seen.add(record.id)
     if any(summary.first_turn > summary.last_turn for summary in record.summaries):
-        raise _unusable(f"{place}: a summary ends before it begins")
+        raise _unusable(f"{place}: the last turn of a summary is before its first turn")
 
 
 def _read(kind: type[R], text: bytes, place: str) -> R:

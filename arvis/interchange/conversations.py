@@ -1,5 +1,5 @@
-"""Imports conversations. The ids of imported rows are computed from the source and the id there, so that a second
-import finds them."""
+"""Imports conversations. The id of an imported row is computed from the name of the source and the row's id there, so
+that a second import finds the row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _INSTALLATION = "installation"
 
 
 def installation_of(tx: Transaction, now: int | None = None) -> str:
-    """Return the name of this installation, which never changes. With `now`, a missing name is stored."""
+    """Return the name of this installation, which never changes. If there is no name yet and `now` is given, store a
+    new name."""
     known = tx.kv.get(_INSTALLATION)
     if known is None and now is not None:
         known = tx.new_id()
@@ -45,20 +46,22 @@ class Numbered:
 
 
 def derived_id(source: str, external: str, at: int) -> str:
-    """Return the id of an imported row: it begins with the time `at` (ms), and is the same at every import."""
+    """Return the id of an imported row. The id begins with the time `at` (ms), and is the same at every import."""
     digest = hashlib.sha256(f"{source}\n{external}".encode()).digest()
     return encode(moment_of(at) | int.from_bytes(digest) & (1 << RANDOM_BITS) - 1)
 
 
 def open_conversation(tx: Transaction, source: str, record: Record, agent_id: str, now: int) -> str:
-    """Return the id of the imported conversation. A new one is active if the agent has no other one in this place, so
-    that the next message continues it. A conversation of this installation keeps its id."""
+    """Return the id of the imported conversation, which is created if it does not exist. If the agent has no other
+    conversation in this place, a new conversation is active, so that the next message continues it. A conversation of
+    this installation keeps its id."""
     derived = derived_id(source, record.id, record.created_at)
     place = record.place
     address = Address(place.platform, place.connector or place.platform, place.channel, place.thread)
     own = installation_of(tx, now)
     for each in tx.interchange.in_place(agent_id, address):
-        # The last one is a conversation of this installation that went to another one and comes back.
+        # `record` can be a conversation of this installation, with its own id or with the id that another installation
+        # computed at an import. It can also be a conversation that was imported here before.
         if record.id in {each.id, derived_id(own, each.id, each.created_at)} or each.id == derived:
             return each.id
     others = [each for each in tx.conversations.in_place(address) if each.agent_id == agent_id]
@@ -85,7 +88,7 @@ def missing_messages(tx: Transaction, source: str, record: Record, conversation_
 
 def add_messages(tx: Transaction, source: str, record: Record, conversation_id: str, indexes: Sequence[int]) -> None:
     conversation = tx.conversations.get(conversation_id)
-    if conversation is None:  # a person has erased it meanwhile
+    if conversation is None:  # a person has erased the conversation since the import began
         return
     numbered = list(_numbered(record.messages))
     ids = {message.id: _message_id(source, record, message) for message in record.messages}
@@ -104,7 +107,7 @@ def add_messages(tx: Transaction, source: str, record: Record, conversation_id: 
 def add_summaries(tx: Transaction, source: str, record: Record, conversation_id: str, now: int) -> None:
     """Add the summaries that the conversation does not have."""
     if conversation_id != derived_id(source, record.id, record.created_at):
-        return  # a conversation of this installation has its own summaries
+        return  # a conversation of this installation already has its summaries
     for summary in record.summaries:
         external = f"{record.id}\nsummary\n{summary.first_turn}-{summary.last_turn}"
         summary_id = derived_id(source, external, min(summary.created_at, now))
@@ -155,7 +158,7 @@ def _stored(tx: Transaction, each: Numbered, conversation: Conversation, ids: di
 
 
 def _known(tx: Transaction, ref: PersonRef, name: str, at: int) -> Principal:
-    """Return the person, who is created if unknown."""
+    """Return the person. Create the person if the store does not contain this identity."""
     known = tx.principals.find(ref.platform, ref.user_id)
     return known or tx.principals.seen(ref.platform, ref.user_id, storable(name) or ref.user_id, None, at)
 
@@ -174,7 +177,7 @@ def _quotation(each: QuotationRecord, ids: dict[str, str]) -> Quotation:
 
 
 def _rounds(rounds: Sequence[Round]) -> tuple[PastRound, ...]:
-    """Return the rounds, within the limits that apply to the turns of this installation."""
+    """Return the rounds, shortened to the limits that apply to the turns of this installation."""
     newest = rounds[-MOST_CALLS:]
     share = fair_share([len(call.output) for each in newest for call in each.calls[-MOST_CALLS:]], MOST_OUTPUT)
     return tuple(_round(each, share) for each in newest)
@@ -199,8 +202,8 @@ def _message_id(source: str, record: Record, message: Message) -> str:
 
 
 def _numbered(messages: Sequence[Message]) -> Iterator[Numbered]:
-    """Number the messages by turns. Messages without a turn get one: each message of a person after another kind of
-    message begins a turn."""
+    """Yield the messages with their turns. If the messages have no turn numbers, each message of a person after another
+    kind of message begins a new turn."""
     turn, position, before = 0, 0, Role.NOTICE
     for message in messages:
         if message.turn is not None:

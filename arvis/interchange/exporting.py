@@ -1,4 +1,4 @@
-"""Writes all or some records of the installation, or those of one person, into the file of an export."""
+"""Writes the records of the installation, or of one person, into the file of an export."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from arvis.ports.store import Store, Transaction
 
 _ROWS = 200
 _MOST_SCHEDULES = 100_000
-#: The kinds that belong to a person. The other kinds belong to the installation.
+#: The kinds of records that belong to a person. The other kinds belong to the installation.
 PERSONAL = ("people", "schedules", "memory", "conversations")
 
 T = TypeVar("T")
@@ -34,14 +34,15 @@ People = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The records to export. `person` is the id of the person whose data is exported; None: everything."""
+    """The records to export. `person` is the id of the person whose data is exported. None exports everything."""
 
     kinds: Collection[str] = tuple(KINDS)
     person: str | None = None
 
 
 class Exporter:
-    """Reads the records in small transactions while the daemon works. The manifest names `program`."""
+    """Reads the records in small transactions while the daemon works. The manifest contains `program`, the name of the
+    exporting program."""
 
     def __init__(self, *, store: Store, clock: Clock, program: str) -> None:
         self._store = store
@@ -82,7 +83,8 @@ class Exporter:
     async def _slices(
         self, script: Callable[[Transaction, str, People | None], Sequence[tuple[str, T]]], people: People | None
     ) -> AsyncIterator[tuple[str, T]]:
-        """Yield the results of all slices, with their ids."""
+        """Yield the rows of all batches that `script` returns. A row is a pair of an id and a record. Each batch begins
+        after the last id of the previous one."""
         after = ""
         while rows := await self._store.read(script, after, people):
             for row in rows:
@@ -109,7 +111,7 @@ def _identities(tx: Transaction, person_id: str) -> People:
 
 
 def _skills(tx: Transaction, _: People | None) -> list[Record]:
-    # The import of an export trusts its texts, so it contains only skills that an owner has trusted.
+    # An import trusts the skills of an export, so the export contains only skills that an owner has trusted.
     return [records.Skill(slug=each.slug, text=each.text) for each in tx.skills.all() if each.trusted is not None]
 
 
@@ -252,7 +254,7 @@ def _message(tx: Transaction, message: StoredMessage, people: People | None) -> 
 
 
 def _feedback(tx: Transaction, message: StoredMessage, people: People | None) -> list[records.Feedback]:
-    """Return the ratings of a reply: all of them, or those of the exported person."""
+    """Return the ratings of a reply: all ratings, or those of the exported person."""
     found = tx.reactions.feedback(message.id) if message.role is Role.ASSISTANT else []
     return [
         records.Feedback(person=ref, rating=each.rating, at=each.at)
@@ -298,7 +300,8 @@ def _file(file: Attachment) -> records.File:
 
 
 def _head(tx: Transaction, conversation: Conversation, people: People | None) -> records.Conversation:
-    """Return a conversation without its messages. The summaries of a person's conversation with others are left out."""
+    """Return a conversation without its messages. If the data of one person is exported, the summaries of conversations
+    with other people are left out."""
     agent, address = tx.agents.get(conversation.agent_id), conversation.address
     summaries = tx.interchange.summaries(conversation.id) if people is None or conversation.direct else []
     return records.Conversation(

@@ -1,8 +1,8 @@
-"""The records of an export. Importers of other programs make these records, too.
+"""The records of an export. The importers of other programs make the same records.
 
-A record names other records by names that do not depend on one installation: an agent by its slug, a person by the
-platform and the id there, a file by the SHA-256 of its bytes. Times are milliseconds since the epoch (UTC). No record
-contains a secret.
+A record refers to other records by names that do not depend on one installation: to an agent by its slug, to a person
+by the platform and the user id there, to a file by the SHA-256 of its bytes. Times are milliseconds since the epoch
+(UTC). No record contains a secret.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Manifest(Record):
 
     format: Literal["arvis-export"] = "arvis-export"
     version: Literal[1] = 1
-    #: The program that wrote the file, such as `arvis 0.2.0`.
+    #: The name and version of the program that wrote the file, such as `arvis 0.2.0`.
     program: _Name
-    #: A name of the installation from which the records come. It is a part of the identity of conversations.
+    #: The name of the installation from which the records come. The ids of imported conversations depend on this name.
     source: _Name
     exported_at: _Time
     #: The numbers of records, by kind.
@@ -52,7 +52,7 @@ class Place(Record):
     """A channel, or a thread in it."""
 
     platform: _Name
-    #: The name of the bot; empty: the only bot of the platform.
+    #: The name of the bot. An empty name means the only bot of the platform.
     connector: str = ""
     channel: _Name
     thread: str = ""
@@ -91,7 +91,7 @@ class Agent(Record):
     completion: _Name = "implicit"
     context_tokens: int | None = None
     timezone: str | None = None
-    #: The platform's ids of the people who may use the agent; null: everybody.
+    #: The platform user ids of the people who may use the agent. Null means everybody.
     allow_users: list[str] | None = None
     status: Literal["active", "paused"] = "active"
     on_new_message: str | None = None
@@ -132,7 +132,7 @@ class Schedule(Record):
     script: dict[str, Any] | None = None
     graph: str | None = None
     max_cycles: Annotated[int, Field(ge=1)] = 1
-    #: The model and the reasoning effort of the work; null: those of the agent.
+    #: The model and the reasoning effort of the work. Null means the agent's model and effort.
     model: str | None = None
     effort: str | None = None
     enabled: bool = True
@@ -140,18 +140,20 @@ class Schedule(Record):
 
 
 class Fact(Record):
-    """An entry of an agent's memory. It is about a person, about a place, or, without both, for all conversations."""
+    """An entry of an agent's memory. It is about a person or about a place. Without both, it applies to all
+    conversations."""
 
     agent: _Name
     person: PersonRef | None = None
     place: Place | None = None
     category: Category
     content: Annotated[str, Field(min_length=1, max_length=10_000)]
-    #: The sources of the text other than the person's own words, such as `tools`; empty: none.
+    #: The labels of the sources of the text other than the person, such as `tools`. Empty means no other source.
     taint: list[str] = []
     author: PersonRef | None = None
     created_at: _Time
-    #: The times from which and until which it is true, and at which it expires; null: unknown, or by its category.
+    #: The time from which the fact is true, the time until which it is true, and the time at which it expires. Null
+    #: means that the time is unknown, or, for `expires_at`, that the category determines it.
     valid_from: _Moment | None = None
     valid_until: _Moment | None = None
     expires_at: _Time | None = None
@@ -190,10 +192,10 @@ class Quotation(Record):
 
     kind: QuotationKind
     writer: Writer
-    #: The text; empty for a forwarded message whose text is the content of the message.
+    #: The text. It is empty for a forwarded message whose text is the content of the message itself.
     text: _Text = ""
     author: Annotated[str, Field(max_length=300)] = ""
-    #: The platform's id of the author.
+    #: The id of the author on the platform.
     author_id: Annotated[str, Field(max_length=300)] = ""
     #: The id of the quoted message in the conversation.
     message: str | None = None
@@ -211,7 +213,7 @@ class Feedback(Record):
 
 
 class Message(Record):
-    """One message. Messages of a conversation are in order."""
+    """One message. The messages of a conversation are in the order in which they were written."""
 
     #: An id that is unique in the conversation.
     id: _Name
@@ -222,7 +224,8 @@ class Message(Record):
     name: Annotated[str, Field(max_length=300)] = ""
     #: The id of the message that this message answers.
     reply_to: str | None = None
-    #: The number of the turn in the conversation. Without numbers, each message of a person after a reply begins a turn.
+    #: The number of the turn in the conversation. Without numbers, each message of a person after a reply begins a
+    #: turn.
     turn: Annotated[int, Field(ge=1)] | None = None
     taint: list[str] = []
     files: list[File] = []

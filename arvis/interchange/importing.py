@@ -1,8 +1,8 @@
 """Imports the records of a checked archive.
 
-An import can run again: it finds what it has imported before. Agents, skills and workflows are recognised by their
-slugs, schedules by agent, kind and name, facts by their text, and conversations by the id that is computed from the
-source and the id there. What exists already stays as it is, unless `replace` is set.
+An import can be repeated, because it recognises the records that it has imported before: agents, skills and workflows
+by their slugs, schedules by agent, kind and name, facts by their text, and conversations by the id that is computed
+from the source and the id there. Existing records are not changed, unless `replace` is set.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from arvis.workflows import service as workflows
 
 class Action(StrEnum):
     CREATE = "create"
-    #: Complete or replace.
+    #: The existing record is completed or replaced.
     UPDATE = "update"
     UNCHANGED = "unchanged"
     SKIP = "skip"
@@ -43,7 +43,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result for one record. `why` is the reason for a skipped record."""
+    """The result for one record. `why` is the reason why a record was skipped or imported only in part."""
 
     kind: str
     name: str
@@ -53,7 +53,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of an import, or of its rehearsal. `asks` are the next steps for the person who imports."""
+    """The result of an import or of its rehearsal. `asks` are steps that the person who imports must do afterwards."""
 
     outcomes: Sequence[Outcome]
     asks: Sequence[str]
@@ -61,7 +61,8 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of an import. `by` is the id of the person who imports. `replace`: replace agents, skills and workflows that exist."""
+    """The rules of an import. `by` is the id of the person who imports. If `replace` is True, imported agents, skills
+    and workflows replace existing ones."""
 
     by: str
     schedules: schedules.Rules
@@ -69,7 +70,7 @@ class Rules:
 
 
 class _Rehearsed(Exception):
-    """Ends the transaction of a rehearsal, which is rolled back."""
+    """The signal that ends the transaction of a rehearsal, so that the transaction is rolled back."""
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
         self.outcomes = outcomes
@@ -83,7 +84,7 @@ class ArchiveImporter:
         self._clock = clock
 
     async def rehearse(self, contents: Contents, rules: Rules) -> Report:
-        """Return what an import would do. Nothing is written."""
+        """Return the result that an import would have, without storing anything."""
         try:
             await self._store.write(_rehearse, contents, rules, self._clock.now())
         except _Rehearsed as rehearsed:
@@ -91,7 +92,8 @@ class ArchiveImporter:
         raise AssertionError("a rehearsal always raises")
 
     async def run(self, contents: Contents, rules: Rules) -> Report:
-        """Import the records, each in its own transaction. After a crash, another import adds those that are missing."""
+        """Import the records, each in its own transaction. After a crash, another import adds the records that are
+        missing."""
         for data in contents.files.values():
             await self._store.put_blob(data)
         outcomes = []
@@ -103,7 +105,7 @@ class ArchiveImporter:
         return Report(outcomes, _asks(contents, outcomes))
 
     async def _conversation(self, contents: Contents, record: records.Conversation) -> Outcome:
-        """Import a conversation in slices of its messages."""
+        """Import a conversation. Its messages are stored in batches of `SLICE` messages."""
         now, source = self._clock.now(), contents.manifest.source
         found = await self._store.write(_begin_conversation, source, record, now)
         if found is None:
@@ -155,7 +157,7 @@ def _begin_conversation(tx: Transaction, source: str, record: records.Conversati
 
 
 def _import(tx: Transaction, kind: str, record: Record, rules: Rules, now: int) -> Outcome:
-    """Import one record. A record that the installation refuses is skipped with the reason."""
+    """Import one record. If the installation refuses the record, skip it and return the reason."""
     name = _name_of(record)
     try:
         action, why = _IMPORTS[kind](tx, record, rules, now)
@@ -180,7 +182,10 @@ Result = tuple[Action, str]
 _NEW: Result = (Action.CREATE, "")
 _SAME: Result = (Action.UNCHANGED, "")
 _REPLACED: Result = (Action.UPDATE, "")
-_DIFFERS: Result = (Action.SKIP, "another version of it exists already; choose to replace it (`--replace`)")
+_DIFFERS: Result = (
+    Action.SKIP,
+    "a different version of it exists already; use `--replace` to replace the existing one",
+)
 
 
 def _import_person(tx: Transaction, record: records.Person, _rules: Rules, now: int) -> Result:
@@ -196,7 +201,10 @@ def _import_skill(tx: Transaction, record: records.Skill, rules: Rules, now: int
     if known is not None and known.text == storable(record.text):
         return _SAME
     if known is not None and known.files:
-        return Action.SKIP, "the skill here has files, which an import would delete; delete the skill first"
+        return (
+            Action.SKIP,
+            "the existing skill has files, which an import would delete; delete the existing skill first",
+        )
     if known is not None and not rules.replace:
         return _DIFFERS
     text = storable(record.text)
@@ -239,7 +247,10 @@ def _import_agent(tx: Transaction, record: records.Agent, rules: Rules, now: int
     bindings = [domain.Binding(each.platform, each.channel, "", each.permission) for each in free]
     agents.create(tx, replace(made, status=domain.AgentStatus(record.status)), bindings, by=rules.by, now=now)
     taken = len(record.bindings) - len(free)
-    return Action.CREATE, f"{taken} of its channels belong to other agents" if taken else ""
+    return (
+        Action.CREATE,
+        f"{taken} of its channels were not bound, because they belong to other agents" if taken else "",
+    )
 
 
 def _import_schedule(tx: Transaction, record: records.Schedule, rules: Rules, now: int) -> Result:
@@ -267,7 +278,7 @@ def _import_fact(tx: Transaction, record: records.Fact, rules: Rules, now: int) 
         return Action.SKIP, f"there is no agent {record.agent}"
     scope = _scope(tx, record.person, record.place)
     if scope is None:
-        return Action.SKIP, "the person whom it is about is not part of the file"
+        return Action.SKIP, "the file does not contain the person whom this fact is about"
     content = storable(record.content)
     words = asked_words(content)
     ended = [] if record.valid_until is None else tx.facts.past(agent.id, [scope], words, now, MOST_FACTS)
@@ -323,7 +334,7 @@ _IMPORTS: Mapping[str, Callable[[Transaction, Any, Rules, int], Result]] = {
 
 
 def _asks(contents: Contents, outcomes: Collection[Outcome]) -> list[str]:
-    """Return the steps that an import cannot do itself."""
+    """Return the steps that the person must do after the import, because the import cannot do them."""
     new = {(each.kind, each.name) for each in outcomes if each.action is Action.CREATE}
     made = [record for kind, record in _all(contents) if (kind, _name_of(record)) in new]
     models = sorted({record.model for record in made if isinstance(record, records.Agent) and record.model})
@@ -336,6 +347,6 @@ def _asks(contents: Contents, outcomes: Collection[Outcome]) -> list[str]:
         asks.append(f"Add bots for {', '.join(bots)}: `arvis bots create`.")
     if any(isinstance(record, records.Schedule) for record in made):
         asks.append(
-            "The schedules are off. When the other program has stopped, turn them on: `arvis schedules update`."
+            "The imported schedules are off. When the other program has stopped, turn them on: `arvis schedules update`."
         )
     return asks

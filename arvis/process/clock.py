@@ -17,8 +17,8 @@ _AT_ONCE = 4_096
 
 
 class RandomBits:
-    """Random numbers, as unpredictable as those of `secrets.randbits`. Random bytes are requested in blocks, and each
-    byte is used once. `source(n)` returns n random bytes. Any thread may call this object."""
+    """Random numbers that are as unpredictable as numbers from `secrets.randbits`. Random bytes are requested in
+    blocks, and each byte is used once. `source(n)` returns n random bytes. Any thread may call this object."""
 
     def __init__(self, *, source: Callable[[int], bytes] = os.urandom) -> None:
         self._source = source

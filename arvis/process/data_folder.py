@@ -76,9 +76,9 @@ _COMMAND = "command"
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """A data folder that this process has locked. `node_id` stays the same for the life of the folder; `boot_id`
-    identifies this start of the daemon; `api_key` is the owner's key for the command line. `private` is False if the
-    folder's mode could not be set to 0700, because another user owns the folder."""
+    """A data folder that this process has locked. `node_id` never changes for one folder. `boot_id` identifies this
+    start of the daemon, and `api_key` is the owner's key for the command line. `private` is False if the folder's mode
+    could not be set to 0700, because another user owns the folder."""
 
     path: Path
     node_id: str
@@ -124,8 +124,8 @@ def hold_data_folder(path: Path, *, new_id: Callable[[], str], new_key: Callable
     """Create the folder if needed, and lock it until the end of the block. Files that are created inside the block are
     private.
 
-    `new_id` makes sortable ids, `new_key` makes secrets. Raises `DataFolderInUse`, which names the process that has the
-    lock, and `ConfigError` if the folder cannot be used.
+    `new_id` makes sortable ids, and `new_key` makes secrets. Raise `DataFolderInUse`, which names the process that has
+    the lock, if another process has locked the folder. Raise `ConfigError` if the folder cannot be used.
     """
     with _private_umask():
         with _usable(path):
@@ -143,7 +143,7 @@ def hold_data_folder(path: Path, *, new_id: Callable[[], str], new_key: Callable
 @contextmanager
 def lock_data_folder(path: Path) -> Iterator[None]:
     """Lock the folder while a command works in it, so that no daemon starts there. Only the folder and its lock file
-    are created, so the next start of a daemon still counts as the first one. Raises the same errors as
+    are created, so the next start of a daemon still counts as the first one. Raise the same errors as
     `hold_data_folder`."""
     with _private_umask():
         with _usable(path):
@@ -164,10 +164,10 @@ class Holder:
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Return the process that has locked the folder; None if there is none. This check creates and writes no file, and
-    locks the folder only for a moment.
+    """Return the process that has locked the folder; None if no process has locked it. This check creates and writes no
+    file, and locks the folder only for a moment.
 
-    Raises `ConfigError` if the check fails.
+    Raise `ConfigError` if the check fails.
     """
     with _usable(path):
         try:
@@ -255,7 +255,7 @@ def _take(lock: int, path: Path) -> None:
     except BlockingIOError:
         words = _signature(lock)
         holder = f"process {words[0]}" if words else "another process"
-        fix = "Stop that daemon, or give this one its own folder with --data."
+        fix = "Stop that process or wait until it ends, or choose another folder with --data."
         raise DataFolderInUse(f"The data folder {path} is in use", why=f"{holder} uses it.", fix=fix) from None
     except OSError as error:
         raise _not_lockable(path, error) from error
@@ -274,14 +274,14 @@ def _signature(lock: int) -> list[str]:
 
 def _sign(lock: int, boot_id: str) -> None:
     """Write the ids of this process and this boot into the lock file, for the error message of a second process. The
-    old text is overwritten and not deleted first, because overwriting needs no disk space, so that the daemon can start
-    on a full disk."""
+    old text is overwritten, not deleted first. Overwriting needs no disk space, so the daemon can start on a full
+    disk."""
     os.ftruncate(lock, os.pwrite(lock, f"{os.getpid()} {boot_id}\n".encode(), 0))
 
 
 def _kept(file: Path, make: Callable[[], str]) -> str:
-    """Return the line in `file`. If the file does not exist, or is empty because of a crash, store a new line and
-    return it. Links are not followed."""
+    """Return the line in `file`. If the file does not exist, or is empty because of a crash, store a new line from
+    `make` and return it. Links are not followed."""
     with suppress(FileNotFoundError):
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, encoding="utf-8", errors="replace") as kept:

@@ -108,9 +108,9 @@ def disk_space(folder: Path) -> DiskSpace:
 
 
 class DiskWatch:
-    """A watch of the disk, which decides whether new work is accepted. It checks the disk every few seconds, and the
-    store notifies it of a full disk. So `low` and `admit` need no check of their own. The start and the end of refusals
-    are logged. `space` measures the disk that contains the reserved file."""
+    """A watch of the disk, which decides whether new work is accepted. The watch checks the disk every few seconds, and
+    the store notifies the watch of a full disk. So `low` and `admit` do not check the disk. The start and the end of
+    refusals are logged. `space` measures the disk that contains the reserved file."""
 
     def __init__(self, *, space: Callable[[], DiskSpace], ballast: ReservedSpace, clock: Clock) -> None:
         self._space = space
@@ -156,7 +156,8 @@ class DiskWatch:
             await asyncio.gather(looking, return_exceptions=True)
 
     def look(self) -> None:
-        """Check the disk once. If there is enough space for new work and for the reserved file, restore the file."""
+        """Check the disk once. If there is enough space for new work and for the reserved file, restore the reserved
+        file."""
         with self._lock:
             space = self._space()
             missing = self._ballast.missing(space.free)

@@ -62,8 +62,8 @@ Work = Callable[[Holding], Awaitable[None]]
 
 class RoleLeaseManager:
     """A runner of work that may run only while this process has the role `name`. `owner` is the boot id, `node` the id
-    of the data folder. If an earlier boot with this folder still holds the role, this process takes the role at once:
-    the lock of the folder proves that the earlier boot has ended. A store that only one process uses needs no
+    of the data folder. If an earlier boot with this folder still has the role, this process takes the role at once,
+    because the lock of the folder proves that the earlier boot has ended. A store that only one process uses needs no
     lease."""
 
     def __init__(

@@ -157,7 +157,7 @@ class _SilentFailure(logging.Handler):
     show the line with its secrets."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Do nothing, for the reason in the docstring of the class."""
+        """Do nothing, because a report of the error would show the line with its secrets."""
 
 
 class _Stream(_SilentFailure, logging.StreamHandler[TextIO]):
@@ -183,8 +183,8 @@ class DailyFile(_SilentFailure, logging.FileHandler):
                     self._remove_before(self._day - timedelta(days=days))
 
     def erase_details(self) -> None:
-        """Remove the texts of all lines that were written until now. A line keeps its time, level, logger, numbers and
-        ids."""
+        """Remove the texts of all lines that have been written so far. The time, level, logger, numbers and ids of a
+        line remain."""
         for file in sorted(self._folder.glob("arvis-????-??-??.log")):
             with self.lock or nullcontext():
                 if file == Path(self.baseFilename) and self.stream is not None:
@@ -241,7 +241,7 @@ def erase_details() -> None:
 
 
 def _rewrite(file: Path) -> None:
-    """Replace a log file by one without details. Lines that are not JSON are dropped."""
+    """Replace a log file with a file without details. Lines that are not JSON are dropped."""
     fresh = file.with_name(f"{file.name}.new")
     with (
         file.open(encoding="utf-8", errors="replace") as lines,

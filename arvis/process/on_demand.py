@@ -15,9 +15,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class OnDemand(Generic[T_co]):
-    """A part that is built at its first use and then kept. `entry` names the function that builds it, in the form of an
-    entry point (`module:function`), and `given` are the arguments of this function. The function runs in any thread,
-    and must not start tasks."""
+    """A part that is built at its first use and then stored. `entry` names the function that builds the part, in the
+    form of an entry point (`module:function`), and `given` are the arguments of this function. The function runs in any
+    thread, and must not start tasks."""
 
     def __init__(self, entry: str, **given: Any) -> None:
         self._entry = entry
@@ -27,7 +27,7 @@ class OnDemand(Generic[T_co]):
         self._awaited: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def get(self) -> T_co:
-        """Return the part. The first call imports and builds it in a thread. If that fails, the next call tries
+        """Return the part. The first call imports and builds the part in a thread. If this fails, the next call tries
         again."""
         built = self._built
         return built if built is not None else await asyncio.to_thread(self.now)

@@ -180,9 +180,10 @@ _SCRATCH = 67_108_864
 _TOO_LARGE = f"\nThe program was ended: a file was larger than {_LARGEST_FILE // 1_048_576} MiB.\n".encode()
 
 #: The maximum number of threads of a program, and of a program that keeps running, such as a browser. The guard counts
-#: processes and threads, and ends a program with too many. The kernel's limit `nproc`, for processes and threads
-#: together, stops a program that is faster than the guard. It is twice as high, because the guard names the reason. The
-#: kernel applies it to every user except root.
+#: processes and threads, and ends a program with too many of them. The kernel's limit `nproc`, which counts processes
+#: and threads together, stops a program that starts them faster than the guard counts. `nproc` is twice as high, so
+#: that normally the guard ends the program, because only the guard reports the reason. The kernel applies `nproc` to
+#: every user except root.
 _MAX_THREADS = 2 * MAX_PROCESSES
 _MAX_LASTING_THREADS = 8 * MAX_PROCESSES
 
@@ -258,7 +259,7 @@ class Bubblewrap:
             return f"Programs cannot be run here: {error.why or error.what}"
         if finished.exit_code == 0:
             return None
-        words = " ".join(finished.stderr.decode("utf-8", "replace").split())[:300] or "it did not say why"
+        words = " ".join(finished.stderr.decode("utf-8", "replace").split())[:300] or "bubblewrap printed no reason"
         fix = next((fix for sign, fix in _FIXES.items() if sign in words), "Make bwrap work for the daemon's user.")
         return f"Programs cannot be run here: the sandbox does not start ({words}). {fix}"
 
@@ -269,9 +270,9 @@ class Bubblewrap:
     async def start(
         self, task: Task, lifeline: Lifeline, *, inherited: Sequence[int] = (), line: int = 65_536
     ) -> Process:
-        """Start a program that keeps running, and return its guard; the program inherits the descriptors `inherited`. Of
-        the limits of the task, those of memory, processes and disk apply. `line` is the maximum length in bytes of a line
-        that is read from the program. Raise `ToolError` if the program cannot be started or the sandbox is unavailable."""
+        """Start a program that keeps running, and return its guard. The program inherits the descriptors `inherited`.
+        Only the task's limits of memory, processes and disk apply. `line` is the maximum length in bytes of a line that
+        is read from the program. Raise `ToolError` if the program cannot be started or the sandbox is unavailable."""
         reason = await self.refusal()
         if reason is not None:
             raise ToolError(reason)
@@ -331,7 +332,7 @@ class Bubblewrap:
                 *_environment(task.environment),
                 *("--seccomp", str(seccomp)),
             ]
-            # The options are passed in a file, because arguments are visible to every user of the machine, and to the
+            # The options are passed in a file, because arguments are visible to every user of the machine and to the
             # program.
             arguments = _in_memory(stack, os.fsencode("".join(f"{option}\0" for option in options)))
             argv = [self._program, "--args", str(arguments), "--", *_limited(limits), *task.argv]
@@ -354,8 +355,9 @@ class Bubblewrap:
 
 
 def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[Path]) -> Iterator[str]:
-    """Yield the options for the readable paths. A hidden folder is covered by an empty one, and readable paths inside
-    it are mounted again. The empty folder is in memory, so it is read-only in the end."""
+    """Yield the options for the readable paths. An empty folder is mounted over each hidden folder, and readable paths
+    inside the hidden folder are mounted again. The empty folder is in memory, and is made read-only after these
+    mounts."""
     asked = {path.resolve() for path in readable}
     if any(path.is_relative_to(place) for place in asked for path in _OWN):
         raise ToolError("The program cannot run, because it would read a folder whose path the sandbox itself uses.")

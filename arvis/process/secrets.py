@@ -45,19 +45,19 @@ class Argon2Passwords:
         self._running: set[asyncio.Task[object]] = set()
 
     async def hashed(self, password: str) -> str:
-        """Return the hash of a password for storing. Raises `TooMany` if too many calls are already waiting."""
+        """Return the hash of a password for storing. Raise `TooMany` if too many calls are already waiting."""
         return await self._in_turn(lambda: _hashed(password))
 
     async def matches(self, password: str, kept: str | None) -> bool:
         """Return whether `kept` is the stored hash of this password. If `kept` is None, return False, but only after
-        the time that a comparison takes. Raises `TooMany` if too many calls are already waiting."""
+        the time that a comparison takes. Raise `TooMany` if too many calls are already waiting."""
         same = await self._in_turn(lambda: _matches(password, kept or _NOBODYS))
         return same and kept is not None
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
         """Compute a hash after the computations of earlier callers have ended. If the caller is cancelled, the
-        computation continues, because a thread cannot be stopped. The next computation still waits for its end, because
-        two at once would need twice the memory."""
+        computation continues, because a thread cannot be stopped. The next computation still waits until it ends,
+        because two computations at once would need twice the memory."""
         if len(self._running) > _MOST_WAITING:
             raise TooMany("Too many people log in at this moment.", fix="Try again in a few seconds.")
         task: asyncio.Task[T] = asyncio.create_task(self._one(work))
@@ -124,8 +124,8 @@ class SealedBox:
     """Implements `SecretBox` with libsodium's secret box (XSalsa20 and Poly1305). Any thread may call this object.
 
     `file` contains the key, which is created at the first encryption. `given` is a key from the configuration, in base
-    64; if there is one, `file` is not used. `tell` is called with every secret that is encrypted or decrypted, for the
-    log filter. `random_bytes` makes keys. Raises `ConfigError` if `given` is invalid.
+    64. If `given` is set, `file` is not used. `tell` is called with every secret that is encrypted or decrypted, for
+    the log filter. `random_bytes` makes keys. The constructor raises `ConfigError` if `given` is invalid.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class SealedBox:
         self._key = None if given is None else _given_key(given)
 
     def seal(self, text: str) -> str:
-        """Return the encrypted text as `v1.FINGERPRINT.BASE64`. Raises `ConfigError` if a new key cannot be stored."""
+        """Return the encrypted text as `v1.FINGERPRINT.BASE64`. Raise `ConfigError` if a new key cannot be stored."""
         sealed = self._sealed(text)
         self._pass_on(text)
         return sealed

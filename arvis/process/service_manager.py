@@ -2,7 +2,7 @@
 a manager, the functions do nothing.
 
 The manager names its socket in `NOTIFY_SOCKET`. If it also sets `WATCHDOG_USEC`, it restarts a process that sends no
-sign of life for so long.
+keep-alive message for this time (microseconds).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _MICROSECONDS = 1_000_000
 
 
 def notify(state: str) -> None:
-    """Send a state to the service manager. An unreachable manager is logged, because the work does not depend on it."""
+    """Send a state to the service manager. If the manager cannot be reached, log a warning and continue, because the
+    work does not depend on the manager."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return
@@ -36,8 +37,8 @@ def notify(state: str) -> None:
 
 
 async def report_liveness() -> None:
-    """Send signs of life until cancelled, twice in the manager's time limit. The event loop sends them, so a blocked
-    loop is noticed. Return at once if the manager wants none."""
+    """Send keep-alive messages until cancelled, two in each time limit of the manager. The event loop sends them, so
+    the manager notices a blocked loop. Return at once if the manager expects no such messages."""
     limit = os.environ.get("WATCHDOG_USEC", "")
     wanted_of = os.environ.get("WATCHDOG_PID", str(os.getpid()))
     if not limit.isdecimal() or int(limit) == 0 or wanted_of != str(os.getpid()):

@@ -32,7 +32,8 @@ _GATHERED = 10_000
 
 @contextmanager
 def tuned_gc() -> Iterator[None]:
-    """Exclude all present objects from garbage collection, and scan new ones less often, until the end of the block."""
+    """Exclude all present objects from garbage collection, and scan new objects less often, until the end of the
+    block."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_GATHERED, *before[1:])
@@ -145,7 +146,7 @@ class LoopWatch:
                     self._seen = number, _stack_of(frame)
 
     def _rest(self) -> None:
-        """Sleep until the loop works again."""
+        """Sleep until the loop is working again."""
         self._wake.clear()
         self._sleeping = True
         if self._waits and self._watched:

@@ -28,7 +28,8 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _NOT_STARTED = 127
 
-#: The limits are checked every `_LOOK` seconds. At the end, the remaining processes are killed every `_SWEEP` seconds.
+#: The limits are checked every `_LOOK` seconds. After the program has ended, the remaining processes are killed every
+#: `_SWEEP` seconds.
 _LOOK = 0.2
 _SWEEP = 0.005
 
@@ -97,9 +98,9 @@ def main(lifeline: int, bounds: Bounds, argv: list[str]) -> int:
 
 
 def _control_group(most: int) -> str:
-    """Return the folder of a new control group with at most this many processes and threads; "" if there can be none.
-    Only root needs the group, because the kernel limits the processes of every other user by RLIMIT_NPROC (ADR 0082).
-    """
+    """Return the folder of a new control group with at most this many processes and threads; "" if no group can be
+    created. Only root needs the group, because the kernel limits the processes of every other user by RLIMIT_NPROC (ADR
+    0082)."""
     try:
         with open("/proc/self/cgroup", encoding="utf-8") as file:  # noqa: PTH123 (as below)
             groups = {kinds: path.rstrip("\n/") for _, kinds, path in (line.split(":", 2) for line in file)}
@@ -245,7 +246,7 @@ class Folder:
         self._disk, self._files = disk and max(disk, held), files and max(files, number)
 
     def excess(self) -> str | None:
-        """Return the exceeded limit as text, else None. If the last scan was recent, skip the scan and return None,
+        """Return the exceeded limit as text, else None. If the last scan was recent, return None without a new scan,
         because the scan of a large folder takes long."""
         if not self._bounded or not self._deepest or time.monotonic() < self._next:
             return None
@@ -371,7 +372,8 @@ def _held(pid: int, known: Mapping[str, int]) -> int:
 
 
 def _fields(path: str) -> dict[str, int]:
-    """Read a file of the kernel such as `/proc/PID/status`. Return its numbers and its sizes in bytes, by their names."""
+    """Read a file of the kernel such as `/proc/PID/status`. Return the numbers and the sizes (in bytes) in it, by their
+    names."""
     found = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 (pathlib takes longer to import)
@@ -431,7 +433,7 @@ def _end_all(child: int) -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    """Call prctl(2). If it is not available, the guard can end only the program's process group."""
+    """Call prctl(2). Without prctl(2), the guard can end only the program's process group."""
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 

@@ -71,8 +71,8 @@ async def start_guarded(
 ) -> Process:
     """Start a guard, which starts the program, and return the guard. The program inherits the guard's pipes and
     `descriptors`. `limit` is the maximum length in bytes of a line that is read from the program; a negative `umask`
-    means the umask of this process. Raises `OSError`, and `ValueError` for a NUL in an argument. If the program does
-    not exist, no error is raised: the exit code shows it."""
+    means the umask of this process. Raise `OSError` if the guard cannot be started, and `ValueError` for a NUL in an
+    argument. If the program does not exist, no error is raised: the exit code shows this."""
     figures = (lifeline.end, bounds.memory, bounds.processes, bounds.threads, bounds.disk, bounds.files)
     guard = [str(_GUARD), *map(str, figures)]
     return await asyncio.create_subprocess_exec(
@@ -124,8 +124,9 @@ async def run_guarded(
     files: int = 0,
 ) -> Finished:
     """Run `argv` with the settings of the task; the program inherits `descriptors`. `threads` limits the threads of all
-    processes together, and `disk` (bytes) and `files` limit its folder; 0 means no limit. A limited folder afterwards contains no setuid bits, pipes, sockets and devices.
-    Raises `ToolError` if the program cannot be started, and every error that `on_stdout` raises."""
+    processes together, and `disk` (bytes) and `files` limit the folder of the task; 0 means no limit. A limited folder
+    contains no setuid bits, pipes, sockets and devices afterwards. Raise `ToolError` if the program cannot be started,
+    and every error that `on_stdout` raises."""
     out, err = _Kept(task.max_output, on_stdout), _Kept(task.max_output)
     with closing(Lifeline()) as lifeline:
         bounds = Bounds(task.memory, MAX_PROCESSES, threads, disk, files)

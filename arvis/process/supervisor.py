@@ -58,8 +58,7 @@ class EndedByItself(Exception):
 
 
 class Supervisor:
-    """The supervisor of the roles, which runs their tasks. As a context manager, it stops the roles at the end of the
-    block."""
+    """The supervisor of the roles, which runs their tasks. Leaving its context stops the roles."""
 
     def __init__(self, *, clock: Clock, logger: logging.Logger | None = None) -> None:
         self._clock = clock
@@ -67,7 +66,7 @@ class Supervisor:
         self._running: dict[str, _Running] = {}
 
     async def start(self, role: Role) -> None:
-        """Start a role. A required role is up when this returns; if it fails before that, its error is raised."""
+        """Start a role. For a required role, wait until it is up, and raise its error if it fails before that."""
         running = _Running(role=role, clock=self._clock, logger=self._logger)
         self._running[role.name] = running
         running.task = asyncio.create_task(running.supervise(), name=f"role {role.name}")
@@ -131,7 +130,8 @@ class _Running:
             return
         self._stopping = True
         self.task.cancel()
-        # `gather` waits for the end of the task, and does not mistake the task's cancellation for that of the caller.
+        # `gather` waits for the end of the task, and does not treat the task's cancellation as a cancellation of the
+        # caller.
         await asyncio.gather(self.task, return_exceptions=True)
         self._note(RoleState.STOPPED)
         if not self.first_start.done():

@@ -56,7 +56,7 @@ class AnthropicProvider:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
-        """Make one call, and repeat it for each form of thinking that the model refuses."""
+        """Make one call. If the model refuses a form of thinking, repeat the call with another form."""
         key = (_base(account), model := request.model or account.model)
         thinking = self._thinking.get(key) or first_thinking(model)
         tried = {thinking}
@@ -107,7 +107,7 @@ _STREAM_OVERHEAD = 256
 _LINGER = 0.05
 
 #: The module of the HTTP client that the SDK uses. While an answer is read, the SDK does not convert the errors of this
-#: client.
+#: client, so `_Faults` converts them.
 _CLIENT = "httpx2"
 
 #: These settings disable the proxies of the environment, and compression, because a compressed answer could expand
@@ -130,8 +130,8 @@ class _Kept:
 
 
 class SdkExchange:
-    """The open clients of the SDK with their connections, until `aclose`. There is one client for each key and address
-    that was used recently."""
+    """The open clients of the SDK with their connections, which `aclose` closes. There is one client for each recently
+    used pair of key and address."""
 
     def __init__(self, *, clock: Clock, timeouts: CallTimeouts, failure: FailureReader) -> None:
         self._clock = clock
@@ -212,7 +212,7 @@ class SdkExchange:
 
 
 def _open(key: str, base: str) -> anthropic.AsyncAnthropic:
-    """Make a client. Every option is set, because the SDK takes missing ones from the environment."""
+    """Make a client. Every option is set, because the SDK reads missing options from the environment."""
     headers: dict[str, Any] = {**_PLAIN} if key else {**_PLAIN, "Authorization": anthropic.Omit()}
     return anthropic.AsyncAnthropic(
         api_key=key,
@@ -226,7 +226,8 @@ def _open(key: str, base: str) -> anthropic.AsyncAnthropic:
 
 
 class _Failed(Exception):
-    """The signal that an answer has an error status. `body` is empty if it is too large or could not be read."""
+    """The signal that an answer has an error status. `body` is the body of the answer. It is empty if the body is too
+    large or could not be read."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(status)

@@ -139,8 +139,8 @@ def _marked(block: Block) -> Block:
 
 
 def _plain(name: str) -> str:
-    """Return a name that the vendor accepts. The same name always has the same result, and different names have
-    different results."""
+    """Return a name that the vendor accepts. Equal names have equal results, and different names have different
+    results."""
     if _PLAIN.fullmatch(name):
         return name
     return f"{_NOT_PLAIN.sub('_', name)[:50]}_{zlib.crc32(name.encode('utf-8', 'replace')):08x}"

@@ -1,5 +1,6 @@
-"""The reasoning effort in the forms of Anthropic's models: adaptive thinking with an effort, or a budget of tokens for
-thinking. If a model refuses a form, the request is sent again in another form, and finally without any."""
+"""Convert the reasoning effort to the forms that Anthropic's models accept: adaptive thinking with an effort, or a
+budget of tokens for thinking. If a model refuses one form, the provider sends the request again in the other form, and
+finally without thinking."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from arvis.domain.runs import RunRequest
 
 
 class Form(StrEnum):
-    #: The model decides how much it thinks, within an effort.
+    #: The model decides how much it thinks, guided by an effort.
     ADAPTIVE = "adaptive"
     #: A number of tokens for thinking.
     BUDGET = "budget"
@@ -26,7 +27,7 @@ class Form(StrEnum):
 
 #: The efforts of adaptive thinking.
 _ADAPTIVE_EFFORTS = ("low", "medium", "high", "xhigh", "max")
-#: The least budget that the vendor accepts, and the tokens that remain for the reply.
+#: The smallest budget that the vendor accepts, and the minimum number of tokens that must remain for the reply.
 _LEAST_BUDGET, _LEAST_REPLY = 1_024, 1_024
 
 _ADAPTIVE = regex(r"claude-(?:opus|sonnet|haiku)-4-[6-9]\b|claude-[a-z]+-(?:[5-9]|\d\d)\b|claude-mythos", re.IGNORECASE)
@@ -44,8 +45,8 @@ _NEXT: Mapping[Form, tuple[Form, ...]] = {
 
 
 def first_thinking(model: str) -> Thinking:
-    """Return the form of the first request, by the name of the model. Servers that only use this vendor's format accept
-    a budget."""
+    """Return the form of thinking for the first request, which depends on the name of the model. Other vendors' models
+    are tried with a budget, because their servers accept this form."""
     plain = model.rpartition("/")[2]
     if _ADAPTIVE.match(plain):
         return Thinking(Form.ADAPTIVE)
@@ -66,8 +67,8 @@ class Thinking:
     schemas: bool = True
 
     def fields(self, request: RunRequest, origin: str) -> dict[str, Any]:
-        """Return the fields of the request; empty if the model gets no effort. `origin` names the server and the
-        model."""
+        """Return the request's fields for thinking. Return no fields if the request has no effort or the model cannot
+        think with it. `origin` names the server and the model."""
         effort = request.effort
         if effort is None or self.form is Form.NONE:
             return {}
@@ -82,7 +83,8 @@ class Thinking:
         return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
     def format_fields(self, request: RunRequest) -> dict[str, Any]:
-        """Return the fields for the format of the reply. The vendor has none for JSON without a schema."""
+        """Return the request's fields for the format of the reply. The vendor has no field for JSON without a
+        schema."""
         wanted = request.format
         if wanted is None or wanted.schema is None or not self.schemas:
             return {}
@@ -96,8 +98,8 @@ class Thinking:
     def after(
         self, error: ProviderError, fields: Mapping[str, Any], request: RunRequest, *, formatted: bool = False
     ) -> Thinking | None:
-        """Return the form to try after this error of a request with these fields; None if the error has another
-        cause."""
+        """Return the form for the next attempt after the request with `fields` failed with `error`; None if the error
+        has another cause."""
         if error.kind is not ProviderErrorKind.BAD_REQUEST:
             return None
         if request.sampling and self.sampling and _ABOUT_SAMPLING.search(error.what):
@@ -123,7 +125,8 @@ def merged(thinking: Mapping[str, Any], formatted: Mapping[str, Any]) -> dict[st
 
 def _may_begin(request: RunRequest, origin: str) -> bool:
     """Return whether the request may enable thinking with a budget. Within a turn, the vendor requires that the message
-    with the last tool calls begins with thoughts, and calls of another model have none that this server accepts."""
+    with the last tool calls begins with thoughts. Tool calls of another model have no thoughts that this server
+    accepts."""
     if not (request.turns and request.turns[-1].outputs):
         return True
     last = next((turn for turn in reversed(request.turns) if turn.calls), None)

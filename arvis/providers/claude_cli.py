@@ -36,12 +36,12 @@ from arvis.providers import failures, prompts
 from arvis.providers.exchange import MAX_DOCUMENT, parse
 from arvis.providers.reply import ReplyText, printable, token_count
 
-#: The efforts that the program knows.
+#: The efforts that the program accepts.
 _EFFORTS = ("low", "medium", "high", "xhigh")
 _PROGRAM = "claude"
 _PRIVATE_FOLDER = 0o700
 
-#: The names that are safe for folders; `_safe` replaces other names by their hashes.
+#: The names that are safe for folders. `_safe` replaces other names by their hashes.
 _SAFE = regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 #: The maximum number of bytes of standard error, and of the program's memory.
@@ -113,7 +113,8 @@ class ClaudeRunner:
     async def run(
         self, request: RunRequest, account: Account, on_stdout: Callable[[bytes], None], *, stream: bool
     ) -> Finished:
-        """Run the program. Raise `ToolError` if it cannot be started, and the errors of `on_stdout`."""
+        """Run the program. Raise `ToolError` if the program cannot be started, and pass on every error that `on_stdout`
+        raises."""
         folder = self._folder / "conversations" / _safe(request.conversation or "none")
         environment = self._environment(request, account)
         try:
@@ -182,9 +183,9 @@ def _safe(name: str) -> str:
 
 
 def _not_started(account: Account, error: ToolError) -> ProviderError:
-    """Return the error for a program that did not start. A missing program counts as a refused key: the account is
-    skipped until a person installs the program. Any other reason counts as a bad request; another account may accept
-    it."""
+    """Return the error for a program that did not start. A missing program counts as a refused key, so the account is
+    skipped until a person installs the program. Any other reason counts as a bad request, which another account may
+    accept."""
     if error.code == PROGRAM_MISSING:
         text = f"the account {account.name} needs the program claude, which is not installed for the daemon's user. "
         text += "Install it (npm install -g @anthropic-ai/claude-code) and log in with `claude`"
@@ -226,8 +227,8 @@ def prompt_of(request: RunRequest) -> bytes:
 
 
 def _text(turns: tuple[Turn, ...]) -> str:
-    """Return the history and the newest message as one text. The text never begins with the user's words, because these
-    might look like a command of the program."""
+    """Return the history and the newest message as one text. The text never begins with text of the user, because the
+    program might read it as a command."""
     numbers = _numbers(turns)
     *earlier, newest = turns or (Turn("user", ""),)
     if newest.outputs or newest.role != "user":

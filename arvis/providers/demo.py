@@ -1,8 +1,8 @@
 """The demo model. It needs no key and no network, so every feature can be tried and tested offline.
 
-It obeys the lines `demo: VERB ARGUMENT` of the newest user message, in order. If the message has no such lines, it obeys
-those of the agent's prompt, so that a changed prompt changes the answers. It never pretends to be a real model. It is
-called only if an agent names it or if no account is configured.
+The demo obeys the lines `demo: VERB ARGUMENT` of the newest user message, in order. If the message has no such lines,
+the demo obeys such lines of the agent's prompt, so that a changed prompt changes the answers. It never pretends to be a
+real model. The daemon calls the demo only if an agent names it or if no account is configured.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ def newest_user_text(request: RunRequest) -> str:
 
 
 def _use_tool(argument: str, request: RunRequest, calls: CallDrafts) -> DemoReply | None:
-    """Call the tool. If the request contains the tool's output, return that output as the reply."""
+    """Call the tool and return None. If the newest turn contains tool outputs, return the output of this tool as the
+    reply instead."""
     written, _, arguments = argument.strip().partition(" ")
     name = wire_name(written)
     if request.turns and request.turns[-1].outputs:
@@ -139,7 +140,7 @@ def directives(text: str) -> list[Directive]:
 
 
 def _reply_of(text: str) -> DemoReply:
-    """Return the text as a part of the reply. The demo counts each word as a token."""
+    """Return the text as a part of the reply. Each word counts as one token."""
     return DemoReply(text, len(text.split()))
 
 

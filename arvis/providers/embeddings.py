@@ -10,7 +10,7 @@ from arvis.domain.runs import Account
 from arvis.providers import failures
 from arvis.providers.reply import token_count
 
-#: A component of a vector must be smaller. NaN fails this comparison, too.
+#: Every component of a vector must be smaller than this number. NaN is not smaller, so it is refused, too.
 _TOO_LARGE = 1e30
 
 
@@ -36,8 +36,8 @@ def in_data(document: object, request: EmbeddingRequest, account: Account) -> Em
 
 
 def in_embeddings(document: object, request: EmbeddingRequest, account: Account) -> EmbeddingResult:
-    """Return the vectors of an answer of Ollama (lists of numbers) or of Google (objects with `values`), in the order of the
-    texts."""
+    """Return the vectors of an answer of Ollama (lists of numbers) or of Google (objects with `values`), in the order
+    of the texts."""
     match document:
         case {"error": error} if error:
             raise failures.from_error_object(account, error)
@@ -62,7 +62,7 @@ def _vector(found: object, account: Account) -> Sequence[float]:
     if not isinstance(found, list) or not all(type(number) in {int, float} for number in found):
         raise _wrong_type(account)
     if len(found) not in SIZES:
-        raise failures.unreadable(account, f"a vector has {len(found)} numbers")
+        raise failures.unreadable(account, f"a vector has {len(found)} numbers, which is not a supported size")
     if not all(abs(number) < _TOO_LARGE for number in found):
         raise failures.unreadable(account, "a vector contains numbers that are too large")
     return found

@@ -180,7 +180,8 @@ class Answered:
             yield parse(line.decode("utf-8", "replace"), self._account)
 
     async def _slices(self) -> AsyncIterator[bytes]:
-        """Yield the body in slices, and let other tasks run after each `_SLICE` bytes, however many chunks they are."""
+        """Yield the body in pieces of at most `_SLICE` bytes. After each `_SLICE` bytes, let other tasks run, even if
+        the body arrives in many small chunks."""
         passed = 0
         try:
             async for chunk in self._response.chunks():
@@ -298,7 +299,7 @@ class EventParser:
         self._size = 0
 
     def feed(self, piece: bytes) -> list[ServerEvent]:
-        """Return the events that this piece completes. Raise `EventTooLarge`."""
+        """Return the events that this piece completes. Raise `EventTooLarge` if an event exceeds the limit."""
         if self._after_return and piece:
             # "\r\n" was split between two pieces: the "\r" has already ended the line.
             piece = piece.removeprefix(b"\n")

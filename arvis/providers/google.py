@@ -37,12 +37,14 @@ def create(name: str, services: ProviderServices) -> GoogleProvider:
 
 
 class GoogleProvider:
-    """A `StreamingProvider`. An account's `base_url` ends with the version, as Google's own does."""
+    """A `StreamingProvider`. An account's `base_url` must end with the version of the API, as Google's own address
+    does."""
 
     def __init__(self, *, name: str, exchange: Exchange) -> None:
         self.name = name
         self._exchange = exchange
-        #: The words for efforts that models refused, by address and model.
+        #: The levels and budgets of thinking, and the marks of reply formats, that models have refused, by address and
+        #: model.
         self._refused: dict[tuple[str, str], frozenset[str]] = {}
 
     async def complete(self, request: RunRequest, account: Account) -> RunResult:
@@ -63,7 +65,7 @@ class GoogleProvider:
             return embeddings.in_embeddings(await answered.document(), request, account)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
-        """Make one call, and repeat it for each form of thinking or of the reply that the model refuses."""
+        """Make one call. If the model refuses a form of thinking or of the reply, repeat the call without that form."""
         if request.effort is None and request.format is None:
             return await self._once(request, account, reply, {}, stream=stream)
         key = (account.base_url or BASE_URL, model := request.model or account.model)
@@ -139,18 +141,18 @@ _TUNED = {
 }
 
 
-#: Gemini 2.5 has a budget of tokens for thinking, later models have levels, and earlier ones cannot think.
+#: Gemini 2.5 has a budget of tokens for thinking, later models have levels, and earlier models cannot think.
 _BUDGET_MODELS = regex(r"gemini-2\.5", re.IGNORECASE)
 _LEVEL_MODELS = regex(r"gemini-(?:[3-9]|\d\d|flash|pro)", re.IGNORECASE)
 _LEVELS = ("minimal", "low", "medium", "high")
-#: The largest budget of all models, and the least budget of models that cannot disable thinking.
+#: The largest budget that all models accept, and the smallest budget of models that cannot disable thinking.
 _MOST_BUDGET, _LEAST_PRO_BUDGET = 24_576, 128
 _ABOUT_THINKING = regex(r"thinking", re.IGNORECASE)
 
 
 def thinking_of(model: str, effort: str, refused: Collection[str] = ()) -> dict[str, Any]:
-    """Return Google's `thinkingConfig` for the effort; empty if the model accepts none. `refused` are the levels and
-    budgets that the model has refused."""
+    """Return Google's `thinkingConfig` for the effort; empty if the model accepts no suitable value. `refused` are the
+    levels and budgets that the model has refused."""
     plain = model.rpartition("/")[2]
     if _BUDGET_MODELS.match(plain):
         budget = min(thinking_tokens(effort), _MOST_BUDGET)
@@ -160,7 +162,7 @@ def thinking_of(model: str, effort: str, refused: Collection[str] = ()) -> dict[
     return {"thinkingLevel": level} if level is not None and _LEVEL_MODELS.match(plain) else {}
 
 
-#: The marks of a model that refuses JSON as the format of the reply: always, or only together with tools.
+#: The marks for a model that refuses JSON as the format of the reply, either always or only together with tools.
 _FORMAT, _FORMAT_WITH_TOOLS = "format", "format with tools"
 _ABOUT_FORMAT = regex(r"mime ?type|response_?schema|json", re.IGNORECASE)
 

@@ -91,9 +91,9 @@ class OllamaProvider:
         return self._models[key]
 
     async def _shown(self, account: Account, model: str) -> OllamaModel:
-        """Request the description of a model. Return an empty description if the server does not have the endpoint for this,
-        because some servers implement only Ollama's chat, and for an unknown model; the later request to the chat
-        reports it."""
+        """Request the description of a model. Return an empty description if the server does not have the endpoint,
+        because some servers implement only Ollama's chat. Also return an empty description for an unknown model,
+        because the chat request that follows reports the error."""
         try:
             async with self._post(account, "show", {"model": model}) as answered:
                 document = await answered.document()
@@ -224,15 +224,16 @@ _WITH_LEVELS = regex(r"gpt-oss", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class OllamaModel:
-    """The description of a model that the server gives."""
+    """The server's description of a model."""
 
     #: The maximum context in tokens; None if the server does not report it.
     context: int | None = None
-    #: The values of `think` that the model accepts; None if it can think and the server does not list them.
+    #: The values of `think` that the model accepts; None if the model can think but the server does not list the
+    #: values.
     values: tuple[bool | str, ...] | None = ()
 
     def think(self, model: str, effort: str | None) -> bool | str | None:
-        """Return the value of `think` for an effort; None if the model accepts none."""
+        """Return the value of `think` for an effort; None if the model accepts no suitable value."""
         if effort is None:
             return None
         values: tuple[bool | str, ...] = (True, False)
@@ -248,8 +249,9 @@ class OllamaModel:
 
 
 def thinking_values(document: object) -> tuple[bool | str, ...] | None:
-    """Return the values of `think` from the answer of `/api/show`: those in `thinking.values`, None if only its
-    capabilities name thinking, and an empty tuple if the model cannot think."""
+    """Return the values of `think` from the answer of `/api/show`. Return the values in `thinking.values` if the answer
+    lists them, None if only the model's capabilities contain `thinking`, and an empty tuple if the model cannot
+    think."""
     match document:
         case {"thinking": {"values": list(values)}}:
             return tuple(value for value in values[:20] if isinstance(value, bool | str))

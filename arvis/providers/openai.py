@@ -90,7 +90,8 @@ class ChatCompletionsProvider:
             return embeddings.in_data(await answered.document(), request, account)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
-        """Make one call, and repeat it for each field that the server refuses."""
+        """Make one call. If the server refuses a field, repeat the call with another form of the field or without
+        it."""
         key = (self._base(account), model := request.model or account.model, account.api)
         accepted = self._accepted.get(key) or first_try(account, model, field=self._vendor.max_tokens_field)
         tried = {accepted}
@@ -195,7 +196,7 @@ def _document(request: RunRequest, account: Account, accepted: Accepted, *, stre
 
 
 def _response_format(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return the format of the reply. In chat completions, a schema and its properties are in an object of their own."""
+    """Return the format of the reply. In chat completions, a schema and its properties are in a separate object."""
     kind = wanted.pop("type")
     return {"type": kind, kind: wanted} if wanted else {"type": kind}
 

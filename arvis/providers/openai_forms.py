@@ -23,10 +23,10 @@ OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
 
 #: The model parameters without which a request is repeated if the model refuses them.
 _PARAMETERS = frozenset({"temperature", "top_p", "frequency_penalty", "presence_penalty", "seed"})
-#: Those that the Responses API does not have.
+#: The model parameters that the Responses API does not have.
 _NOT_IN_RESPONSES = frozenset({"frequency_penalty", "presence_penalty", "seed"})
 _REFUSING = frozenset({400, 422})
-#: The statuses of a server without the address of the Responses API.
+#: The HTTP statuses of a server that does not have the Responses API.
 _MISSING = frozenset({404, 405})
 _NAMES = regex(
     r"\b(?:max_tokens|max_completion_tokens|reasoning_content|reasoning_effort|reasoning"
@@ -35,7 +35,7 @@ _NAMES = regex(
 _REQUIRED = regex(r"must be passed back|\bis missing\b|\bmissing\b.{0,40}reasoning_content", re.IGNORECASE)
 _OTHER_API = regex(r"v1/responses", re.IGNORECASE)
 _ENCRYPTED = regex(r"encrypted[ _]content", re.IGNORECASE)
-#: The maximum number of characters of a refusal that are examined.
+#: The maximum number of characters of a refusal that are searched for field names.
 _LOOKED_AT = 8_192
 
 #: OpenAI's models that refuse `max_tokens`, on any server.
@@ -59,7 +59,7 @@ class FieldRefused(ProviderError):
         self.unencrypted = _ENCRYPTED.search(text) is not None
         #: True if the account may use only chat completions.
         self.only_chat = only_chat
-        #: True if the server does not have the address.
+        #: True if the server does not have the requested address.
         self.missing = status in _MISSING
 
 
@@ -75,23 +75,23 @@ class Accepted:
     reasoning_required: bool = False
     #: True if the request may contain `stream_options`.
     stream_options: bool = True
-    #: The reasoning efforts that the model accepts, in OpenAI's words; None if it has refused none yet.
+    #: The reasoning efforts that the model accepts, by OpenAI's names; None if the model has not refused an effort yet.
     efforts: tuple[str, ...] | None = None
     #: The model parameters that the model refuses.
     refused: frozenset[str] = frozenset()
-    #: True if the request may contain a JSON schema for the reply, and if it may ask for JSON.
+    #: True if the request may contain a JSON schema for the reply (`schemas`), and if it may ask for JSON (`json`).
     schemas: bool = True
     json: bool = True
     #: True if the request uses the Responses API.
     responses: bool = False
     #: True if requests of the Responses API may ask for encrypted reasoning.
     encrypted: bool = True
-    #: True if the model accepts tools only without reasoning, because it has no Responses API here.
+    #: True if the model accepts tools only without reasoning, because the Responses API is not available for it.
     tools_without_reasoning: bool = False
 
     def after(self, refused: FieldRefused, document: Mapping[str, Any], request: RunRequest) -> Accepted | None:
-        """Return the form to try after the server refused this document; None if the refusal names no field that can
-        be changed or left out."""
+        """Return the form for the next attempt after the server refused this document; None if the refusal names no
+        field that can be changed or left out."""
         if (other := self._with_other_api(refused)) is not None:
             return other
         if refused.required:
@@ -135,7 +135,7 @@ class Accepted:
         return None
 
     def effort_of(self, request: RunRequest) -> str | None:
-        """Return the reasoning effort to send; None to send none."""
+        """Return the reasoning effort to send; None if no effort is sent."""
         if self.tools_without_reasoning and request.tools:
             return NONE
         if request.effort is None or self.efforts is None:
@@ -148,7 +148,7 @@ class Accepted:
         return {name: value for name, value in request.sampling.items() if name not in refused}
 
     def format_of(self, request: RunRequest) -> dict[str, Any] | None:
-        """Return the format of the reply in the form of the Responses API; None to send none."""
+        """Return the format of the reply in the form of the Responses API; None if no format is sent."""
         wanted = request.format
         if wanted is None or not self.json:
             return None
@@ -157,7 +157,7 @@ class Accepted:
         return {"type": "json_schema", "name": wanted.name, "schema": wanted.schema, "strict": wanted.strict}
 
     def left_out(self, request: RunRequest) -> tuple[str, ...]:
-        """Return the parts of the request that the model does not get because it refuses them."""
+        """Return the parts of the request that are not sent because the model refuses them."""
         effort = self.effort_of(request)
         lost = request.effort is not None and (effort is None or (effort == NONE) != (request.effort == NONE))
         refused = self.refused | (_NOT_IN_RESPONSES if self.responses else frozenset())

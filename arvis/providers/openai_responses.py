@@ -193,8 +193,8 @@ class ResponsesResponse(Answer):
         return more
 
     def _take_reasoning(self, item: Mapping[str, object]) -> None:
-        """Keep encrypted reasoning. Reasoning that is not encrypted cannot be sent back, because nothing is stored at
-        the vendor."""
+        """Store encrypted reasoning. Drop reasoning that is not encrypted: it cannot be sent back, because nothing is
+        stored at the vendor."""
         content = item.get("encrypted_content")
         if not isinstance(content, str) or len(self._thoughts) == _MOST_ITEMS:
             return

@@ -39,7 +39,7 @@ _AT_THE_END = frozenset({"stop", "eos", "end_turn", "stop_sequence"})
 
 class ReplyText:
     """A collector of a reply's text, up to `max_bytes` of UTF-8. It passes each piece to `on_text`. It removes NUL
-    characters and lone surrogates, which the store cannot contain."""
+    characters and lone surrogates, which cannot be stored."""
 
     def __init__(self, *, max_bytes: int, on_text: Callable[[str], None] | None = None) -> None:
         self._left = max_bytes
@@ -62,7 +62,7 @@ class ReplyText:
         if len(data) > self._left:
             self.truncated = True
             data = data[: self._left]
-        # If the limit divides a character, the character is dropped.
+        # If the limit splits a character, the character is dropped.
         text = data.decode("utf-8", "ignore")
         self._left -= len(data)
         self._keep(text)
@@ -81,8 +81,8 @@ class ReplyText:
         return has_text
 
     def is_cut(self, stop_reason: str) -> bool:
-        """Return whether the reply is incomplete, because the vendor's reason says so or because reading stopped at the
-        limit."""
+        """Return whether the reply is incomplete, because the vendor's reason is a limit or because reading stopped at
+        the limit."""
         return self.truncated or normal_stop_reason(stop_reason) == LENGTH
 
     def result(
@@ -234,7 +234,7 @@ _MOST_BLOCKS = 64
 
 class ThinkingBlocks:
     """The thinking blocks of one answer in the messages format. If the thoughts exceed `max_bytes`, all of them are
-    dropped, because the vendor would refuse a part of them."""
+    dropped, because the vendor would refuse incomplete thoughts."""
 
     def __init__(self, max_bytes: int) -> None:
         self._left = max_bytes
@@ -270,7 +270,7 @@ class ThinkingBlocks:
 
 
 class Reasoning:
-    """The reasoning of one answer, and the name of the field that contained it, one of `fields`."""
+    """The reasoning of one answer, and the name of the field that contained it. `fields` are the possible names."""
 
     def __init__(self, max_bytes: int, fields: Sequence[str] = ("reasoning_content", "reasoning")) -> None:
         self._left = max_bytes
@@ -314,7 +314,7 @@ class Answer:
         self._stop_reason = "end"
 
     def result(self, request: RunRequest) -> RunResult:
-        """Return the result. If the reply was cut, the stop reason says so, even if there are tool calls."""
+        """Return the result. If the reply was cut, the stop reason reports this, even if there are tool calls."""
         cut = self._reply.is_cut(self._stop_reason)
         return self._reply.result(
             request,

@@ -36,13 +36,13 @@ _SUFFIXES = {
     "audio/flac": ".flac",
     "audio/amr": ".amr",
 }
-#: The environment variables that a speech program of the owner gets from the environment of Arvis.
+#: The environment variables of Arvis that an owner's speech program inherits.
 _SHOWN = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
 
 def name_of(sound: Sound) -> str:
     """Return a file name for the sound. Engines rely on the extension of the name, and the names that people give files
-    may have a wrong extension or none."""
+    may have a wrong extension or no extension."""
     return f"voice{_SUFFIXES.get(sound.content_type, '.bin')}"
 
 
@@ -67,7 +67,7 @@ BASE_URL = "https://api.openai.com/v1"
 _SECONDS = 300.0
 _MOST_ANSWER = 2_097_152
 _MOST_SOUND = 20_971_520
-#: The maximum length in characters that the vendor reads aloud at once.
+#: The maximum length, in characters, of a text that the vendor reads aloud in one request.
 _MOST_TEXT = 4_096
 
 #: The HTTP statuses of temporary faults. After every other error status, a retry is useless.
@@ -77,7 +77,7 @@ _KEY_REFUSED = frozenset({401, 403})
 
 @dataclass(frozen=True, slots=True)
 class ApiAccess:
-    """The address of the API, and its key (None: the API needs no key)."""
+    """The address of the API, and its key. `api_key` is None if the API needs no key."""
 
     base_url: str
     api_key: str | None = field(default=None, repr=False)
@@ -182,7 +182,7 @@ _LONGEST_ERROR_OUTPUT = 200
 
 
 class CommandTranscriber:
-    """Implements `Transcriber`: the program prints the transcript."""
+    """Implements `Transcriber` with a program that prints the transcript."""
 
     def __init__(self, *, programs: Programs, command: str, environ: Mapping[str, str], memory: int) -> None:
         self._run = _Command(programs=programs, environ=environ, memory=memory)
@@ -200,8 +200,8 @@ class CommandTranscriber:
 
 
 class CommandSpeaker:
-    """Implements `Speaker`: the program reads the text and writes a sound to standard output. The sound is sent with
-    `content_type` and `filename`."""
+    """Implements `Speaker` with a program that reads the text and writes a sound to standard output. The sound is sent
+    with `content_type` and `filename`."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""The agents and their present work. The work is not stored: an agent works if a job with a valid lease runs for it.
-The work of a dead process therefore disappears when the leases of the process expire. The module contains read-only
-scripts, and the prompt block made from their result."""
+"""List the agents and their present work. The work is not stored: an agent works while a job with a valid lease runs
+for it. The work of a dead process therefore disappears when the leases of the process expire. The module contains
+read-only transaction scripts, and the function that makes a prompt block from their result."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class ActivityStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """An agent and its present work, if any. `address` is the place of the conversation, and `node` is the process that
-    runs the job. `private` means that the conversation is a direct chat, so other people may not read its content.
-    Times are in ms."""
+    """An agent and its present work, if the agent is working. `address` is the place of the conversation, and `node`
+    identifies the process that runs the job. `private` means that the conversation is a direct chat, so other people
+    may not read its content. Times are in ms."""
 
     agent: Agent
     status: ActivityStatus
@@ -100,8 +100,8 @@ def active_agents_block(found: Sequence[Activity], me: str) -> str:
 
 
 def _of_line(tx: Transaction, execution: Execution, node: str, agents: Mapping[str, Agent]) -> Iterator[Activity]:
-    """Yield one entry for each agent on the way from the running execution up to its root. An agent whose execution
-    waits for a child execution also counts as working."""
+    """Yield one entry for each agent on the way from the running execution up to its root. An agent also counts as
+    working while its execution waits for a child execution."""
     line = [(each, WorkState.from_json(each.state)) for each in _upwards(tx, execution)]
     root, top = line[-1]
     kind, conversation = _kind(tx, root), tx.conversations.get(top.conversation)

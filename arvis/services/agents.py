@@ -84,8 +84,8 @@ def _make(tx: Transaction, agent: Agent, bindings: Sequence[Binding], by: str, n
 def update(
     tx: Transaction, agent_id: str, changes: Mapping[str, Any], *, by: str, now: int, gate: bool = True
 ) -> Agent:
-    """Change the fields of `Agent` that `changes` names; keep the other fields. With `gate`, raise `Conflict` if a suite
-    must pass with a changed prompt and has not passed."""
+    """Change the fields of `Agent` that `changes` names; keep the other fields. With `gate`, raise `Conflict` if a
+    suite must pass with a changed prompt and has not passed."""
     agent = present(tx, agent_id)
     changed = changed_agent(agent, changes)
     if changed.slug != agent.slug:
@@ -106,7 +106,8 @@ def update(
 
 
 def proposed(agent: Agent, changes: Mapping[str, Any]) -> Agent:
-    """Return the agent with these changes, without storing them. Raise `Unprocessable` for a value that cannot be used."""
+    """Return the agent with these changes, without storing them. Raise `Unprocessable` for a value that cannot be
+    used."""
     changed = changed_agent(agent, changes)
     _check_values(agent, changed, changes)
     return changed
@@ -161,8 +162,8 @@ def unbind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
 
 def undo(tx: Transaction, agent_id: str, *, by: str, now: int, gate: bool = True) -> Agent:
     """Restore the agent's previous version and store it as a new version, so a second call reverses the first. A
-    channel that belongs to another agent by now is not restored. Undoing a deletion restores the agent. `gate` as in
-    `update`."""
+    channel that belongs to another agent by now is not restored. Undoing a deletion restores the agent. `gate` has the
+    same effect as in `update`."""
     agent = _known(tx, agent_id)
     versions = tx.agents.versions(agent.id, 2)
     if len(versions) < 2:  # noqa: PLR2004 - the newest version is the present state
@@ -289,8 +290,8 @@ def _refuse(found: Iterable[Flaw]) -> None:
 
 
 def _unknown_tools(names: Iterable[str]) -> Iterator[Flaw]:
-    """Yield a flaw for names of tools that no installed package has. Tools of servers (`server.tool`) are not checked,
-    because a server may be configured later or be unreachable."""
+    """Yield a flaw for names of tools that no installed package provides. Tools of servers (`server.tool`) are not
+    checked, because a server may be configured later or be unreachable."""
     if unknown := sorted(name for name in names if "." not in name and name not in installed(TOOLS)):
         text = f"names {', '.join(unknown)}, which no installed package provides"
         fix = f"Install the package, write server.tool for a tool of a server, or use {', '.join(sorted(installed(TOOLS)))}."
@@ -308,8 +309,8 @@ _EXAMINED, _NAMED = 20, 10
 
 
 def _check_gates(tx: Transaction, agent: Agent, proposed: Agent) -> None:
-    """Raise `Conflict` if a suite must pass before this change of an agent is stored, and has not passed with the proposed
-    prompt and the present cases of the suite."""
+    """Raise `Conflict` if a suite must pass before this change of an agent is stored, and has not passed with the
+    proposed prompt and the present cases of the suite."""
     if proposed.prompt == agent.prompt:
         return
     for suite in tx.evaluations.gates(agent.id):

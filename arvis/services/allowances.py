@@ -36,7 +36,7 @@ NO_LIMITS = Allowed()
 @dataclass(frozen=True, slots=True)
 class UsedUp:
     """A limit that a person has reached. `most` is the value of the limit. The next window begins after `seconds`.
-    `tell` is True if the person must be notified, because no notice was sent in this window."""
+    `tell` is True if the person must be notified, because no notice has been sent in this window."""
 
     most: int
     seconds: int
@@ -57,7 +57,8 @@ def count_message(
 def limit_of_messages(
     tx: Transaction, person: Principal, role: PrincipalRole, allowed: Allowed, now: int
 ) -> UsedUp | None:
-    """Return the limit if the person has reached it, so that `count_message` would refuse a message now."""
+    """Return the limit of messages if the person has reached it, so that `count_message` would refuse a message now;
+    otherwise return None."""
     most = None if role is PrincipalRole.OWNER else _most(allowed.messages_per_minute, role)
     known = tx.allowances.get(person.id, MESSAGES)
     if most is None or known is None or known.used < most or not 0 <= now - known.since < MINUTE_MS:
@@ -80,7 +81,7 @@ def use_bytes(
 def too_many_messages(used: UsedUp) -> TooMany:
     return TooMany(
         f"You have reached the limit of {used.most} messages per minute.",
-        fix=f"Send this one again in {used.seconds} seconds. An owner can raise limits.messages_per_minute.",
+        fix=f"Send this message again in {used.seconds} seconds. An owner can raise limits.messages_per_minute.",
         code="too_many_messages",
         seconds=used.seconds,
     )
@@ -89,7 +90,7 @@ def too_many_messages(used: UsedUp) -> TooMany:
 def too_many_bytes(used: UsedUp) -> TooMany:
     return TooMany(
         f"With this file you would exceed the limit of {used.most} bytes of files per day.",
-        fix=f"Send it again in {_in_words(used.seconds)}. An owner can raise limits.upload_bytes_per_day.",
+        fix=f"Send the file again in {_in_words(used.seconds)}. An owner can raise limits.upload_bytes_per_day.",
         code="too_many_bytes",
         seconds=used.seconds,
     )

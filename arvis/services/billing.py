@@ -55,7 +55,7 @@ def _charge(
     tx: Transaction, execution: Execution, now: int, *, with_task: bool, description: str, message_id: str | None = None
 ) -> Charge | None:
     """Charge for the model calls of an execution and its children. If `with_task` is True, add the price per task.
-    Any other execution that it caused is charged when that execution ends."""
+    Other executions that this execution caused are charged when they end."""
     client = client_of(tx, execution)
     if client is None or client.status is not ClientStatus.ACTIVE:
         return None
@@ -139,7 +139,7 @@ def _with_data(client: Client, data: Mapping[str, Any]) -> Client:
 
 
 def bind_channel(tx: Transaction, client_id: str, channel: ClientChannel, now: int) -> None:
-    """Assign this channel to the customer, who from then on pays for the turns there."""
+    """Assign this channel to the customer, who pays for all later turns there."""
     tx.clients.bind(_known(tx, client_id).id, channel, now)
 
 

@@ -18,8 +18,8 @@ log = structlog.get_logger(__name__)
 
 
 class StoredCredentials:
-    """`CredentialInserter`. The rows are read for each request of an agent with credentials, so a change takes effect at
-    once."""
+    """Implements `CredentialInserter`. The rows are read for each request of an agent with credentials, so a change
+    takes effect at once."""
 
     def __init__(self, *, store: Store, secrets: SecretBox) -> None:
         self._store = store
@@ -53,7 +53,7 @@ class StoredCredentials:
 
 
 def _applying(tx: Transaction, names: Sequence[str], url: str) -> tuple[Credential, Variable | None] | None:
-    """Return the first of these credentials that belongs to the host, with its secret variable."""
+    """Return the first of the named credentials that applies to the host of `url`, with its secret variable."""
     for name in names:
         credential = tx.credentials.get(name)
         if credential is not None and credential.applies_to(url):
@@ -63,7 +63,7 @@ def _applying(tx: Transaction, names: Sequence[str], url: str) -> tuple[Credenti
 
 
 def hosts_of(tx: Transaction, names: Sequence[str]) -> Collection[str]:
-    """Return the hosts to which these credentials belong."""
+    """Return the hosts to whose requests the named credentials apply."""
     found = (tx.credentials.get(name) for name in names)
     return frozenset(host for credential in found if credential is not None for host in credential.plain_hosts)
 
@@ -87,14 +87,15 @@ def put(tx: Transaction, credential: Credential, *, by: str, now: int) -> Creden
 
 
 def remove(tx: Transaction, name: str, *, by: str, now: int) -> None:
-    """Delete a credential. Raise `NotFound`. Agents that name it send their requests without it."""
+    """Delete a credential. Raise `NotFound` if it does not exist. Agents that name the credential then send their
+    requests without it."""
     known = present(tx, name)
     tx.credentials.remove(name)
     _note(tx, AccessKind.CREDENTIAL_REMOVED, known, by, now)
 
 
 def present(tx: Transaction, name: str) -> Credential:
-    """Return the credential with this name. Raise `NotFound`."""
+    """Return the credential with this name. Raise `NotFound` if it does not exist."""
     known = tx.credentials.get(name)
     if known is None:
         raise no_credential()

@@ -1,7 +1,7 @@
-"""Suites of cases, and evaluations: changes by people, beginnings and comparisons.
+"""Suites of cases, and evaluations: how people change suites, begin evaluations and compare their results.
 
-Transaction scripts. An evaluation is an execution of the graph `evaluation`, so it continues after a restart, is cancelled
-like other work, and its model calls count for the budgets.
+Transaction scripts. An evaluation is an execution of the graph `evaluation`. So it continues after a restart, can be
+cancelled like other work, and its model calls count towards the budgets.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def create_suite(tx: Transaction, name: str, agent: str, now: int) -> Suite:
 
 
 def suite_named(tx: Transaction, name: str) -> Suite:
-    """Return the suite with this name or id. Raise `NotFound`."""
+    """Return the suite with this name or id. Raise `NotFound` if it does not exist."""
     found = tx.evaluations.suite_named(name) or tx.evaluations.suite(name)
     if found is None:
         raise NotFound(f"There is no suite {name}.", fix="`arvis evals list` lists the suites.")
@@ -94,7 +94,7 @@ def drop_suite(tx: Transaction, name: str) -> None:
 
 
 def put_case(tx: Transaction, suite: Suite, case: Case, now: int, *, overwrite: bool) -> StoredCase:
-    """Add a case to a suite. With `overwrite`, it takes the place of a case with the same name."""
+    """Add a case to a suite. With `overwrite`, replace a case with the same name."""
     known = tx.evaluations.case_named(suite.id, case.name)
     if known is not None and not overwrite:
         raise Conflict(
@@ -118,7 +118,7 @@ def put_case(tx: Transaction, suite: Suite, case: Case, now: int, *, overwrite: 
 
 
 def _with_person(tx: Transaction, case: Case) -> Case:
-    """Return the case with the id of its person, whom a document may name by a platform and the id there."""
+    """Return the case with the id of its person. A document may name the person by a platform and the user id there."""
     asked = case.asked
     if not isinstance(asked, Retrieval) or asked.person is None:
         return case
@@ -146,11 +146,11 @@ class NewEvaluation:
     suite: str
     #: The fields of the agent to change, by their names (`CHANGEABLE`).
     changes: Mapping[str, Any]
-    #: The names of the cases to evaluate; empty: all.
+    #: The names of the cases to evaluate. Empty means all cases.
     cases: Sequence[str] = ()
-    #: The cost in micros above which no further case begins; None: no limit.
+    #: The cost in micros above which no further case begins. None means no limit.
     most_micros: int | None = None
-    #: The model that judges; None: the stored model of the agent.
+    #: The model that judges the replies. None means the agent's stored model.
     judge: str | None = None
 
 
@@ -203,7 +203,7 @@ def found(tx: Transaction, evaluation_id: str) -> Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The results of a case in two evaluations; None: the evaluation has no result for it."""
+    """The results of one case in two evaluations. A result is None if the evaluation did not run the case."""
 
     name: str
     before: CaseResult | None
@@ -211,7 +211,7 @@ class Pair:
 
     @property
     def worse(self) -> bool:
-        """True if the case has passed before and fails now."""
+        """True if the case passed in the first evaluation and failed in the second one."""
         return self.before is not None and self.before.passed and self.after is not None and not self.after.passed
 
 

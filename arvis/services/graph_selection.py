@@ -76,9 +76,9 @@ def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, 
 
 
 def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, taint: Taint) -> Mapping[str, Any]:
-    """Return the state of a selection. If the text of the workflow's authors has a taint, add the key `taint` with this
-    taint and the turn's taint (`taint`). If a model will choose a workflow, do the same for the state of each
-    choice."""
+    """Return the state of a selection. If the text of the workflow's authors has a taint, add the key `taint`, which
+    contains this taint and the turn's taint (`taint`). If a model will choose a workflow, do the same for the state of
+    each choice."""
     if (known := state.get(DISPATCH)) is not None and "choices" in known:
         choices = [{**each, "state": marked(tx, each["state"], principal_id, taint)} for each in known["choices"]]
         otherwise = {**known["otherwise"], "state": marked(tx, known["otherwise"]["state"], principal_id, taint)}
@@ -112,9 +112,9 @@ def _fits(trigger: Trigger, address: Address, text: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word of a trigger. It is found as a whole word, and case is ignored."""
+    """A word of a trigger. It matches only as a whole word, in upper or lower case."""
 
-    #: The word in lower case if it is ASCII. A text of ASCII without it is not searched further.
+    #: The word in lower case if it is ASCII. An ASCII text that does not contain it is not searched with the pattern.
     plain: str | None
     pattern: re.Pattern[str]
 
@@ -126,7 +126,7 @@ class _Word:
 
 @lru_cache(4_096)
 def _words_of(words: str) -> tuple[_Word, ...]:
-    """Return the words of a trigger. They are kept, because every message is compared with all triggers."""
+    """Return the words of a trigger. The result is cached, because every message is compared with all triggers."""
     return tuple(
         _Word(word.lower() if word.isascii() else None, re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE))
         for word in (each.strip() for each in words.split(","))

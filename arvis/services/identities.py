@@ -1,9 +1,10 @@
 """Links between the identities of one person. Transaction scripts and parts of them.
 
-A person proves two identities with a code: one identity gets it in a direct chat, the other one sends it in a direct chat, reads which account
-asks, and sends it again with `yes`; then the first one confirms. An owner can also link identities. No name links anything. Identities of one
-person always have the same rights: a link that would change rights needs an owner, and an identity whose rights change on its own leaves its
-person (`SqlPrincipals.seen`).
+A person proves with a code that two identities belong to the same person. The first identity gets the code in a direct
+chat. The second identity sends the code in a direct chat, reads which account asks, and sends the code again with
+`yes`. The first identity then confirms the link. An owner can also link identities. Equal names never link identities.
+Identities of one person always have the same rights. So only an owner can make a link that would change rights, and an
+identity whose rights are changed separately is unlinked from its person (`SqlPrincipals.seen`).
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from arvis.services.roles import WEB
 
 LIFE_MS = 10 * MINUTE_MS
 MOST_IDENTITIES = 10
-#: After this number of wrong codes within `LIFE_MS`, the person, or everybody, may enter no further code.
+#: The numbers of wrong codes within `LIFE_MS` after which one person, or everybody, can enter no further code.
 MOST_TRIES = 5
 MOST_TRIES_OF_ALL = 50
-#: The number of characters of a name that a request for a link shows. Anyone can use any name, so it must not look like text of the daemon.
+#: The maximum number of characters of a name in a request for a link. It is small, because anyone can choose any name,
+#: and the name must not look like text of the daemon.
 _LONGEST_NAME = 40
 
 _TRIES = "link_attempts"
@@ -60,8 +62,8 @@ def offer_link(tx: Transaction, person: Principal, address: Address, code: str, 
 
 
 def claim_link(tx: Transaction, code: str, by: Principal, now: int, *, agreed: bool) -> str:
-    """Describe the link that this code of another identity makes; if the person has `agreed` to it, use the code and ask the
-    other identity for a confirmation. Return the reply."""
+    """Describe the link that this code of another identity would make. If the person has `agreed` to the link, mark the
+    code as used and ask the other identity for a confirmation instead. Return the reply."""
     tx.jobs.lock([_LANE])
     tries = [each for each in json.loads(tx.kv.get(_TRIES) or "[]") if now - each[0] < LIFE_MS]
     own = [at for at, who in tries if who == by.identity]
@@ -92,7 +94,7 @@ def claim_link(tx: Transaction, code: str, by: Principal, now: int, *, agreed: b
 
 
 def _description(first: Principal, code: str) -> str:
-    """Return the question to the sender of a code: which account asks, and the effects of the link."""
+    """Return the question to the sender of a code. It names the account that asks, and the effects of the link."""
     return (
         f"The account {_shown(first)} asks to be the same person as you.\n"
         "Linked accounts share memory, messages, budget, limits, time zone and language, and have the same role. What you have stored "
@@ -103,7 +105,8 @@ def _description(first: Principal, code: str) -> str:
 
 
 def _shown(identity: Principal) -> str:
-    """Return an identity as text for another one: the platform and the id there, which are unique, and the chosen name."""
+    """Return a description of an identity for the owner of another one: the platform and the user id there, which are
+    unique, and the chosen name, which is not."""
     name = visible(" ".join(identity.name.split()))[:_LONGEST_NAME].replace('"', "'")
     return f'{identity.platform}:{visible(identity.user_id)} (name: "{name}")'
 
@@ -131,8 +134,8 @@ def confirm_link(tx: Transaction, by: Principal, now: int, *, agreed: bool) -> s
 
 
 def link(tx: Transaction, person_id: str, other_id: str, by: str, now: int) -> Principal:
-    """Link two identities, as an owner decides. `other_id` gets the rights of the person. Raise a `UsageError` if that
-    is impossible."""
+    """Link two identities by the decision of an owner. `other_id` gets the rights of the person. Raise `UsageError` if
+    the identities cannot be linked."""
     tx.jobs.lock([_LANE])
     first, other = (_known(tx, each) for each in (person_id, other_id))
     if first.id == other.id:
@@ -153,16 +156,17 @@ def link(tx: Transaction, person_id: str, other_id: str, by: str, now: int) -> P
 
 
 def unlink(tx: Transaction, identity_id: str, by: str, now: int) -> Principal:
-    """End the link of an identity. It keeps its rights, but its messages and memory stay with the person. Raise
-    `Conflict` if the identity is not linked to another one."""
+    """End the link of an identity. The identity keeps its rights, but its messages and memory stay with the person.
+    Raise `Conflict` if the identity is not linked to another one."""
     tx.jobs.lock([_LANE])
     identity = _known(tx, identity_id)
     if not identity.linked:
         raise Conflict(
             "This identity is not linked to another one.",
-            fix="`arvis people show PERSON` lists the identities. End the links of the other ones.",
+            fix="`arvis people show PERSON` lists the identities. Unlink the person's other identities instead.",
         )
-    # The stored role of an owner counts only for an identity that the configuration names, and its next message stores it again.
+    # The stored role `owner` is valid only for an identity that the configuration names. The next message of such an
+    # identity stores the role again.
     role = PrincipalRole.MEMBER if identity.role is PrincipalRole.OWNER else identity.role
     tx.identities.unlink(identity.identity, role, now if identity.paired else None, now)
     _note(tx, AccessKind.UNLINK, identity, identity.id, by=by, now=now)
@@ -187,7 +191,8 @@ def _known(tx: Transaction, identity_id: str) -> Principal:
 
 
 def _obstacle_of(tx: Transaction, person: Principal, *, alone: bool = False) -> str | None:
-    """Return the reason why an identity cannot be linked; None if it can. `alone`: it must have no links yet."""
+    """Return the reason why an identity cannot be linked; None if it can be linked. With `alone`, the identity must not
+    have other links."""
     if person.platform == WEB and person.user_id.startswith(_KEY):
         return "An API key cannot be linked with a person."
     identities = tx.identities.of(person.id)
@@ -199,7 +204,7 @@ def _obstacle_of(tx: Transaction, person: Principal, *, alone: bool = False) -> 
 
 
 def _obstacle(tx: Transaction, first: Principal, other: Principal) -> str | None:
-    """Return the reason why a code cannot link these identities; None if it can."""
+    """Return the reason why a code cannot link these identities; None if it can link them."""
     if PrincipalRole.BLOCKED in {first.role, other.role}:
         return _BLOCKED
     if first.id == other.id:

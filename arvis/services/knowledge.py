@@ -1,7 +1,7 @@
 """Changes of knowledge bases by people. Transaction scripts; `arvis/knowledge/` indexes the documents afterwards.
 
-Texts of a trusted collection may command a model, as an agent's own prompt does. So only owners may trust a collection, or
-add documents to a trusted one.
+A model may follow instructions in texts of a trusted collection, as it follows an agent's own prompt. So only owners
+may trust a collection, or add documents to a trusted one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from arvis.ports.store import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """The person who changes a knowledge base. `owner`: the person has the rights of an owner."""
+    """The person who changes a knowledge base. `owner` is True if the person has the rights of an owner."""
 
     id: str
     owner: bool
@@ -36,7 +36,8 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that a person sends. `blob` is the hash of its stored bytes, and `sha256` that of the file itself."""
+    """A file that a person sends. `blob` is the hash of its stored bytes, and `sha256` is the hash of the original
+    file."""
 
     name: str
     sha256: str
@@ -46,7 +47,8 @@ class File:
 
 
 def create(tx: Transaction, collection: Collection, *, by: Author, now: int) -> Collection:
-    """Create a collection. Raise `Unprocessable`, `Conflict` or `Forbidden`."""
+    """Create a collection. Raise `Unprocessable` for an invalid field, `Conflict` if the slug is taken or the limit is
+    reached, and `Forbidden` if only an owner may create it."""
     _refuse(flaws_of(collection))
     if collection.trusted:
         _check_owner(by)
@@ -136,7 +138,8 @@ def change_document(
 
 
 def refresh(tx: Transaction, slug: str, document_id: str | None, *, now: int) -> int:
-    """Fetch or read a document again, or all failed ones and all pages of the collection. Return their number."""
+    """Make a document due, so that it is fetched or read again. Without `document_id`, do so for all failed documents
+    and all web pages of the collection. Return the number of documents."""
     collection = present(tx, slug)
     if document_id is not None:
         known = document_in(tx, slug, document_id)
@@ -146,8 +149,8 @@ def refresh(tx: Transaction, slug: str, document_id: str | None, *, now: int) ->
 
 
 def remove_document(tx: Transaction, slug: str, document_id: str, *, by: Author, now: int) -> None:
-    """Delete a document. Refuse to delete a document of a folder, because the next check of the folder would add it
-    again."""
+    """Delete a document. Raise `Conflict` for a file of a configured folder, because the next check of the folder would
+    add the file again."""
     writable(tx, slug, by)
     known = document_in(tx, slug, document_id)
     if known.kind is DocumentKind.FOLDER:
@@ -158,7 +161,7 @@ def remove_document(tx: Transaction, slug: str, document_id: str, *, by: Author,
 
 
 def present(tx: Transaction, slug: str) -> Collection:
-    """Return the collection with this slug. Raise `NotFound`."""
+    """Return the collection with this slug. Raise `NotFound` if it does not exist."""
     known = tx.knowledge.collection(slug)
     if known is None:
         raise NotFound(
@@ -169,7 +172,7 @@ def present(tx: Transaction, slug: str) -> Collection:
 
 
 def document_in(tx: Transaction, slug: str, document_id: str) -> Document:
-    """Return a document of a collection. Raise `NotFound`."""
+    """Return a document of a collection. Raise `NotFound` if the collection or the document does not exist."""
     known = tx.knowledge.document(document_id)
     if known is None or known.collection_id != present(tx, slug).id:
         raise NotFound(
@@ -180,7 +183,8 @@ def document_in(tx: Transaction, slug: str, document_id: str) -> Document:
 
 
 def writable(tx: Transaction, slug: str, by: Author) -> Collection:
-    """Return the collection with this slug. Raise `NotFound`, or `Forbidden` if this person must not change it."""
+    """Return the collection with this slug. Raise `NotFound` if it does not exist, and `Forbidden` if this person must
+    not change it."""
     known = present(tx, slug)
     if known.trusted:
         _check_owner(by)
@@ -212,7 +216,8 @@ def _new_file(collection: Collection, file: File) -> Document:
 def _check_room(tx: Transaction, collection_id: str) -> None:
     if tx.knowledge.count(collection_id) >= MOST_DOCUMENTS:
         raise Conflict(
-            f"This knowledge base has {MOST_DOCUMENTS:,} documents already.", fix="Delete some, or create another one."
+            f"This knowledge base has {MOST_DOCUMENTS:,} documents already.",
+            fix="Delete some of them, or create another knowledge base.",
         )
 
 
@@ -241,8 +246,8 @@ def _make_due(tx: Transaction, document: Document, now: int) -> Document:
 
 
 def _renamed(document: Document, title: str) -> Document:
-    """Return the document with the title that a person has given. The title is a part of each chunk, so a page or a file of a
-    folder loses its hash, and is indexed again although its text is the same."""
+    """Return the document with the title that a person has given. Each chunk contains the title. So the hash of a page
+    or of a file of a folder is removed, and the document is indexed again although its text has not changed."""
     if title == document.title:
         return replace(document, named=True)
     kept = document.sha256 if document.kind is DocumentKind.FILE else ""
@@ -250,7 +255,7 @@ def _renamed(document: Document, title: str) -> Document:
 
 
 def _discard(tx: Transaction, document: Document, now: int) -> None:
-    """Let the indexer delete the stored file of a document that gets another file."""
+    """Add a removed document with the stored file that the document had, so that the indexer deletes this file."""
     old = Document(
         tx.new_id(), document.collection_id, DocumentKind.FILE, document.location, blob=document.blob, created_at=now
     )

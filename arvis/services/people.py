@@ -41,14 +41,13 @@ def change(
     by: str,
     now: int,
 ) -> Principal:
-    """Change the role or the pairing of a person. None means no change, with one exception: if the role changes and
-    `paired` is None, a new operator becomes paired, and any other person becomes unpaired. A blocked person also loses
-    a pending code."""
+    """Change the role or the pairing of a person. None means no change, with one exception: if only the role changes, a
+    new operator becomes paired, and any other person becomes unpaired. A blocked person also loses a pending code."""
     person = tx.principals.get(person_id)
     if person is None:
         raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
     for identity in tx.identities.of(person.id):
-        # The role and the pairing of a person are those of all identities.
+        # All identities of a person have the role and the pairing of the person.
         _check(replace(identity, role=person.role, paired=person.paired), role, paired, owners)
     if role is not None:
         tx.principals.set_role(person.id, role, now)
@@ -136,7 +135,7 @@ def _standing(person: Principal) -> dict[str, Any]:
     return {"role": str(person.role), "paired": person.paired}
 
 
-#: The characters of codes, without those that look alike: 0 and O; 1, I and L.
+#: The characters of codes. Characters that look like other characters are left out: 0 and O; 1, I and L.
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 CODE_LENGTH = 10
 MINUTE_MS = 60_000

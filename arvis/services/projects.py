@@ -119,7 +119,8 @@ def _write(tx: Transaction, known: Project, wanted: Project, now: int) -> Projec
 
 
 def _keep(tx: Transaction, before: Project | None, after: Project | None, by: str | None, now: int) -> None:
-    """Store a version, unless the project is unchanged: undoing that version would have no effect."""
+    """Store a version of the change. Store nothing if the project is unchanged, because undoing such a version would
+    have no effect."""
     row = before or after
     if row is None or (before and after and _content(before) == _content(after)):
         return

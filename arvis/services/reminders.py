@@ -36,7 +36,7 @@ from arvis.tasks.task import source_of
 DAY_MS = 86_400_000
 #: The maximum length of a name that is made from the prompt if the request contains no name.
 _NAME = 40
-#: The maximum number of executions that are read on the way from an execution to the one that began the work. The
+#: The maximum number of executions that are read on the way from an execution to the execution that began the work. The
 #: limits of delegations and graphs allow fewer.
 _MOST_ANCESTORS = 50
 #: The key in a reminder's `memo` under which the taint of its request is stored.
@@ -56,8 +56,8 @@ _NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A request for a reminder. `address` and `taint` are those of the conversation. Requests with the same `call_id`
-    are repetitions of one request."""
+    """A request for a reminder. `address` and `taint` belong to the conversation of the request. Requests with the same
+    `call_id` are repetitions of one request."""
 
     agent_id: str
     principal_id: str
@@ -136,7 +136,8 @@ def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
 
 
 def _zone_of(tx: Transaction, principal_id: str) -> str | None:
-    """Return the time zone that the person has chosen. Later changes of the choice do not move the reminder."""
+    """Return the time zone that the person has chosen. If the person later chooses another zone, the reminder does not
+    move."""
     person = tx.principals.get(principal_id)
     return None if person is None else person.timezone
 
@@ -163,8 +164,8 @@ def cancel(tx: Transaction, principal_id: str, which: str, rules: Rules, now: in
 
 
 def task_of(schedule: Schedule) -> TaskSpec:
-    """Return the task of a due schedule. The task is the prompt of the schedule. There is one exception: for a reminder
-    from a conversation with text of other people, the task is to pass on the prompt as a note, without tools."""
+    """Return the task of a due schedule. The task is the prompt of the schedule, with one exception: a reminder from a
+    conversation with text of other people has the task to pass on the prompt as a note, without tools."""
     taint = taint_of(str(schedule.memo.get(_TAINT, ""))) if is_reminder(schedule) else CLEAN
     if not taint:
         return TaskSpec(schedule.prompt)

@@ -12,7 +12,8 @@ from arvis.messaging.owner_alerts import alert_owner, resolve
 from arvis.ports.store import Transaction
 from arvis.tasks.state import WorkStatus
 
-#: The owner gets an alert when a schedule has failed `ALERT_AFTER` times in a row, and at each multiple of `ALERT_EVERY`.
+#: The owner gets an alert when a schedule has failed `ALERT_AFTER` times in a row, and at each multiple of
+#: `ALERT_EVERY`.
 ALERT_AFTER, ALERT_EVERY = 3, 25
 MINUTE_MS = 60_000
 #: The longest pause (ms) of a schedule. The pauses after failures are 2, 4, 8 … minutes, up to this limit.
@@ -58,8 +59,9 @@ def end(tx: Transaction, occurrence: Occurrence, status: OccurrenceStatus, repor
 
 
 def rest_of(schedule: Schedule, now: int) -> int | None:
-    """Return the time (ms) at which the schedule's pause ends, or None if there is no pause. A pause that has more than
-    `LONGEST_REST_MS` left is ignored, because it means that the clock was set back after the pause began."""
+    """Return the time (ms) at which the schedule's pause ends, or None if there is no pause. A pause that would last
+    longer than `LONGEST_REST_MS` from now is ignored, because such a pause means that the clock was set back after the
+    pause began."""
     until = schedule.cooldown_until
     return until if until is not None and now < until <= now + LONGEST_REST_MS else None
 

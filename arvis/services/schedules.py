@@ -289,7 +289,8 @@ def zone_for(tx: Transaction, schedule: Schedule, rules: Rules) -> str:
 
 
 def coming(tx: Transaction, schedule: Schedule, rules: Rules, now: int) -> list[int]:
-    """Return the next `SHOWN_TIMES` times of a schedule in ms. Return no times if it is disabled or has no next time."""
+    """Return the next `SHOWN_TIMES` times of a schedule in ms. Return no times if it is disabled or has no next
+    time."""
     if not schedule.enabled or schedule.next_run is None:
         return []
     text, zone = parse(schedule.schedule), zone_for(tx, schedule, rules)
@@ -315,17 +316,17 @@ def is_reminder(schedule: Schedule) -> bool:
 
 
 def reach_of(schedule: Schedule) -> dict[str, Any]:
-    """Return the part of an execution's state that limits the agents which the execution can use. A reminder can use
+    """Return the part of an execution's state that limits the agents that the execution can use. A reminder can use
     only the agents that its person could use when the reminder was created. Other schedules have no such limit."""
     if not is_reminder(schedule):
         return {}
-    # Older reminders lack these keys. The people who asked for them count as paired, because an agent answered them.
+    # Older reminders lack these keys. Their people count as paired, because an agent answered them.
     return {REACH: schedule.memo.get(REACH), PAIRED: bool(schedule.memo.get(PAIRED, True))}
 
 
 def limits_of(schedule: Schedule, *requesters: str | None) -> dict[str, Any]:
-    """Return the limits of an execution of this schedule: those of `reach_of`, and the rights of the text's author and
-    of the `requesters`, such as a user who starts the schedule manually."""
+    """Return the limits of an execution of this schedule: the limits of `reach_of`, the rights of the text's author,
+    and the rights of the `requesters`, such as a user who starts the schedule manually."""
     return reach_of(schedule) | written_by(schedule.principal_id, schedule.author, *requesters)
 
 
@@ -370,7 +371,8 @@ def _write(tx: Transaction, known: Schedule, wanted: Schedule, rules: Rules, now
 
 
 def _keep(tx: Transaction, before: Schedule | None, after: Schedule | None, by: str | None, now: int) -> None:
-    """Store a version, unless the schedule is unchanged: undoing that version would have no effect."""
+    """Store a version of the change. Store nothing if the schedule is unchanged, because undoing such a version would
+    have no effect."""
     row = before or after
     if row is None or (before and after and replace(before, updated_at=after.updated_at) == after):
         return
@@ -417,7 +419,7 @@ def _timed(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedul
     if shortest_gap_seconds(schedule) < rules.least(wanted):
         raise Unprocessable(
             f"The schedule {wanted.schedule[:80]!r} runs more often than every {rules.least(wanted)} seconds.",
-            fix=f"Let {rules.least(wanted)} seconds or more pass between two times.",
+            fix=f"Choose times that are at least {rules.least(wanted)} seconds apart.",
             code="too_often",
         )
     times = next_times(schedule, zone, now, 1)
@@ -468,8 +470,8 @@ def _check_person(tx: Transaction, wanted: Schedule) -> None:
 
 
 def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
-    """Check the graph, the model, the number of cycles and the grace period. Return the schedule with the stored name of its
-    graph."""
+    """Check the graph, the model, the number of cycles and the grace period. Return the schedule with the stored name
+    of its graph."""
     graph = None if wanted.graph is None else graph_named(wanted.graph)
     if graph is not None and graph.startswith(PREFIX):
         graph = graph_of(tx, graph)

@@ -264,7 +264,7 @@ ALERT_AFTER = 5
 
 
 def alert_refusals(tx: Transaction, hook: Webhook, why: str, now: int) -> None:
-    """Alert the owners about a web hook whose calls are refused, because its secret does not fit."""
+    """Alert the owners that the last calls of a web hook were refused."""
     hint = Hint(
         f"\n`arvis webhooks rotate {hook.id}` creates a new secret.",
         "\nThe page Web hooks creates a new secret.",
@@ -283,7 +283,7 @@ def alert_refusals(tx: Transaction, hook: Webhook, why: str, now: int) -> None:
 
 
 def resolve_refusals(tx: Transaction, hook: Webhook, now: int) -> None:
-    """End the alert about refused calls, because a call was accepted."""
+    """Resolve the alert about refused calls, because a call was accepted."""
     resolve(tx, _refused(hook), now)
 
 

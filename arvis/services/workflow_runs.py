@@ -233,7 +233,7 @@ def entry_of(document: Mapping[str, Any], trigger_kind: str = "") -> str:
 def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise: str | None = None) -> Agent:
     """Return the agent of a run: the agent that the document names, else the agent `otherwise` (an id or a slug). If
     neither of these is an active agent, return the first active agent that the asker and all authors of the version may
-    use; the conductor is tried first. Raise `Unprocessable` if they may not use the agent."""
+    use; the conductor is tried first. Raise `Unprocessable` if the asker or an author may not use the agent."""
     asker = replace(asker, limits=asker.limits.with_authors(version.authors))
     named = str(version.document.get("settings", {}).get("agent") or "")
     for name in filter(None, (named, otherwise)):
@@ -244,12 +244,12 @@ def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise:
     if not active:
         raise Unavailable(
             "There is no active agent to run the workflow.",
-            fix="Resume an agent: `arvis agents list` shows them, `arvis agents resume SLUG` resumes one.",
+            fix="`arvis agents list` lists the agents. Resume one of them with `arvis agents resume SLUG`.",
         )
     active.sort(key=lambda agent: agent.slug != CONDUCTOR)
     chosen = next((agent for agent in active if refusal(tx, agent, asker) is None), None)
     if chosen is None:
-        raise out_of_reach(active[0], "The workflow names no agent, and you may use none of the active ones.")
+        raise out_of_reach(active[0], "The workflow names no agent, and you may not use any of the active agents.")
     return chosen
 
 
@@ -351,8 +351,8 @@ def _as_written(tx: Transaction, wanted: NewWorkflowRun, version: WorkflowVersio
 def turn_part(
     workflow: Workflow, version: WorkflowVersion, text: str, *, trigger_kind: str = "", entry: str | None = None
 ) -> dict[str, Any]:
-    """Return the values that make a turn's execution a run of this workflow; they are added to its state. The input of
-    the run is the message (`text`)."""
+    """Return the values that make a turn's execution a run of this workflow. The caller adds them to the state of the
+    execution. The input of the run is the message (`text`)."""
     at = entry or entry_of(version.document, trigger_kind)
     return {
         STATE: {"id": workflow.id, "version": version.version, "entry": at, "trigger": text, "input": text},
@@ -488,7 +488,8 @@ def log_tool_calls(tx: Transaction, execution_id: str, calls: Sequence[Mapping[s
 
 
 def run_of(tx: Transaction, execution_id: str) -> str | None:
-    """Return the id of the nearest run for which this execution works, or None. A run works for itself."""
+    """Return the id of the nearest run for which this execution works, or None. If the execution is itself a run,
+    return its id."""
     execution = tx.executions.get(execution_id)
     found = _run_of(tx, execution) if execution is not None else None
     return found[0] if found is not None else None

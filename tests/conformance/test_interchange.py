@@ -121,7 +121,7 @@ async def test_an_export_returns_what_was_imported(store: Store, clock: SteppedC
     report = await importer.run(given, RULES)
     assert report == rehearsed
     skipped = [each.why for each in report.outcomes if each.action is Action.SKIP]
-    assert skipped == ["the person whom it is about is not part of the file"]
+    assert skipped == ["the file does not contain the person whom this fact is about"]
 
     found = await exported(store, clock)
     facts = {
@@ -206,7 +206,7 @@ async def test_an_import_deletes_no_files_of_a_skill(store: Store, clock: Steppe
     (outcome,) = report.outcomes
     assert (outcome.action, outcome.why) == (
         Action.SKIP,
-        "the skill here has files, which an import would delete; delete the skill first",
+        "the existing skill has files, which an import would delete; delete the existing skill first",
     )
     assert await store.read(lambda tx: tx.skills.bundle("knots")) == b"PK"
 

@@ -1,4 +1,4 @@
-"""Collects the records of another program's home."""
+"""Collects the records that are made from another program's home directory."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from arvis.interchange.archive import Contents
 from arvis.interchange.format import KINDS, Conversation, Manifest, PersonRef, Record, Schedule
 from arvis.interchange.peers.home import Home
 
-#: The platforms for which Arvis has connectors, and the name of the bot that `arvis bots create` makes.
+#: The platforms for which Arvis has connectors, and the default name of a bot that `arvis bots create` makes.
 SUPPORTED = ("discord", "slack", "telegram")
 BOT = "main"
-#: The providers of models that Arvis calls by the same name.
+#: The providers of models that have the same name in Arvis and in other programs.
 PROVIDERS = ("anthropic", "google", "ollama", "openai", "openrouter")
 
 _BATCH = 40_000_000
@@ -29,14 +29,15 @@ _SLUG = regex(r"[^a-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The choices of the person who imports. `owner` is the person whom private memories are about; None: find out."""
+    """The choices of the person who imports. `owner` is the person whom private memories are about. If it is None, the
+    reader determines the owner from the home."""
 
     now: int
     owner: PersonRef | None = None
 
 
 class Draft:
-    """The records that are made from a home, and the accounts that they need."""
+    """The records that are made from a home, and the bots and model accounts that these records need."""
 
     def __init__(self, home: Home, program: str, choice: Choice) -> None:
         self.home = home
@@ -49,7 +50,7 @@ class Draft:
         self._seen = set[object]()
 
     def add(self, kind: str, label: str, /, **fields: Any) -> bool:
-        """Add a record and return True. Make a remark if the format does not allow it."""
+        """Add a record and return True. If the format does not allow the record, add a remark and return False."""
         try:
             record = KINDS[kind].model_validate(_storable(fields))
         except ValidationError as error:
@@ -61,36 +62,39 @@ class Draft:
         return True
 
     def add_bot(self, platform: str) -> bool:
-        """Note that the platform needs a bot, and return True. Make a remark if Arvis has no connector for it."""
+        """Record that the platform needs a bot, and return True. If Arvis has no connector for the platform, add a
+        remark and return False."""
         if platform in SUPPORTED:
             self.bots.add(platform)
             return True
         if self.once("channels", platform):
-            why = "Arvis has no connector for it; its conversations can only be read"
+            why = "Arvis has no connector for this platform; you can read its conversations but not continue them"
             self.home.leave("channels", platform, why)
         return False
 
     def once(self, kind: str, key: str) -> bool:
-        """Return True at the first call with this key."""
+        """Return True only at the first call with this kind and key."""
         new = (kind, key) not in self._seen
         self._seen.add((kind, key))
         return new
 
     def person(self, platform: str, user_id: str, name: str = "") -> PersonRef:
-        """Add a person once, and return the reference to them."""
+        """Add the person unless the draft already contains them, and return a reference to the person."""
         if self.once("people", f"{platform}:{user_id}"):
             self.add("people", f"{platform}:{user_id}", platform=platform, user_id=user_id, name=name[:300])
         return PersonRef(platform=platform, user_id=user_id)
 
     def fact(self, agent: str, category: Category, content: str, person: PersonRef | None, at: int) -> None:
-        """Add a fact once. A model wrote it, so it counts as another agent's text."""
+        """Add a fact unless the draft already contains it. A model wrote the fact, so the fact has the taint of another
+        agent's text."""
         if not self.once("memory", f"{agent} {person} {content}"):
             return
         fact = {"agent": agent, "category": category, "content": content, "taint": [Label.AGENTS], "created_at": at}
         self.add("memory", f"{agent}: {content[:60]}", person=person, author=None, **fact)
 
     def model(self, agent: str, name: Any) -> str | None:
-        """Return the model if Arvis has its vendor under the same name, and note that an account is needed."""
+        """Return the model if Arvis has a provider for its vendor, and record that this provider needs an account. If
+        there is no such provider, add a remark and return None. Also return None if `name` is empty."""
         if not isinstance(name, str) or not name:
             return None
         provider, slash, rest = name.partition("/")
@@ -98,13 +102,13 @@ class Draft:
         if slash and rest and provider in PROVIDERS:
             self.providers.add(provider)
             return f"{provider}/{rest}"
-        why = f"{name[:100]} is not a model of {', '.join(PROVIDERS)}; choose one with `arvis agents update {agent} --model`"
+        why = f"{name[:100]} is not a model of {', '.join(PROVIDERS)}; choose a model with `arvis agents update {agent} --model`"
         self.home.leave("models", agent, why)
         return None
 
     def batches(self) -> Iterator[Contents]:
-        """Yield archives that are small enough for one request. The later ones contain only conversations, with the
-        people and agents that they name."""
+        """Yield archives that are small enough for one request. All archives after the first one contain only
+        conversations, and the people and agents to which these refer."""
         manifest = Manifest(program=self.program, source=self.program.split()[0].lower(), exported_at=self.choice.now)
         for number, talks in enumerate(_parts(self._newest_first())):
             kinds = KINDS if number == 0 else ("people", "agents")
@@ -112,7 +116,8 @@ class Draft:
             yield Contents(manifest, found | {"conversations": talks}, {})
 
     def _newest_first(self) -> list[Conversation]:
-        """Return the conversations, the newest first, because the first one of a place is continued there."""
+        """Return the conversations, newest first, because the first conversation of a place is the one that Arvis
+        continues there."""
         talks = [each for each in self._records["conversations"] if isinstance(each, Conversation)]
         return sorted(talks, key=lambda talk: (-talk.messages[-1].created_at, talk.id))
 
@@ -126,12 +131,12 @@ def slug_of(text: str) -> str:
 
 
 def agent_slug(program: str, agent: str) -> str:
-    """Return the slug of an imported agent. The program's main agent has the name of the program."""
+    """Return the slug of an imported agent. The slug of the program's main agent is the name of the program."""
     return program if agent in {"main", "default"} else slug_of(f"{program}-{agent}")
 
 
 def place_in(platform: str, channel: str, thread: str = "") -> records.Place:
-    """Return the place of a chat. The bot has the name that `arvis bots create` gives it."""
+    """Return the place of a chat. Its bot has the default name that `arvis bots create` uses."""
     return records.Place(
         platform=platform, connector=BOT if platform in SUPPORTED else "", channel=channel, thread=thread
     )

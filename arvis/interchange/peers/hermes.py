@@ -21,11 +21,11 @@ from arvis.interchange.peers.transcripts import Line, Talk, add_talk, moment, te
 
 _DIVIDER = "\n§\n"
 _MS = 1000
-#: Variables of `.env`. Only those that name people are read; the others are secrets.
+#: A line of `.env`. Only values that name people are used. All other values may be secrets and are dropped.
 _VARIABLE = regex(r"(?:export\s+)?([A-Z][A-Z0-9_]*)\s*=\s*(.*)")
 _PEOPLE = regex(r"(?:(?P<platform>[A-Z_]+?)_)?(?:ALLOWED_USERS|ALLOW_ALL_USERS)")
 _YES = frozenset({"1", "true", "yes", "on"})
-#: The sources of sessions in which a person writes to the program itself.
+#: The sources of sessions in which a person writes to the program directly, not through a chat platform.
 _LOCAL = frozenset({"cli", "tui", "api_server", "webui", "desktop", "acp", "web", "dashboard", ""})
 _WITHOUT_PEOPLE = frozenset({"cron", "subagent", "delegate", "batch", "webhook", "kanban"})
 _NAMED = regex(r"\[([^\[\]\n]{1,80})\] (.+)", re.DOTALL)
@@ -45,7 +45,7 @@ def read_hermes(draft: Draft) -> None:
 
 
 def _read_profile(draft: Draft, at: str, profile: str) -> None:
-    """Read one profile, whose files are below `at`. Each profile is an agent."""
+    """Read one profile, whose files are in the folder `at`. Each profile becomes an agent."""
     agent = agent_slug("hermes", profile)
     config, variables = draft.home.values(f"{at}config.yaml"), _variables(draft, f"{at}.env")
     people = admitted(draft, agent, list(_accesses(draft, at, config, variables)))
@@ -63,8 +63,10 @@ def _read_profile(draft: Draft, at: str, profile: str) -> None:
     _add_jobs(draft, at, agent, zone)
     _add_talks(draft, at, agent)
     for name in sorted(as_map(config.get("mcp_servers"))):
-        draft.home.leave("tools", name, "tool servers are not carried over; add it to `mcp.servers` in config.yaml")
-    why = f"permissions for tools are not carried over: choose with `arvis agents update {agent} --tools`"
+        draft.home.leave(
+            "tools", name, "tool servers are not imported; add this server to `mcp.servers` in config.yaml"
+        )
+    why = f"permissions for tools are not imported; choose the tools with `arvis agents update {agent} --tools`"
     draft.home.leave("tools", agent, why)
 
 
@@ -93,7 +95,8 @@ def _named_model(provider: Any, model: Any) -> str:
 
 
 def _variables(draft: Draft, file: str) -> dict[str, str]:
-    """Return the variables that list people, and the names of the others without their values."""
+    """Return the variables that list people with their values, and the names of all other variables with empty
+    values."""
     found = dict[str, str]()
     for line in (draft.home.text(file) or "").splitlines():
         parts = _VARIABLE.fullmatch(line.strip())
@@ -117,7 +120,7 @@ def _accesses(draft: Draft, at: str, config: Row, variables: Row) -> Iterator[Ac
             entries += _entries(variables.get(f"{prefix}_ALLOWED_USERS"))
             entries += [EVERYONE] if as_text(variables.get(f"{prefix}_ALLOW_ALL_USERS")).lower() in _YES else []
         if settings.get("group_allow_from") or f"{platform}_group" in groups:
-            why = "people allowed in groups are not carried over; bind the agent with `arvis agents bind`"
+            why = "lists of people who are allowed in groups are not imported; bind the agent with `arvis agents bind`"
             draft.home.leave("people", f"{platform}: groups", why)
         yield access_of(draft, platform, entries)
 
@@ -156,7 +159,7 @@ def _add_skills(draft: Draft, at: str, config: Row) -> None:
     off = [as_text(each) for each in as_list(as_map(config.get("skills")).get("disabled"))]
     left = add_skills(draft, f"{at}skills", off=off, own=bundled)
     if left:
-        why = f"{left} skills that came with Hermes are left out; import one that you need with `arvis skills create`"
+        why = f"{left} skills that came with Hermes are not imported; add a skill that you need with `arvis skills create`"
         draft.home.leave("skills", f"{at}skills", why)
 
 
@@ -188,7 +191,11 @@ def _add_job(draft: Draft, agent: str, job: Row, zone: str | None) -> None:
         case "once":
             times = single_time(draft, label, moment(schedule.get("run_at"), zone))
         case kind:
-            draft.home.leave("schedules", label, f"the kind {str(kind)[:40]!r} of its times is unknown")
+            draft.home.leave(
+                "schedules",
+                label,
+                f"its schedule has the unknown kind {str(kind)[:40]!r}; create the schedule in Arvis",
+            )
             return
     if times is None:
         return
@@ -202,7 +209,7 @@ def _add_job(draft: Draft, agent: str, job: Row, zone: str | None) -> None:
 
 
 def _target(job: Row) -> Place | None:
-    """Return the place of a job's answers. Several places are one place: the first."""
+    """Return the place for a job's answers. If the job has several places, return the first one."""
     deliver, origin = as_text(job.get("deliver")).split(",")[0].strip(), as_map(job.get("origin"))
     if deliver == "origin" or (deliver in SUPPORTED and origin.get("platform") == deliver):
         platform, chat = as_text(origin.get("platform")), as_text(origin.get("chat_id"))
@@ -215,13 +222,17 @@ def _target(job: Row) -> Place | None:
 def _leave_parts(draft: Draft, label: str, job: Row, schedule: Row) -> None:
     times = as_map(job.get("repeat")).get("times")
     if times is not None and schedule.get("kind") != "once":
-        draft.home.leave("schedules", label, f"it ended after {times} runs; Arvis repeats it until you stop it")
+        draft.home.leave(
+            "schedules", label, f"the other program ends it after {times} runs, but Arvis repeats it until you stop it"
+        )
     if job.get("script"):
-        draft.home.leave("schedules", label, "its prompt no longer contains the output of its script")
+        draft.home.leave("schedules", label, "the output of its script is no longer added to its prompt")
     if job.get("context_from"):
-        draft.home.leave("schedules", label, "its prompt no longer contains the output of the other job")
+        draft.home.leave("schedules", label, "the output of the other job is no longer added to its prompt")
     if "," in as_text(job.get("deliver")):
-        draft.home.leave("schedules", label, "it has several places for its answers; Arvis uses the first one")
+        draft.home.leave(
+            "schedules", label, "it sends its answers to several places, but Arvis sends them only to the first one"
+        )
 
 
 # -- conversations -------------------------------------------------------------------------------------------------------
@@ -243,10 +254,10 @@ def _add_talks(draft: Draft, at: str, agent: str) -> None:
         else:
             _add_talk(draft, agent, session, list(group))
     if others:
-        why = f"{others} transcripts of schedules and helpers are not conversations with people"
+        why = f"{others} transcripts of schedules and helpers are not imported, because no person wrote in them"
         draft.home.leave("conversations", f"{at}state.db", why)
     if not sessions and any(file.endswith(".jsonl") for file in draft.home.entries(f"{at}sessions")):
-        why = "transcripts of versions before the database are not read; start a newer Hermes once, which converts them"
+        why = "transcripts from before Hermes had a database are not read; start a newer Hermes once to convert them"
         draft.home.leave("conversations", f"{at}sessions", why)
 
 
@@ -264,7 +275,7 @@ def _add_talk(draft: Draft, agent: str, session: Row, rows: list[Row]) -> None:
 
 
 def _line(row: Row, person: PersonRef | None, *, direct: bool) -> Line | None:
-    """Return a message; None if a person has taken it back, or for other roles."""
+    """Return a message as a line. Return None if a person has withdrawn the message, or if it has an unknown role."""
     role, at = as_text(row["role"]), moment(row["timestamp"])
     if role not in {"user", "assistant", "tool"} or (row["active"] == 0 and not row["compacted"]):
         return None

@@ -1,7 +1,7 @@
 """Reads the files of a copy of another program's home directory.
 
-The files are untrusted. Nothing outside the directory is read, nothing is written, and a damaged file becomes a remark:
-it never stops the rest.
+The files are untrusted. Only files inside the directory are read, and nothing is written. A damaged file leads to a
+remark, and the import continues with the other files.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from arvis.domain.errors import Unprocessable
 from arvis.domain.regex import regex
 
 Row = Mapping[str, Any]
-#: Yields the rows of tables of a SQLite file, as `arvis.store.copied_tables.read_tables`.
+#: Yields the rows of tables of a SQLite file, as `arvis.store.copied_tables.read_tables` does.
 ReadTables = Callable[[Path, Mapping[str, Sequence[str]]], Iterator[tuple[str, Row]]]
 
-#: The maximum sizes in bytes: a file that is read whole, a JSON Lines file, and one line of it.
+#: The maximum sizes in bytes of a file that is read whole, of a JSON Lines file, and of one line of such a file.
 _LARGEST_TEXT = 8_000_000
 _LARGEST_LINES = 1_000_000_000
 _LONGEST_LINE = 16_000_000
@@ -35,7 +35,7 @@ _JSON5 = regex(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|//[^\n]*|/\*.*?\*/""", 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A note about data that is not imported or is changed, with the reason and the next step."""
+    """A note about data that is changed or not imported, with the reason and the next step."""
 
     kind: str
     name: str
@@ -43,7 +43,8 @@ class Remark:
 
 
 class Home:
-    """The files below `root`. Names of files are relative to it, with `/`. `remarks` gets the problems."""
+    """The files below `root`. A file name is a path relative to `root`, with `/` as separator. Problems are added to
+    `remarks`."""
 
     def __init__(self, root: Path, *, tables: ReadTables) -> None:
         self.root = root.resolve()
@@ -73,7 +74,7 @@ class Home:
         return self._decoded(name, data)
 
     def values(self, name: str) -> dict[str, Any]:
-        """Return the object in a file of JSON, JSON5 or YAML. The values of JSON5 and YAML are texts."""
+        """Return the object in a file of JSON, JSON5 or YAML. In JSON5 and YAML files, all values are read as texts."""
         text = self.text(name)
         if text is None:
             return {}
@@ -91,7 +92,8 @@ class Home:
         return {}
 
     def lines(self, name: str) -> Iterator[tuple[int, Row]]:
-        """Yield the objects of a file of JSON lines, with the numbers of their lines. Other lines become one remark."""
+        """Yield the objects of a file of JSON lines, with their line numbers. All lines that are not objects are
+        reported in one remark."""
         file = self._file(name)
         if file is None:
             return
@@ -114,14 +116,15 @@ class Home:
             self.leave("files", name, f"{len(bad)} lines are not JSON objects and are left out: {shown}")
 
     def rows(self, name: str, wanted: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Row]]:
-        """Yield the rows of tables of a SQLite file, in the order of `wanted`, each with the name of its table."""
+        """Yield the rows of tables of a SQLite file, each with the name of its table. The tables are in the order of
+        `wanted`."""
         file = self._file(name)
         if file is None:
             return
         try:
             yield from self._tables(file, wanted)
         except Unprocessable as error:
-            self.leave("files", name, f"it can be read only in part: {error.why}. {error.fix}")
+            self.leave("files", name, f"it was read only in part: {error.why}. {error.fix}")
 
     def entries(self, folder: str) -> list[str]:
         """Return the names of the files and folders in a folder, in alphabetical order."""
@@ -135,7 +138,7 @@ class Home:
             self._unread(folder, error.strerror or str(error))
             return []
         if len(found) > _MOST_FILES:
-            self._unread(folder, f"it has more than {_MOST_FILES} entries; the first ones are read")
+            self._unread(folder, f"it has more than {_MOST_FILES} entries; only the first {_MOST_FILES} are read")
         return [f"{folder}/{name}" if folder else name for name in found[:_MOST_FILES]]
 
     def below(self, folder: str, depth: int = _DEEPEST) -> Iterator[str]:
@@ -151,8 +154,8 @@ class Home:
                 yield name
 
     def inside(self, path: str, markers: Sequence[str]) -> str | None:
-        """Return the name in this home of a path of the other machine; None if the path is outside its home. The home
-        is the last folder of the path whose name is one of `markers`."""
+        """Convert a path of the other machine to a file name in this home; return None if the path is outside the other
+        program's home. The home is the last folder of the path whose name is in `markers`."""
         parts = path.replace("\\", "/").split("/")
         ends = [number for number, part in enumerate(parts) if part in markers]
         return "/".join(parts[ends[-1] + 1 :]) if ends else None
@@ -174,7 +177,7 @@ class Home:
         return path
 
     def _inside(self, name: str) -> bool:
-        """Return True if a name, with all links followed, stays in the home."""
+        """Return True if the file is inside the home after all links are followed."""
         try:
             found = (self.root / name).resolve(strict=True)
         except (RuntimeError, ValueError) as error:
@@ -182,14 +185,14 @@ class Home:
             return False
         if found.is_relative_to(self.root):
             return True
-        self._unread(name, "it is a link to a place outside the directory; copy the target instead")
+        self._unread(name, "it is a link to a path outside the directory; copy the target into the directory instead")
         return False
 
     def _decoded(self, name: str, data: bytes) -> str:
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError:
-            self.leave("files", name, "it is not UTF-8; the characters that cannot be read are replaced")
+            self.leave("files", name, "it is not UTF-8; unreadable characters were replaced")
             return data.decode("utf-8", "replace")
 
     def _lenient(self, name: str, text: str) -> Any:
@@ -204,7 +207,7 @@ class Home:
 
 
 def _short_lines(opened: IO[bytes]) -> Iterator[bytes | None]:
-    """Yield the lines of a file. A line that is too long is None."""
+    """Yield the lines of a file. Yield None for a line that is too long."""
     while line := opened.readline(_LONGEST_LINE + 1):
         if len(line) <= _LONGEST_LINE:
             yield line
@@ -231,7 +234,7 @@ def as_list(value: Any) -> Sequence[Any]:
 
 
 def as_text(value: Any) -> str:
-    """Return a text, or the digits of a whole number; otherwise an empty text."""
+    """Return a text unchanged, and a whole number as its digits; return an empty text for any other value."""
     return (
         value
         if isinstance(value, str)

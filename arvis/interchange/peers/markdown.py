@@ -1,4 +1,4 @@
-"""Turns Markdown files into facts, prompts and skills."""
+"""Converts Markdown files to facts, prompts and skills."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _HEADING = regex(r"#{1,6}\s+(.+)")
 _ITEM = regex(r"(\s*)(?:[-*+]|\d{1,3}[.)])\s+(.*)")
 _CHECKED, _UNCHECKED = regex(r"\[[xX]\]\s+"), regex(r"\[ \]")
 _RULE = regex(r"\s*([-*_])(\s*\1){2,}\s*")
-#: Parts of a template that is not filled in: nothing or only words in brackets, with or without a label, and notes
-#: about the file itself.
+#: Parts of a template that are still empty: an empty text or a text in brackets, each with or without a label, and
+#: notes about the file itself.
 _BLANK = regex(r"(?:[^:()]{1,60}:\**\s*)?(?:\([^()]*\)|\s*)|\*(?:This|Edit this) file [^*]+\*", re.DOTALL)
 _FRONT = regex(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _WORD = regex(r"[^\W_]+")
-#: Words of descriptions that say nothing about the kind of work.
+#: Words that are not used as keywords, because they do not describe a kind of work.
 _COMMON = (
     "about after also and any anything are based before between can create every everything files for from have help "
     "how into make more need needs not over skill some that the their them then these they this through tool tools use "
@@ -38,13 +38,14 @@ _COMMON = (
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """The facts of a file: whom they are about, and the category of those under no particular heading."""
+    """The properties that all facts of a file share. `person` is the person whom the facts are about. `category`
+    applies to facts that have no special heading."""
 
     agent: str
     category: Category
     person: PersonRef | None
     at: int
-    #: Words that are put before each fact, such as the date of a diary.
+    #: A text that is put before each fact, such as the date of a diary.
     before: str = ""
 
 
@@ -63,7 +64,8 @@ def add_entry(draft: Draft, text: str, memories: Memories) -> None:
 
 
 def _entries(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each list entry and each paragraph with the heading above it. A heading of the first level is a title."""
+    """Yield each list entry and each paragraph, with the heading above it. A heading of the first level counts as a
+    title and is ignored."""
     heading = ""
     for block in _blocks(_COMMENT.sub("", text)):
         found = _HEADING.fullmatch(block)
@@ -76,7 +78,7 @@ def _entries(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield headings, list entries with the lines that belong to them, and paragraphs."""
+    """Yield headings, list entries with their continuation lines, and paragraphs."""
     lines = list[str]()
     depth, fenced = -1, False
     for line in [*text.splitlines(), ""]:
@@ -99,7 +101,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield parts that are short enough for one fact, divided between words."""
+    """Divide a text between words into parts that are short enough for one fact."""
     while len(text) > MOST_LETTERS:
         end = max(text.rfind(mark, 0, MOST_LETTERS) for mark in ("\n", ". ", " "))
         end = end + 1 if end > 0 else MOST_LETTERS
@@ -110,19 +112,20 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def tasks_in(text: str) -> str:
-    """Return the text of a list of tasks without comments; an empty text if it has only headings."""
+    """Return the text of a list of tasks without comments. Return an empty text if the list contains only headings."""
     plain = _COMMENT.sub("", text).strip()
     return plain if any(line.strip() and not _HEADING.match(line) for line in plain.splitlines()) else ""
 
 
 def prompt_of(draft: Draft, agent: str, files: Sequence[str]) -> str:
-    """Return the instructions of an agent from several files. A part that is too long is left out with a remark."""
+    """Return the instructions of an agent, which are the texts of several files. If a text would exceed the limit,
+    leave it out and add a remark."""
     texts = [(name, text.strip()) for name in files if (text := draft.home.text(name)) is not None and text.strip()]
     kept, size = list[str](), 0
     for name, text in texts:
         size += len(storable(text).encode()) + 2
         if size > LONGEST_PROMPT:
-            why = f"the prompt of an agent has at most {LONGEST_PROMPT} bytes; move a part of it into a skill"
+            why = f"with this file, the prompt would exceed {LONGEST_PROMPT} bytes; move a part of the prompt into a skill"
             draft.home.leave("agents", f"{agent}: {name}", why)
             size -= len(storable(text).encode()) + 2
         else:
@@ -131,8 +134,8 @@ def prompt_of(draft: Draft, agent: str, files: Sequence[str]) -> str:
 
 
 def add_skills(draft: Draft, folder: str, *, off: Collection[str] = (), own: Collection[str] = ()) -> int:
-    """Add the skills below a folder: each folder with a file SKILL.md is one. `off` are skills that are turned off.
-    Return the number of those in `own`, the skills of the program itself, which are left out."""
+    """Add the skills below a folder. Each folder with a file SKILL.md is a skill. `off` are the names of skills that
+    are turned off. Skills in `own` belong to the program itself and are left out. Return the number of these skills."""
     left = 0
     for name in draft.home.below(folder):
         label = name.rpartition("/")[0].rpartition("/")[2]
@@ -163,11 +166,14 @@ def _add_skill(draft: Draft, file: str, label: str, off: Collection[str]) -> Non
     if not slug or not body.strip():
         draft.home.leave("skills", label, "it has no name or no text")
     elif not draft.once("skills", slug):
-        draft.home.leave("skills", label, f"another skill is called {slug}, too; rename one of them ({file})")
+        draft.home.leave("skills", label, f"another skill is also called {slug}; rename one of them ({file})")
     elif draft.add("skills", slug, slug=slug, text=_skill_text(slug, front, body)):
         others = [each for each in draft.home.below(folder) if each != file]
         if others:
-            why = f"{len(others)} files beside SKILL.md are not carried over, because an import takes only texts; its text may name them. `arvis skills create` takes the whole folder"
+            why = (
+                f"{len(others)} files beside SKILL.md are not imported, but the skill may refer to them; "
+                "add the whole folder with `arvis skills create` instead"
+            )
             draft.home.leave("skills", slug, why)
 
 
@@ -180,8 +186,8 @@ def _divided(text: str) -> tuple[dict[str, object], str]:
 
 
 def _skill_text(slug: str, front: dict[str, object], body: str) -> str:
-    """Return the text of a skill. Its keywords are made from its name, tags and description, because these programs
-    let the model choose by the description."""
+    """Return the text of a skill. Its keywords come from its name, tags and description, because the other programs
+    have no keywords: there, the model chooses a skill by its description."""
     described = front.get("description")
     description = " ".join(described.split()) if isinstance(described, str) else ""
     words = dict.fromkeys(

@@ -18,7 +18,7 @@ from arvis.interchange.peers.schedules import Job, add_job, interval, times_of, 
 from arvis.interchange.peers.transcripts import Line, Talk, add_talk, moment, text_of
 
 _AGENT = "nanobot"
-#: Settings of `channels` that are not platforms.
+#: Keys of `channels` that are settings and not platforms.
 _COMMON = frozenset(
     {
         "send_progress",
@@ -30,7 +30,7 @@ _COMMON = frozenset(
         "transcription_language",
     }
 )
-#: Conversations in which no person writes.
+#: The beginnings of the keys of conversations in which no person writes.
 _WITHOUT_PEOPLE = ("cron:", "heartbeat", "subagent:", "dream")
 _HALF_AN_HOUR = 1_800
 
@@ -60,7 +60,7 @@ def _workspace(draft: Draft, defaults: Row) -> str:
     inside = draft.home.inside(given, (".nanobot", draft.home.root.name)) if given else "workspace"
     if not inside or not draft.home.entries(inside):
         if given and inside != "workspace":
-            why = "the copy does not contain its workspace; copy it into the folder `workspace` of the copy"
+            why = "the copy does not contain this workspace; copy the workspace into the folder `workspace` of the copy"
             draft.home.leave("files", given, why)
         return "workspace"
     return inside
@@ -94,7 +94,7 @@ def _accesses(draft: Draft, channels: Row) -> Iterator[Access]:
         if platform == "slack":
             entries += [EVERYONE] if direct.get("policy", "open") == "open" else as_list(direct.get("allow_from"))
         if settings.get("group_allow_from"):
-            why = "people or rooms allowed in groups are not carried over; bind the agent with `arvis agents bind`"
+            why = "lists of people and rooms that are allowed in groups are not imported; bind the agent with `arvis agents bind`"
             draft.home.leave("people", f"{platform}: groups", why)
         yield access_of(draft, platform, entries)
 
@@ -138,7 +138,7 @@ def _add_job(draft: Draft, key: str, job: Row, zone: str | None) -> None:
     payload, schedule = as_map(job.get("payload")), as_map(job.get("schedule"))
     label = as_text(job.get("name")) or key
     if payload.get("kind", "agent_turn") != "agent_turn":
-        draft.home.leave("schedules", label, "it is work of the program itself, not of a person")
+        draft.home.leave("schedules", label, "the other program created this job for its own work, not for a person")
         return
     given = {"kind": schedule.get("kind"), "expr": schedule.get("expr"), "atMs": schedule.get("at_ms")}
     times = times_of(draft, label, given | {"everyMs": schedule.get("every_ms")})
@@ -178,12 +178,12 @@ def _add_talks(draft: Draft, workspace: str, zone: str | None) -> None:
             if file.endswith(".jsonl") and not (draft.home.root / file).is_dir():
                 others += _add_talk(draft, file, zone)
     if others:
-        why = f"{others} transcripts of schedules, heartbeats and helpers are not conversations with people"
+        why = f"{others} transcripts of schedules, heartbeats and helpers are not imported, because no person wrote in them"
         draft.home.leave("conversations", "sessions", why)
 
 
 def _add_talk(draft: Draft, file: str, zone: str | None) -> int:
-    """Add the conversation in a file. Return 1 if it is not one with people."""
+    """Add the conversation in a file. Return 1 if no person writes in this conversation, else 0."""
     rows = [row for _, row in draft.home.lines(file)]
     head = next((row for row in rows if row.get("_type") == "metadata"), {})
     key = as_text(head.get("key")) or _key_of(file)
@@ -206,7 +206,8 @@ def _add_talk(draft: Draft, file: str, zone: str | None) -> int:
 
 
 def _key_of(file: str) -> str:
-    """Return the key of a conversation from the name of its file: in base64, or in older versions with `_` for `:`."""
+    """Return the key of a conversation, which is encoded in its file name: in base64, or in older versions with `_` in
+    place of `:`."""
     stem = file.rpartition("/")[2].removesuffix(".jsonl")
     try:
         decoded = base64.urlsafe_b64decode(stem + "=" * (-len(stem) % 4)).decode()
@@ -235,14 +236,18 @@ def _line(row: Row, person: PersonRef | None, zone: str | None) -> Line | None:
 
 def _leave_rest(draft: Draft, config: Row) -> None:
     for name in sorted(as_map(as_map(config.get("tools")).get("mcp_servers"))):
-        draft.home.leave("tools", name, "tool servers are not carried over; add it to `mcp.servers` in config.yaml")
+        draft.home.leave(
+            "tools", name, "tool servers are not imported; add this server to `mcp.servers` in config.yaml"
+        )
     draft.home.leave(
-        "tools", _AGENT, "permissions for tools are not carried over: choose with `arvis agents update nanobot --tools`"
+        "tools",
+        _AGENT,
+        "permissions for tools are not imported; choose the tools with `arvis agents update nanobot --tools`",
     )
 
 
 def _snake(value: Any) -> Any:
-    """Return a value with the keys in snake_case. nanobot writes camelCase and reads both."""
+    """Return a value whose keys are in snake_case, because nanobot writes camelCase but reads both forms."""
     match value:
         case dict():
             return {

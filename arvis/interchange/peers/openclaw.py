@@ -24,7 +24,7 @@ _HOMES = (".openclaw", ".clawdbot", ".moltbot")
 _PROMPT = ("SOUL.md", "IDENTITY.md", "AGENTS.md", "TOOLS.md")
 _MAIN = "main"
 _STATE = "state/openclaw.sqlite"
-#: Entries of `channels` that are not platforms, and the platform of the dashboard.
+#: Entries of `channels` that are not platforms, and the platform name of OpenClaw's dashboard.
 _NO_PLATFORMS = frozenset({"defaults", "modelByChannel", "webchat"})
 _DAY = regex(r"\d{4}-\d{2}-\d{2}")
 _NAME = regex(r"(?m)^[-*\s]*\**Name:?\**:?\s*([^\n*_(]{1,100})$")
@@ -36,7 +36,7 @@ _TARGET = regex(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An agent of the home: its id there, its slug, settings and workspace."""
+    """An agent of the home: its id in OpenClaw, its slug in Arvis, its settings, and the folder of its workspace."""
 
     id: str
     slug: str
@@ -48,7 +48,11 @@ def read_openclaw(draft: Draft) -> None:
     config = next((found for name in _CONFIGS if (found := draft.home.values(name))), {})
     agents = list(_agents(draft, config))
     if not any(draft.home.has(name) for name in _CONFIGS):
-        draft.home.leave("files", _CONFIGS[0], "it is missing: names, models, bots and allow lists are unknown")
+        draft.home.leave(
+            "files",
+            _CONFIGS[0],
+            "it is missing, so names, models, bots and allow lists are unknown; add it to the copy and import again",
+        )
     accesses = dict(_accesses(draft, config))
     main = next((agent.id for agent in agents if agent.id == _MAIN), agents[0].id)
     defaults = as_map(as_map(config.get("agents")).get("defaults"))
@@ -62,7 +66,7 @@ def read_openclaw(draft: Draft) -> None:
 
 
 def _agents(draft: Draft, config: Row) -> Iterator[Found]:
-    """Yield the configured agents, and those of which only sessions are left."""
+    """Yield the configured agents, and the agents that are no longer configured but still have sessions."""
     section = as_map(config.get("agents"))
     entries = {key: as_map(value) for key, value in as_map(section.get("entries")).items()}
     entries |= {
@@ -76,7 +80,7 @@ def _agents(draft: Draft, config: Row) -> Iterator[Found]:
 
 
 def _workspace(draft: Draft, agent: str, settings: Row, defaults: Row, *, alone: bool) -> str:
-    """Return the folder of an agent's files in the home."""
+    """Return the workspace of an agent, which is a folder in the home."""
     given, shared = as_text(settings.get("workspace")), as_text(defaults.get("workspace"))
     homes = (*_HOMES, draft.home.root.name)
     own = draft.home.inside(given, homes) if given else None
@@ -86,7 +90,7 @@ def _workspace(draft: Draft, agent: str, settings: Row, defaults: Row, *, alone:
         choices[1:1] = [f"{root}/{agent}", f"workspace-{agent}"]
     found = next((each for each in choices if each and draft.home.entries(each)), None)
     if found is None:
-        why = "the copy does not contain its workspace, so its prompt and memory are missing"
+        why = "the copy does not contain its workspace, so its prompt and memory are not imported; add the workspace to the copy"
         draft.home.leave("files", f"{agent}: {given or shared or 'workspace'}", why)
     return found or f"workspace-{agent}"
 
@@ -118,11 +122,11 @@ def _add_agent(
     _add_memory(draft, agent, people, owner)
     _add_heartbeat(draft, config, agent, zone)
     add_sessions(draft, agent.id, agent.slug, people.people, owner)
-    why = f"permissions for tools are not carried over: choose with `arvis agents update {agent.slug} --tools`"
+    why = f"permissions for tools are not imported; choose the tools with `arvis agents update {agent.slug} --tools`"
     draft.home.leave("tools", agent.slug, why)
     if draft.home.has(f"{agent.workspace}/BOOT.md"):
         draft.home.leave(
-            "schedules", f"{agent.slug}: BOOT.md", "Arvis runs no prompt at its start; create a schedule of it"
+            "schedules", f"{agent.slug}: BOOT.md", "Arvis runs no prompt at its start; create a schedule instead"
         )
 
 
@@ -149,12 +153,12 @@ def _accesses(draft: Draft, config: Row) -> Iterator[tuple[tuple[str, str], Acce
         for account, own in accounts.items():
             merged = {**as_map(settings), **as_map(own)}
             entries = list(_listed(platform, merged, groups))
-            # Approved requests count only where the policy is pairing, which is the default.
+            # Approved pairing requests count only if the policy is `pairing`, which is the default.
             direct = as_map(merged.get("dm"))
             if merged.get("dmPolicy", direct.get("policy", "pairing")) == "pairing":
                 entries += paired.get((platform, account), [])
             if merged.get("groupAllowFrom"):
-                why = "people allowed in groups are not carried over, because Arvis has one list for an agent"
+                why = "lists of people who are allowed in groups are not imported, because Arvis has only one list for each agent"
                 draft.home.leave("people", f"{platform}/{account}: groups", why)
             yield (platform, account), access_of(draft, platform, entries)
 
@@ -190,7 +194,8 @@ def _paired(draft: Draft) -> dict[tuple[str, str], list[str]]:
 def _of_agent(
     agent: str, accesses: Mapping[tuple[str, str], Access], bindings: list[Any], *, main: bool
 ) -> Iterator[Access]:
-    """Yield the access to one agent: on the accounts that are bound to it, and for the main agent on all others."""
+    """Yield the accesses to an agent: those of the accounts that are bound to the agent, and for the main agent also
+    those of all accounts that are not bound as a whole to any agent."""
     for (platform, account), access in accesses.items():
         whole = [as_map(each) for each in bindings if _matches(as_map(as_map(each).get("match")), platform, account)]
         bound = {as_text(each.get("agentId")) for each in whole}
@@ -204,7 +209,7 @@ def _matches(match: Row, platform: str, account: str) -> bool:
 
 
 def _bound(agent: str, config: Row, bindings: list[Any], *, main: bool) -> list[tuple[str, str]]:
-    """Return the groups and channels in which an agent answers."""
+    """Return the groups and channels in which an agent answers, as pairs of platform and channel id."""
     owners = dict[tuple[str, str], str]()
     for each in map(as_map, bindings):
         match = as_map(each.get("match"))
@@ -235,7 +240,8 @@ def _is_on(settings: Any) -> bool:
 
 
 def _owner(draft: Draft, config: Row, people: Admitted) -> PersonRef | None:
-    """Return the owner: the chosen person, the only owner of commands, or the only person who is listed."""
+    """Return the owner. This is the person whom the importing person chose, else the only person who may give owner
+    commands, else the only person in the allow lists."""
     if draft.choice.owner is None:
         entries = [as_text(each) for each in as_list(as_map(config.get("commands")).get("ownerAllowFrom"))]
         parts = [each.partition(":") for each in entries if each.partition(":")[0] in SUPPORTED]
@@ -249,11 +255,12 @@ def _owner(draft: Draft, config: Row, people: Admitted) -> PersonRef | None:
 
 
 def _add_memory(draft: Draft, agent: Found, people: Admitted, owner: PersonRef | None) -> None:
-    """Add the facts of a workspace. OpenClaw shows MEMORY.md and USER.md only in the owner's own conversation."""
+    """Add the facts of a workspace. If the owner is unknown and other people may use the agent, the facts are left out,
+    because OpenClaw shows MEMORY.md and USER.md only in the owner's own conversation."""
     home, now = draft.home, draft.choice.now
     if owner is None and people.users != []:
         if any(home.has(f"{agent.workspace}/{name}") for name in ("MEMORY.md", "USER.md", "memory")):
-            why = "it is private, and several people may use the agent; name its owner with --owner"
+            why = "it is private and was not imported, because several people may use the agent; name the owner with --owner"
             home.leave("memory", agent.slug, why)
         return
     for name, category in (("USER.md", Category.USER_PREFERENCE), ("MEMORY.md", Category.LEARNED_PATTERN)):
@@ -295,9 +302,9 @@ def _add_jobs(draft: Draft, slugs: Mapping[str, str], main: str, zone: str | Non
         agent = slugs.get(as_text(job.get("agentId")) or main)
         payload, schedule = as_map(job.get("payload")), as_map(job.get("schedule"))
         if agent is None:
-            draft.home.leave("schedules", label, f"its agent {as_text(job.get('agentId'))} does not exist")
+            draft.home.leave("schedules", label, f"its agent {as_text(job.get('agentId'))} does not exist in the home")
         elif payload.get("kind") not in {"agentTurn", "systemEvent"}:
-            why = f"its work {as_text(payload.get('kind'))[:40]!r} is not a prompt; use a workflow instead"
+            why = f"it has work of the kind {as_text(payload.get('kind'))[:40]!r} and no prompt; use a workflow instead"
             draft.home.leave("schedules", label, why)
         elif (times := times_of(draft, label, schedule)) is not None:
             prompt = as_text(payload.get("message") or payload.get("text"))
@@ -305,21 +312,27 @@ def _add_jobs(draft: Draft, slugs: Mapping[str, str], main: str, zone: str | Non
             place, enabled = _place(draft, label, as_map(job.get("delivery")), payload), job.get("enabled") is not False
             add_job(draft, Job(key, agent, label, times, timezone, prompt, place, enabled))
             if job.get("trigger"):
-                draft.home.leave("schedules", label, "its script that decides about each run is not carried over")
+                draft.home.leave(
+                    "schedules",
+                    label,
+                    "the script that decides whether it runs is not imported, so Arvis runs it every time",
+                )
 
 
 def _place(draft: Draft, label: str, delivery: Row, payload: Row) -> Place | None:
-    """Return the place of a job's answers; None: the dashboard."""
+    """Return the place for a job's answers. None means the dashboard."""
     platform = as_text(delivery.get("channel") or payload.get("channel"))
     target = _TARGET.fullmatch(as_text(delivery.get("to") or payload.get("to")))
     if delivery.get("mode") == "webhook":
-        draft.home.leave("schedules", label, "its answers went to a web address; they go to the dashboard now")
+        draft.home.leave(
+            "schedules", label, "OpenClaw sends its answers to a web address, but Arvis sends them to the dashboard"
+        )
         return None
     if platform in {"", "last", "webchat"} or target is None:
         return None
     if target["kind"] == "user" and platform != "telegram":
         draft.home.leave(
-            "schedules", label, "the direct chat with this person is unknown; its answers go to the dashboard"
+            "schedules", label, "Arvis cannot find the direct chat for its answers, so its answers go to the dashboard"
         )
         return None
     return place_in(platform, target["chat"], target["thread"] or "")
@@ -344,11 +357,15 @@ def _add_heartbeat(draft: Draft, config: Row, agent: Found, zone: str | None) ->
 
 def _leave_rest(draft: Draft, config: Row) -> None:
     for name in sorted(as_map(as_map(config.get("mcp")).get("servers"))):
-        draft.home.leave("tools", name, "tool servers are not carried over; add it to `mcp.servers` in config.yaml")
+        draft.home.leave(
+            "tools", name, "tool servers are not imported; add this server to `mcp.servers` in config.yaml"
+        )
     for name, settings in sorted(as_map(as_map(config.get("plugins")).get("entries")).items()):
         if as_map(settings).get("enabled") is not False and name not in SUPPORTED:
             draft.home.leave("plugins", name, "plugins of OpenClaw do not run in Arvis")
     if as_map(config.get("hooks")).get("enabled"):
         draft.home.leave(
-            "hooks", "hooks", "create web hooks with `arvis webhooks create`, and give the other programs the addresses"
+            "hooks",
+            "hooks",
+            "web hooks are not imported; create them with `arvis webhooks create`, and update the callers",
         )

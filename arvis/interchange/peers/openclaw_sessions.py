@@ -17,11 +17,11 @@ from arvis.interchange.peers.draft import SUPPORTED, Draft, place_in
 from arvis.interchange.peers.home import Row, as_map, as_text
 from arvis.interchange.peers.transcripts import Line, Talk, add_talk, moment, text_of
 
-#: Kinds of sessions in which no person writes.
+#: The beginnings of the keys of sessions in which no person writes.
 _WITHOUT_PEOPLE = ("cron:", "hook:", "subagent:", "heartbeat", "acp:", "explicit:model-run-")
 _DIRECT = frozenset({"direct", "dm"})
 _GROUP = frozenset({"group", "channel", "room"})
-#: A block about the message that the program puts before a person's text.
+#: A block with data about the message, which OpenClaw puts before a person's text.
 _BLOCK = regex(r"[^\n]{1,80}\(untrusted metadata\):[^\n]*\n```json\n(?P<json>.*?)\n```\s*", re.DOTALL)
 _ENVELOPE = regex(r"\[[A-Z][A-Za-z]+ [^\]\n]{1,200}\d{4}-\d{2}-\d{2}[^\]\n]{1,60}\] ?")
 _SENDER = regex(r"id:(\w{3,40})")
@@ -41,7 +41,7 @@ _TABLES = {
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session: its key and entry in the list of sessions, and its beginning in ms."""
+    """A session: its key and its entry in the list of sessions. `begin` is the time of its beginning in ms."""
 
     id: str
     key: str
@@ -51,7 +51,8 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The agent whose sessions are read, by its id there and its slug, and the people who may use it."""
+    """The agent whose sessions are read: its id in OpenClaw and its slug in Arvis, the people who may use it, and their
+    owner."""
 
     id: str
     slug: str
@@ -70,7 +71,7 @@ def add_sessions(draft: Draft, agent: str, slug: str, people: Sequence[PersonRef
         else:
             _add(draft, asked, session, key, events)
     if others:
-        why = f"{others} transcripts of schedules, web hooks and helpers are not conversations with people"
+        why = f"{others} transcripts of schedules, web hooks and helpers are not imported, because no person wrote in them"
         draft.home.leave("conversations", f"agents/{agent}", why)
 
 
@@ -84,7 +85,7 @@ def _from_database(draft: Draft, agent: str) -> Iterator[tuple[Session, list[Row
             case "session_windows" | "sessions":
                 windows[as_text(row["session_id"])] = row
             case "session_transcript_cold_archives":
-                why = f"it is archived in {row['archive_name']}; open it in OpenClaw once and copy the home again"
+                why = f"it is archived in {row['archive_name']}; open it in OpenClaw once, then copy the home and import again"
                 draft.home.leave("conversations", as_text(row["session_id"]), why)
             case _:
                 rows.append(row)
@@ -92,7 +93,7 @@ def _from_database(draft: Draft, agent: str) -> Iterator[tuple[Session, list[Row
     for session_id, group in groupby(zip(rows, texts, strict=True), key=lambda each: as_text(each[0]["session_id"])):
         events = list(group)
         if any(text is None for _, text in events):
-            continue  # a part of a conversation could not be completed later
+            continue  # an import does not complete a conversation that was imported in part
         window = windows.get(session_id, {})
         key = as_text(window.get("session_key"))
         session = Session(session_id, key, entries.get(key, {}), moment(window.get("created_at")))
@@ -100,7 +101,8 @@ def _from_database(draft: Draft, agent: str) -> Iterator[tuple[Session, list[Row
 
 
 def _texts(draft: Draft, file: str, rows: Sequence[Row]) -> list[Any]:
-    """Return the JSON text of each event. The text of a compressed event is None if it cannot be decompressed."""
+    """Return the JSON text of each event. The text of a compressed event is None if the event cannot be
+    decompressed."""
     packed = [row for row in rows if row["event_json"] is None]
     frames = [bytes(row["event_zstd"] or b"") for row in packed]
     found, problem = _decompressed(frames, [int(row["event_utf8_bytes"] or 0) for row in packed])
@@ -112,8 +114,8 @@ def _texts(draft: Draft, file: str, rows: Sequence[Row]) -> list[Any]:
 
 
 def _decompressed(frames: Sequence[bytes], lengths: Sequence[int]) -> tuple[list[str | None], str]:
-    """Return the texts of these Zstandard frames with these lengths in bytes, and the problem if there is one. The
-    program `zstd` decompresses all frames at once."""
+    """Decompress Zstandard frames whose texts have these lengths in bytes. Return the texts, and the problem or an
+    empty text. The program `zstd` decompresses all frames in one call."""
     program = shutil.which("zstd")
     if not frames:
         return [], ""
@@ -162,11 +164,11 @@ def _add(draft: Draft, asked: Asked, session: Session, key: str, events: Iterabl
         thread = parts[-1] if parts[-2] in {"topic", "thread"} else ""
         direct = kind in _DIRECT
         person = draft.person(platform, peer) if direct and platform in SUPPORTED else None
-        # The direct chats of Telegram have the id of the person; those of other platforms have their own ids.
+        # On Telegram, a direct chat has the id of the person. On other platforms, a direct chat has its own id.
         chat = peer if not direct or platform == "telegram" else chat if chat not in {"", peer} else f"dm-{peer}"
         place = place_in(platform.lower()[:32], chat, thread)
     elif asked.owner is not None and platform == asked.owner.platform and chat == asked.owner.user_id:
-        # The shared conversation of all direct chats is shown to the owner only.
+        # OpenClaw shows the shared conversation of all direct chats only to the owner.
         person = asked.owner
         place = place_in(platform, chat) if platform == "telegram" else place
     talk = Talk(session.id, asked.slug, place, direct, session.begin)
@@ -195,7 +197,8 @@ def _line(draft: Draft, event: Row, person: PersonRef | None, platform: str) -> 
 
 
 def _unwrapped(text: str) -> tuple[str, str, str]:
-    """Return a person's own words without the frame of the program, and the id and name of the person."""
+    """Remove the blocks that OpenClaw adds to a person's text. Return the person's text, and the id and name of the
+    person."""
     sender, name = "", ""
     while (block := _BLOCK.match(text)) is not None:
         facts = _json(block["json"])

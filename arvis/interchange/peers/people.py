@@ -1,4 +1,5 @@
-"""Turns allow lists of other programs into the people whom an agent answers. No person gets more rights than before."""
+"""Converts allow lists of other programs to the people whom an agent answers. No person gets more rights than in the
+other program."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ EVERYONE = "*"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The people whom a program answers on one platform. `open` is True if it answers everybody."""
+    """The people whom another program answers on one platform. `open` is True if it answers everybody."""
 
     platform: str
     ids: tuple[str, ...] = ()
@@ -33,14 +34,16 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The people whom an agent answers: `users` are ids; None: everybody. `people` are those who are listed."""
+    """The people whom an agent answers. `users` are their ids; None means everybody. `people` are the people in the
+    allow lists."""
 
     users: list[str] | None
     people: list[PersonRef] = field(default_factory=list)
 
 
 def access_of(draft: Draft, platform: str, entries: Iterable[Any]) -> Access:
-    """Return the access that the entries of an allow list give. An entry that is not an id gives none."""
+    """Return the access that the entries of an allow list grant. An entry that is not an id grants no access, and leads
+    to a remark."""
     ids, is_open = dict[str, None](), False
     for entry in entries:
         text = _PREFIX.sub("", str(entry).strip())
@@ -51,27 +54,28 @@ def access_of(draft: Draft, platform: str, entries: Iterable[Any]) -> Access:
         elif _IDS[platform].fullmatch(text):
             ids[text] = None
         elif text:
-            why = f"Arvis knows people of {platform} by their ids only, because names can be taken over; pair this person instead"
+            why = f"Arvis identifies people of {platform} only by ids, because others can take a name; pair this person instead"
             draft.home.leave("people", f"{platform}:{text[:80]}", why)
     return Access(platform, tuple(ids), is_open)
 
 
 def admitted(draft: Draft, agent: str, accesses: Iterable[Access]) -> Admitted:
-    """Return the people whom an agent answers, and add them. A list of an agent is for all platforms. So the agent
-    answers everybody only if it did so on all of its platforms."""
+    """Return the people whom an agent answers, and add them to the draft. In Arvis, an agent has one list for all
+    platforms. So the agent answers everybody only if the other program did so on all platforms."""
     given = [each for each in accesses if each.platform in SUPPORTED]
     people = [draft.person(each.platform, user) for each in given for user in each.ids]
     if given and all(each.open for each in given):
         return Admitted(None, people)
     for each in given:
         if each.open:
-            why = "it answered everybody there, but not on all platforms; Arvis has one list, so it admits listed ones"
+            why = "it answers everybody there, but not on all platforms; Arvis has one list, so it admits listed ones only"
             draft.home.leave("people", f"{agent}: {each.platform}", why)
     return Admitted(list(dict.fromkeys(person.user_id for person in people)), people)
 
 
 def owner_of(draft: Draft, admitted_people: Iterable[PersonRef]) -> PersonRef | None:
-    """Return the person whom private memories are about: the chosen one, or the only one of all listed people."""
+    """Return the person whom private memories are about: the person whom the importing person chose, else the only
+    person in the allow lists. Return None if the lists do not contain exactly one person."""
     if draft.choice.owner is not None:
         owner = draft.choice.owner
         return draft.person(owner.platform, owner.user_id)

@@ -1,4 +1,4 @@
-"""Turns the timed work of other programs into schedules."""
+"""Converts jobs of other programs that run at certain times to schedules."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _FIELDS = (5, 6)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job with its own times. `key` is its id there."""
+    """A job of another program. `key` is the id of the job there."""
 
     key: str
     agent: str
     name: str
-    #: A text of `arvis.calendar`.
+    #: The times, in the form that `arvis.calendar` reads.
     times: str
     timezone: str | None
     prompt: str
-    #: The place of its answers; None: the dashboard.
+    #: The place for the job's answers. None means the dashboard.
     place: Place | None
     enabled: bool
     kind: ScheduleKind = ScheduleKind.CRON
 
 
 def add_job(draft: Draft, job: Job) -> None:
-    """Add a schedule. A second one with the same name gets its id, because names are unique."""
+    """Add a schedule. If another schedule already has the name, append the id of the job, because names are unique."""
     name = " ".join("".join(letter for letter in job.name if letter.isprintable()).split())[:80] or job.key
     if not draft.once("schedules", f"{job.agent} {job.kind} {name}"):
         name = f"{name} ({job.key[:12]})"
     place, label = job.place, f"{job.agent}: {name}"
     if place is not None and place.platform not in SUPPORTED:
         draft.home.leave(
-            "schedules", label, f"Arvis has no connector for {place.platform}; its answers go to the dashboard"
+            "schedules", label, f"Arvis has no connector for {place.platform}, so its answers go to the dashboard"
         )
         place = None
     shown = Place(platform="web", channel=job.agent) if place is None else place.model_copy(update={"connector": ""})
@@ -57,7 +57,7 @@ def add_job(draft: Draft, job: Job) -> None:
 
 
 def zone_in(draft: Draft, agent: str, name: Any) -> str | None:
-    """Return the name of the time zone of a home. Make a remark and return None if the home does not name one."""
+    """Return the name of a home's time zone. If the home names no known time zone, add a remark and return None."""
     try:
         return zone_of(as_text(name).strip() or "-").key
     except Unprocessable:
@@ -68,8 +68,8 @@ def zone_in(draft: Draft, agent: str, name: Any) -> str | None:
 
 
 def times_of(draft: Draft, label: str, schedule: Row) -> str | None:
-    """Return the times of a schedule with `kind` `at`, `every` or `cron`, as OpenClaw and nanobot store it. Make a
-    remark and return None for other kinds and for times that are over."""
+    """Return the times of a schedule whose `kind` is `at`, `every` or `cron`, in the form of OpenClaw and nanobot. For
+    another kind, for invalid times, or if the only time has passed, add a remark and return None."""
     match schedule.get("kind"):
         case "cron":
             return cron_times(draft, label, schedule.get("expr"))
@@ -88,7 +88,9 @@ def cron_times(draft: Draft, label: str, line: Any) -> str | None:
     fields = line.split() if isinstance(line, str) else []
     if len(fields) in _FIELDS and len(line) <= 200:  # noqa: PLR2004 - a longer text is no cron line
         return " ".join(fields)
-    draft.home.leave("schedules", label, f"its times {str(line)[:60]!r} are not a cron line of five or six fields")
+    draft.home.leave(
+        "schedules", label, f"its times {str(line)[:60]!r} are not a cron expression with five or six fields"
+    )
     return None
 
 

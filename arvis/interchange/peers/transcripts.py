@@ -1,4 +1,4 @@
-"""Turns the messages of another program's conversations into records."""
+"""Converts the conversations of another program to records."""
 
 from __future__ import annotations
 
@@ -15,31 +15,34 @@ from arvis.interchange.format import PersonRef, Place
 from arvis.interchange.peers.draft import Draft
 
 _LONGEST = 1_000_000
-#: A number below this one is a time in seconds, not in ms. As ms, it is a moment in the year 1973.
+#: A number below this limit is a time in seconds, a greater number is a time in ms. In ms, the limit is in the year
+#: 1973.
 _MILLISECONDS = 100_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One entry of a conversation. An entry with the role `tool` has no text for people."""
+    """One entry of a conversation. An entry with the role `tool` is the output of a tool, so it has no text for
+    people."""
 
     role: str
     text: str
-    #: Its time in ms; None: unknown.
+    #: The time of the entry in ms. None means that the time is unknown.
     at: int | None
-    #: Its id there; empty: none.
+    #: The id of the entry in the other program. Empty means that the entry has no id.
     id: str = ""
     person: PersonRef | None = None
     name: str = ""
-    #: True if a model wrote it to accompany calls of tools.
+    #: True if a model wrote the text together with tool calls.
     calls: bool = False
-    #: True if other people wrote it, and not to the agent.
+    #: True if a person wrote the text in a channel, but not to the agent.
     overheard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A conversation without its messages. `created_at` is its beginning in ms; None: unknown."""
+    """A conversation without its messages. `created_at` is the time of its beginning in ms; None means that the time is
+    unknown."""
 
     id: str
     agent: str
@@ -49,8 +52,8 @@ class Talk:
 
 
 def add_talk(draft: Draft, talk: Talk, lines: Iterable[Line]) -> None:
-    """Add a conversation, if it has messages. Outputs of tools are left out, and a text that a model wrote after
-    one is marked as written with tools."""
+    """Add a conversation if it has messages. Outputs of tools are left out. If a model wrote a text after an output of
+    a tool, the text gets the taint of tools."""
     label = f"{talk.place.platform}:{talk.place.channel} {talk.id}"
     if not draft.once("conversations", talk.id):
         return
@@ -68,7 +71,7 @@ def add_talk(draft: Draft, talk: Talk, lines: Iterable[Line]) -> None:
         messages.append(_message(line, last, tools=tools) | {"id": _unique(line, ids)})
     if cut:
         draft.home.leave(
-            "conversations", label, f"{cut} messages are longer than {_LONGEST} characters and are cut there"
+            "conversations", label, f"{cut} messages were cut, because they have more than {_LONGEST} characters"
         )
     if messages:
         begin = talk.created_at if talk.created_at is not None else messages[0]["created_at"]
@@ -89,7 +92,8 @@ def _message(line: Line, at: int, *, tools: bool) -> dict[str, Any]:
 
 
 def _unique(line: Line, ids: dict[str, int]) -> str:
-    """Return the id of a message in its conversation. Without an id there, it is made from its time and text."""
+    """Return an id that is unique in the conversation. If the other program gave the message no id, make the id from
+    the time, the role and the text."""
     digest = hashlib.sha256(f"{line.at}\n{line.role}\n{line.text}".encode(errors="replace")).hexdigest()[:24]
     found = line.id[:200] or digest
     ids[found] = ids.get(found, 0) + 1
@@ -97,7 +101,8 @@ def _unique(line: Line, ids: dict[str, int]) -> str:
 
 
 def text_of(content: Any) -> str:
-    """Return the text of a message whose content is a text or a list of blocks. Images and files are named."""
+    """Return the text of a message whose content is a text or a list of blocks. A mark such as `[image]` replaces an
+    image or a file."""
     if isinstance(content, str):
         return content
     blocks: Sequence[Any] = content if isinstance(content, list) else [content]
@@ -116,7 +121,8 @@ def text_of(content: Any) -> str:
 
 
 def moment(value: Any, zone: str | None = None) -> int | None:
-    """Return a time in ms: a number of seconds or ms, or an ISO text. A text without an offset is in `zone` (UTC)."""
+    """Return a time in ms. `value` is a number of seconds or ms, or an ISO text. A text without an offset is a time in
+    `zone`, or in UTC if `zone` is None. Return None if `value` is not a time."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
