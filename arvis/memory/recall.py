@@ -7,7 +7,7 @@ same and can be cached.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.embeddings import Meaning
@@ -29,6 +29,9 @@ SHOWN = 15
 LOOKED_AT = 20
 #: The maximum number of recalled facts that were true before.
 MOST_PAST = 5
+
+#: The time for which one use of a fact counts.
+USE_MS = 3_600_000
 
 _OTHERS = frozenset({Label.PEOPLE})
 #: A limit above the maximum number of facts in a scope, so that no fact is left out.
@@ -155,8 +158,17 @@ class _Hearing:
         return None if rank < 0 else rank
 
 
+def uncounted(recalled: Recall, fact_ids: Collection[str], now: int) -> list[str]:
+    """Return those of the facts whose use has not been counted in the last `USE_MS`. So a conversation writes each fact
+    once, and the facts stay in memory between its messages."""
+    facts = (*recalled.sticky, *recalled.facts)
+    return [
+        fact.id for fact in facts if fact.id in fact_ids and (not fact.access_count or fact.accessed_at <= now - USE_MS)
+    ]
+
+
 def touch(tx: Transaction, fact_ids: Sequence[str], now: int) -> None:
-    """Mark these facts as used now. The step that built the prompt commits it."""
+    """Count a use of these facts. The step that built the prompt commits it."""
     tx.facts.touch(fact_ids, now)
 
 

@@ -18,7 +18,7 @@ from arvis.domain.memory import (
 )
 from arvis.domain.taint import CLEAN, Taint
 from arvis.memory.decay import LIVES_MS, decay
-from arvis.memory.recall import Recall, recall, touch
+from arvis.memory.recall import USE_MS, Recall, recall, touch, uncounted
 from arvis.memory.service import MOST_KEYS, Refused, put_state
 from arvis.ports.store import Store, Transaction
 from tests.conformance.memory_kit import (
@@ -157,8 +157,13 @@ async def test_what_is_over_is_not_recalled(either_store: Store) -> None:
 async def test_recall_only_reads_and_touch_counts(either_store: Store) -> None:
     await either_store.write(tell, new_fact("likes tea"))
     found = await recalled(either_store, (ANN,), "tea")
+    assert uncounted(found, found.fact_ids, NOW + 1) == found.fact_ids
     await either_store.write(touch, found.fact_ids, NOW + 1)
-    assert [fact.access_count for fact in (await recalled(either_store, (ANN,))).facts] == [1]
+    used = await recalled(either_store, (ANN,))
+    assert [fact.access_count for fact in used.facts] == [1]
+    assert uncounted(used, used.fact_ids, NOW + USE_MS) == []
+    assert uncounted(used, used.fact_ids, NOW + USE_MS + 1) == used.fact_ids
+    assert uncounted(used, [], NOW + USE_MS + 1) == []
 
 
 # -- states ---------------------------------------------------------------------------------------------------

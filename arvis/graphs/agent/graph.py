@@ -51,7 +51,7 @@ from arvis.graphs.context import TurnContext, asked_text, load_turn_context, loa
 from arvis.graphs.model import ModelCaller, unheard
 from arvis.llm.attempts import RunFailed
 from arvis.llm.tokens import estimator_of
-from arvis.memory.recall import touch
+from arvis.memory.recall import touch, uncounted
 from arvis.messaging import messages, notices
 from arvis.messaging.notices import marked
 from arvis.messaging.spoken_replies import SpokenReply
@@ -178,7 +178,8 @@ class _Nodes:
         if outgrown(extended, prompt) and may_compact(context.execution):
             return Goto("compact", **changes(AgentState, room=prompt.room))
 
-        context.record(touch, prompt.recalled, context.now())
+        if used := uncounted(extended.recall, prompt.recalled, context.now()):
+            context.record(touch, used, context.now())
         call = _prepared(
             state, extended, prompt, limits, brought, messages=turn.current, tools=_names(context, extended)
         )

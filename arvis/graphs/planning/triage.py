@@ -27,7 +27,7 @@ from arvis.graphs.planning import prompts
 from arvis.graphs.planning.documents import harmless
 from arvis.graphs.planning.model import Adviser, Question
 from arvis.graphs.planning.state import ENVIRONMENT, MEMORY, PLAN_RETRIEVAL, Bounds, Lane, PlanningState, clipped, seed
-from arvis.memory.recall import NOTHING_RECALLED, Recall, recall, touch
+from arvis.memory.recall import NOTHING_RECALLED, Recall, recall, touch, uncounted
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import Prompt
 from arvis.prompt.cleaning import sanitise
@@ -213,8 +213,10 @@ class RetrievalNode:
         if found.memory_search:
             words = " ".join([*found.memory_search, found.goal])
             reminded = await self._store.read(_search, context.execution, turn, words, context.now())
-            prompt = self._prompt_builder.prompt(replace(turn, recall=reminded), brought, limits)
-        context.record(touch, prompt.recalled, context.now())
+            turn = replace(turn, recall=reminded)
+            prompt = self._prompt_builder.prompt(turn, brought, limits)
+        if used := uncounted(turn.recall, prompt.recalled, context.now()):
+            context.record(touch, used, context.now())
         return Next(
             (found.complexity or Complexity.HIGH).value,
             **changes(

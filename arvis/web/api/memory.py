@@ -57,7 +57,7 @@ class FactView(View):
     status: FactStatus
     superseded_by: str | None
     accessed_at: Time
-    access_count: int
+    access_count: Annotated[int, About("The number of uses, at most one per hour.")]
     expires_at: Time | None
     valid_from: Annotated[Time | None, About("The time from which it is true; null: unknown.")]
     valid_until: Annotated[Time | None, About("The time until which it is true; null: unknown.")]
