@@ -12,7 +12,7 @@ import itertools
 import sys
 from collections.abc import Sequence
 
-from tests.probes.probe import Probe
+from tests.probes.table import Probe
 from tests.probes.running import FAILED, PASSED, SKIPPED, Outcome, run
 from tests.probes.table import PROBES
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from arvis.domain.dataclass import dataclass
-from tests.probes.probe import Probe
+from tests.probes.table import Probe
 
 TESTS = Path(__file__).parents[1]
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"

@@ -12,10 +12,11 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from arvis.domain.agents import Agent
 from arvis.domain.messages import Address
 from arvis.ports.store import Transaction
+from arvis.store.open import Database
 from arvis.web.monitoring import DatabaseMetrics
+from tests.flows.app_harness import open_app
 from tests.flows.test_web_completions import answered, asked
 from tests.flows.test_web_figures import Told
 from tests.flows.web_server import CHAT_KEY, OWNER_KEY, MovableClock, Site, running_site
@@ -81,13 +82,14 @@ SIMILAR = (
 )
 
 
-async def test_similar_channels_have_separate_folders(site: Site) -> None:
+async def test_similar_channels_have_separate_folders(tmp_path: Path) -> None:
     def folders(tx: Transaction) -> list[str]:
-        tx.agents.add(Agent(id="porter", slug="porter", name="Porter"), 0)
-        places = [Address("plain", "main", channel) for channel in SIMILAR]
-        return [tx.conversations.open("porter", place, 0).id for place in places]
+        agent = tx.agents.all()[0].id
+        return [tx.conversations.open(agent, Address("plain", "main", channel), 0).id for channel in SIMILAR]
 
-    ids = await site.store.write(folders)
+    async with open_app(Database(tmp_path / "arvis.db", None, tmp_path)) as app:
+        ids = await app.store.write(folders)
+    # The folder of a conversation is named by its id.
     assert len({each.casefold() for each in ids}) == len(SIMILAR)
     assert all(each.isascii() and each.isalnum() and len(each) < 64 for each in ids)
 

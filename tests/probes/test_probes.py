@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.probes.__main__ import main
-from tests.probes.probe import Probe
+from tests.probes.table import Probe
 from tests.probes.running import FAILED, PASSED, SKIPPED, TESTS, Case, outcome_of
 from tests.probes.table import PROBES
 

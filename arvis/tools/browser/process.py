@@ -18,6 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import ToolError
 from arvis.domain.text import strict_json
@@ -28,6 +30,8 @@ from arvis.process.subprocesses import Lifeline
 from arvis.tools.browser.endpoint import Endpoint
 from arvis.tools.browser.proxy import Proxy, Relay, Tunnel
 from arvis.tools.code import daemons_interpreter
+
+log = structlog.get_logger(__name__)
 
 #: The seconds in which a browser must start, and in which it must end before it is killed.
 _STARTING, _ENDING = 45.0, 5.0
@@ -126,6 +130,7 @@ class BrowserProcess:
                 await self._ready
         except (TimeoutError, BrowserEnded):
             words = " ".join(self._last_words.decode("utf-8", "replace").split())[-300:]
+            log.warning("browser_not_started", words=words)
             raise ToolError(self.relay.not_started(words=words)) from None
         except Declined as declined:
             raise ToolError(self.relay.not_started(reason=declined.what)) from None

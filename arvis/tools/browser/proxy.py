@@ -142,7 +142,7 @@ class Tunnel(Relay):
         return far
 
     def not_started(self, *, words: str = "", reason: str = "") -> str:  # noqa: ARG002 (it may contain the key of the endpoint)
-        why = self.failure or reason or "the connection ended"
+        why = self.failure or reason or "the connection ended, or took too long"
         return (
             f"The remote browser at {self._endpoint.name} cannot be used: {why}. An operator checks that it runs and that "
             "`browser.endpoint` is its address; browser_open then connects again."
