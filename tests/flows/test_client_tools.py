@@ -113,7 +113,7 @@ async def test_a_client_that_sends_no_results_ends_the_turn(client: openai.Async
     raw = await client.chat.completions.with_raw_response.create(model="helper", messages=[QUESTION], tools=[WEATHER])
     await app.pass_time(1_000)
     timeline = await app.until_status(raw.headers["x-arvis-message-id"], MessageStatus.ANSWERED)
-    assert "has not sent the results" in (timeline.reply or "")
+    assert "did not send the results" in (timeline.reply or "")
 
 
 async def test_the_responses_api(client: openai.AsyncOpenAI, site: Site, app: AppHarness) -> None:

@@ -12,9 +12,8 @@ import itertools
 import sys
 from collections.abc import Sequence
 
-from tests.probes.table import Probe
 from tests.probes.running import FAILED, PASSED, SKIPPED, Outcome, run
-from tests.probes.table import PROBES
+from tests.probes.table import PROBES, Probe
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.probes.__main__ import main
-from tests.probes.table import Probe
 from tests.probes.running import FAILED, PASSED, SKIPPED, TESTS, Case, outcome_of
-from tests.probes.table import PROBES
+from tests.probes.table import PROBES, Probe
 
 #: A probe of each kind of evidence that takes little time: statuses, texts, files, a table.
 SHORT = (12, 14, 28, 33, 47)
