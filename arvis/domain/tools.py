@@ -82,7 +82,9 @@ class ToolDeclaration:
 
     def __post_init__(self) -> None:
         if self.harmless and (self.sensitive or self.risk not in {Risk.READ, Risk.EGRESS}):
-            raise ValueError(f"A tool with the risk {self.risk} or with secret outputs cannot be harmless.")
+            raise ValueError(
+                f"A harmless tool must have the risk read or egress and no secret outputs. Its risk is {self.risk}."
+            )
         if self.without_approval and self.risk in {Risk.EXEC, Risk.MONEY}:
             raise ValueError(f"Calls of a tool with the risk {self.risk} need an approval, unless a rule permits them.")
 

@@ -175,7 +175,8 @@ class ExecutionUpdate:
     def apply(self, cursor: Cursor, decision: Decision) -> None:
         """Apply the decision of a node at this position."""
         self._note(cursor.node, decision.kind, decision.changes)
-        # A pause interrupts a visit and does not end it, so the effects of the visit are still known after the answer.
+        # A pause or a call interrupts a visit and does not end it. The number of visits stays the same, so the engine
+        # finds the effects of this visit again when the node continues.
         ended = not isinstance(decision, Pause | Call)
         self.visited += ended and not isinstance(decision, Repeat)
         visits = cursor.visits + ended

@@ -100,7 +100,7 @@ class MentionedState(State):
 
 def send_notice_once(tx: Transaction, execution: Execution, text: str, now: int) -> None:
     """Send a progress notice, at most once for each execution. The notice does not end the turn and is not a part of
-    the history. The notice of a child execution is sent in the place of its turn."""
+    the history. The notice of a child execution is sent to the chat of the turn for which the child works."""
     asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
     if not asked or MentionedState.from_json(execution.state).notified:
         return

@@ -47,7 +47,7 @@ class Sanitised:
 
 def sanitise(text: str) -> Sanitised:
     """Return the text without invisible characters. Several empty lines in a row become one. Spaces, code between
-    fences, and joiners that a script or a picture needs stay unchanged."""
+    fences, and zero-width joiners that a writing system or an emoji needs stay unchanged."""
     if len(text) <= LONGEST and not _DOUBTFUL.search(text):
         return Sanitised(_trimmed(text), truncated=False)
     lines: list[str] = []

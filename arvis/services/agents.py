@@ -1,9 +1,9 @@
 """Changes of agents by people, and the conductor, which creates and changes agents for people.
 
 Transaction scripts. Each change stores a version in the same commit, so that it can be shown and undone. A deleted
-agent keeps its slug: conversations and costs refer to it, the configuration does not create the agent again at the
-next start, and `undo` restores it. The conductor exists from the first start. Its instructions are only text: the
-gate decides whether an action is carried out, never the model.
+agent keeps its slug, for three reasons: conversations and costs still refer to the agent, `undo` can restore the agent,
+and the configuration must not create the agent again at the next start. The conductor exists from the
+first start. Its instructions are only text: the gate decides whether an action is carried out, never the model.
 """
 
 from __future__ import annotations

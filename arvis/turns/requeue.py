@@ -139,7 +139,7 @@ def read_messages(
     ids = [message.id for message in unread]
     if len(unread) == len(asked):
         raise ExecutionError(
-            f"The turn {execution.id} wrote a reply without its messages.",
+            f"The turn {execution.id} wrote a reply without reading its messages.",
             why="The prompt of the last model call did not contain the messages of the turn.",
             fix="Retry the job. If this happens again, report it with the output of `arvis explain` for the message.",
         )

@@ -119,8 +119,9 @@ class Outgoing:
             raise send_error(error) from None
 
     async def find_draft(self, draft: Draft) -> str | None:
-        """Return the message id of a draft. Within `_WINDOW` send the draft again, because Discord recognises its nonce
-        and shows it only once. After that time return None, because it is unknown whether the draft arrived."""
+        """Return the message id of a draft. Within `_WINDOW`, send the draft again: if it had arrived, Discord
+        recognises its nonce, creates no second message and returns the id of the first one. After that time return
+        None, because it is unknown whether the draft arrived."""
         if self._clock.now() - draft.created_at >= _WINDOW:
             return None
         return await self.show_draft(draft.address, draft.id, _FOUND_AGAIN, ())

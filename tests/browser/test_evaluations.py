@@ -27,11 +27,11 @@ async def test_a_changed_prompt_is_compared_side_by_side_and_refused_by_the_gate
 
     answered = await ask(daemon, "Can I return it?", "returns")
     await dashboard.goto(f"/messages/{answered['messageId']}")
-    await dashboard.get_by_role("button", name="Record as a case").click()
-    record = dashboard.get_by_role("form", name="Record as a case")
+    await dashboard.get_by_role("button", name="Record as test case").click()
+    record = dashboard.get_by_role("form", name="Record as test case")
     await record.get_by_label("Name").fill("time")
     await record.get_by_label("The reply must contain").fill("90 days")
-    await record.get_by_role("button", name="Record as a case").click()
+    await record.get_by_role("button", name="Record as test case").click()
     await expect(dashboard.get_by_text("The case was recorded.")).to_be_visible()
 
     await dashboard.goto("/evaluations/returns")

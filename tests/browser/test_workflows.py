@@ -269,7 +269,7 @@ async def test_a_step_is_seen_at_work_and_a_question_answered_in_place(dashboard
     async with dashboard.expect_request(re.compile(f"/api/runs/{run}/events")):
         await dashboard.goto(f"/workflows/{made['id']}/runs/{run}")
     await expect(step(dashboard, "Thinker", "running")).to_be_visible()
-    await expect(dashboard.get_by_text("It is running: Thinker.")).to_be_visible()
+    await expect(dashboard.get_by_text("It is running. Steps in progress: Thinker.")).to_be_visible()
     await expect(step(dashboard, "Thinker", "done")).to_be_visible()
     asked = dashboard.get_by_role("region", name="Open question")
     await expect(asked).to_contain_text("Who is it for?")

@@ -172,5 +172,5 @@ async def test_a_reply_that_was_written_without_its_message_settles_nothing(data
         failed = await app.until_status(asked.message_id, MessageStatus.FAILED)
         assert failed.reason == "broken"
         assert failed.job is not None
-        assert "wrote a reply without its messages" in (failed.job.error or "")
+        assert "wrote a reply without reading its messages" in (failed.job.error or "")
         assert "Surely." not in " ".join(await app.until_sent(1))

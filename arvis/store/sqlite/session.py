@@ -76,8 +76,9 @@ WIDE = 8
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """The effects of the queries: the tables of `TABLES` that each query changes, and the names of the queries that can
-    change messages of ended turns, or work that existed before the transaction."""
+    """The effects of the queries. `tables`: the tables of `TABLES` that each query changes. `of_histories`: the names
+    of the queries that can change messages of ended turns. `of_work`: the names of the queries that can change work
+    that existed before the transaction."""
 
     tables: Mapping[str, frozenset[str]]
     of_histories: Collection[str]

@@ -20,7 +20,7 @@ export const texts = words({
     made: "The suite was created.",
     removed: "The suite was deleted.",
     removeWhy: (name: string) => `The suite ${name} is deleted with its cases and results.`,
-    record: "Record as a case",
+    record: "Record as test case",
     recorded: "The case was recorded.",
     suite: "Suite",
     noSuite: (agent: string) => `There is no suite for ${agent} yet.`,
@@ -39,7 +39,7 @@ export const texts = words({
     empty: "No suites yet",
     emptyWhy: "Create a suite for an agent, then record answered messages as cases.",
     noCases: (suite: string) =>
-      `No cases yet. Open an answered message and choose “Record as a case”, or run: arvis evals record ${suite} MESSAGE`,
+      `No cases yet. In an answered message, choose “Record as test case”, or run: arvis evals record ${suite} MESSAGE`,
     nothingExpected: "no expectations",
     start: "Evaluate",
     prompt: "Prompt",

@@ -35,7 +35,7 @@ export const texts = words({
     retry: "Retry",
     retried: "The agent will answer the message again.",
     edit: "Edit and retry",
-    record: "Record as a case",
+    record: "Record as test case",
     decide: "Decide",
     chat: "Chat with the agent",
     gone: "There is no entry with this id",

@@ -10,7 +10,7 @@ export const texts = words({
     summary: {
       pending: "It is about to start.",
       running: "It is running.",
-      runningAt: (names: string) => `It is running: ${names}.`,
+      runningAt: (names: string) => `It is running. Steps in progress: ${names}.`,
       paused: "It is waiting.",
       pausedFor: (name: string) => `It waits for a person's answer in the step ${name}.`,
       pausedForPerson: "It waits for a person's answer.",
