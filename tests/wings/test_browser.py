@@ -51,19 +51,22 @@ def listening_ports(pids: Iterable[int]) -> set[int]:
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """Return the command lines of the descendants of a process. The browser of other tests may be among them."""
-    parents: dict[int, int] = {}
-    for each in Path("/proc").iterdir():
-        if each.name.isdecimal():
-            try:
-                parents[int(each.name)] = int((each / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-    found, new = {pid}, {pid}
+    """Return the command lines of the descendants of a process. The browser of other tests may be among them. Other
+    processes are not read, because the kernel may let a reader wait for a process that gets no processor time."""
+    found: set[int] = set()
+    new = {pid}
     while new:
-        new = {child for child, parent in parents.items() if parent in new} - found
+        new = {child for parent in new for child in children(parent)} - found
         found |= new
-    return {each: command(each) for each in found - {pid}}
+    return {each: command(each) for each in found}
+
+
+def children(pid: int) -> list[int]:
+    try:
+        lists = [each.read_text() for each in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:
+        return []
+    return [int(child) for each in lists for child in each.split()]
 
 
 def command(pid: int) -> str:
