@@ -37,8 +37,6 @@ _SHORTEST_PUBLIC = 4
 _SHORTEST_COMMON = 3
 #: The maximum number of signs between two words.
 _LONGEST_SIGN = 3
-#: The names of arguments that contain a language.
-_LANGUAGES = frozenset({"language", "lang", "locale"})
 _DAYS_AROUND = 400
 
 _ADDRESS = regex(r"[a-z][a-z0-9+.-]{0,30}:[/\\]{1,9}[^\s\"'<>]{1,8000}", re.IGNORECASE)
@@ -148,8 +146,7 @@ class Judge:
             if call.reach is Reach.ADDRESSES and key is not None and rest.strip():
                 raise _Unknown("The address is not complete, so its host is not certain.")
             if call.reach is Reach.SERVICE:
-                is_code = key in _LANGUAGES and rest.casefold() in CODES
-                to_service += _COMMON if is_code else service.cost(rest)
+                to_service += service.cost(rest)
         if call.reach is Reach.SERVICE:
             to_service += sum(service.cost(number, is_number=True) for number in _numbers(call.arguments))
         return to_addresses, to_service + service.in_addresses
@@ -517,9 +514,6 @@ index info json latest license main md news pdf php pricing privacy readme relea
 support txt wiki www xml
 """
 ADDRESS_WORDS = frozenset(_ADDRESS_WORDS.split())
-#: Codes of languages and countries.
-_CODES = "ar cs da de el en es fi fr he hi hu it ja ko nl no pl pt ro ru sv tr uk zh br gb us at ch"
-CODES = frozenset(_CODES.split())
 #: Numbers that models choose for sizes and pages.
 ROUND_NUMBERS = frozenset({"0", "1", "2", "3", "4", "5", "10", "15", "20", "25", "30", "50", "100"})
 #: Endings of words. Two words that differ only in one of these endings count as the same word.
