@@ -164,8 +164,8 @@ class MessageFlow:
         waited = at - await self._store.read(waiting_since, job)
         if waited <= self._answer_within:
             return None
-        why = f"the job made no progress for {waited // 1000} seconds; the limit delivery.answer_within is"
-        return Fail(TOO_LATE, f"{why} {self._answer_within // 1000}")
+        why = f"the job made no progress for {waited // 1000} seconds, but delivery.answer_within is"
+        return Fail(TOO_LATE, f"{why} {self._answer_within // 1000} seconds")
 
     def _publish(self, asked: Sequence[StoredMessage], status: MessageStatus, reason: str | None = None) -> None:
         for message in asked:

@@ -109,7 +109,8 @@ class SettingsService:
         changes = await self._store.read(_stored)
         sifted = await asyncio.to_thread(self._sifted, changes)
         for key, why in sifted.problems.items():
-            log.warning("setting_passed_over", key=key, why=why, fix="set it again in the settings, or remove it")
+            fix = "set it again on the Configuration page of the dashboard, or reset it there"
+            log.warning("setting_passed_over", key=key, why=why, fix=fix)
         self._problems = sifted.problems
         self._running = self._current = sifted.config
         return sifted.config

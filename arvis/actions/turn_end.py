@@ -65,10 +65,10 @@ def sound(proposal: Proposal) -> Proposal:
 
 def _flaw(values: Iterable[Any], depth: int) -> str | None:
     if depth == 0:
-        return "a value in it is nested too deep"
+        return "one of its values is nested too deeply"
     for value in values:
         if isinstance(value, float) and not math.isfinite(value):
-            return "a number in it is too large"
+            return "one of its numbers is too large"
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         if inner and (flaw := _flaw(inner, depth - 1)):
             return flaw

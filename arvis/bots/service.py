@@ -230,7 +230,7 @@ def _refuse_redirection(before: Values, after: Values, secrets: Values, given: V
 
 
 def _no_bot(platform: str, name: str) -> NotFound:
-    fix = "Look it up in the list of bots (`arvis bots list`, GET /api/bots)."
+    fix = "`arvis bots list` and GET /api/bots list the bots."
     return NotFound(f"There is no bot {name} for {platform}.", fix=fix)
 
 

@@ -216,7 +216,7 @@ def _complaint(answer: Answer, url: str) -> ArvisError:
     match answer.data:
         case {"error": {"code": str(code), "message": str(message), "fix": str(fix)}}:
             if answer.status == _NOT_KNOWN:
-                fix = f"Name the data folder of the daemon at {url} with --data."
+                fix = f"With --data, give the path of the data folder that the daemon at {url} uses."
                 return AccessError(message, fix=fix, code=code)
             if answer.status == _NOT_FOUND:
                 return NotFound(message, fix=fix, code=code)

@@ -363,7 +363,7 @@ def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
     if config.database == SecretStr(SQLITE) and config.roles != ALL_ROLES:
         fix = "Name all four roles, or use a postgresql:// database."
         why = "because only one process may write to the database"
-        yield Problem(("roles",), f"must be all four with SQLite, {why}", fix)
+        yield Problem(("roles",), f"must contain all four roles with SQLite, {why}", fix)
     if not is_loopback(config.web.host) and not config.web.api_keys and config.web.password is None:
         fix = "Set `web.password` or `web.api_keys`, or listen on 127.0.0.1."
         yield Problem(("web", "host"), "is open to other machines, but no password or API key protects it", fix)

@@ -137,7 +137,9 @@ def migrated(text: str) -> str:
     if before.problems or Document(after).values != expected:
         names = "; ".join(str(each) for each in renamed)
         raise ConfigError(
-            "The file cannot be rewritten", why="The layout of the file is unusual.", fix=f"Rename by hand: {names}."
+            "The file cannot be rewritten",
+            why="The layout of the file is unusual, so an automatic change could damage the file.",
+            fix=f"Change the file by hand: {names}.",
         )
     return mark + after
 

@@ -259,7 +259,7 @@ class Deliverer:
                 await part_sender.resume()
             await part_sender.send(behind)
         except Interrupted:
-            return Fail("interrupted", "the process crashed while it sent this part, so it may have arrived")
+            return Fail("interrupted", "the process crashed while it sent this part, so the part may have arrived")
         except SendError as error:
             return await self._after_failure(error, connector, job, part_sender.part)
         self._announce_settled(first.delivery, DeliveryState.SENT)

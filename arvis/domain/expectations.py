@@ -192,7 +192,7 @@ def _problem_of_limit(expectation: Expectation, answer: Answer) -> str | None:
             return f"The answer took {value:.1f} seconds." if value > most else None
         case ExpectationKind.RECALL:
             if answer.recall is None:
-                return "The case is not a retrieval."
+                return "The case has no `retrieval`, so there is no recall."
             return f"The recall is {answer.recall:.2f}." if answer.recall < most else None
         case _:
             return "Only a model can judge this expectation."

@@ -26,7 +26,7 @@ CHOSEN: Mapping[str, str] = {
     "dashboard_direct": "this is the agent's own channel on the dashboard",
     "dm": "direct messages go to the conductor",
     "fallback": "no other rule matched, and routing.fallback names it",
-    "web_default": "no other rule matched, and it is the conductor, or else the first agent that this person may ask",
+    "web_default": "no other rule matched, and it is the conductor or the first other agent that this person may use",
 }
 
 _REFUSED: Mapping[str, str] = {
@@ -70,7 +70,7 @@ _FAILED: Mapping[str, str] = {
     "budget_credit": "the customer's credit is used up",
     "budget_client_status": "the customer is paused",
     "stopped": "a person stopped it",
-    "handled_by_caller": "it failed, and the run that called it has continued or failed",
+    "handled_by_caller": "it failed, and the execution that called it continued without its result or failed, too",
     "restored": "the database was restored from a backup while this was under way",
 }
 

@@ -122,9 +122,9 @@ class Judge:
             return str(unknown)
         spent = tuple(before + cost for before, cost in zip(self._spent, costs, strict=True))
         if spent[0] >= self._limits[0]:
-            return "The agent could send data by its choice of addresses, and this turn has used up the limit for that."
+            return "The agent could encode data in its choice of addresses, and this turn has reached the limit."
         if spent[1] > self._limits[1]:
-            return "The agent could send data by its choice of words, and this turn has used up the limit for that."
+            return "The agent could encode data in its choice of words, and this turn has reached the limit."
         self._spent = (spent[0], spent[1])
         return None
 

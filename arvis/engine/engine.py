@@ -75,8 +75,8 @@ def about_lost_step(graph: Graph, node: str) -> Pause:
     return Pause(
         WaitKind.REVIEW,
         f"The graph “{graph.name}” was changed while this execution waited, and its step “{node}” no longer "
-        "exists. Restore "
-        f"the step and look again, or start over from “{graph.start}”, which repeats all steps.",
+        f"exists. To continue, restore the step and answer “{LOOK_AGAIN}”. The answer “{START_OVER}” repeats all steps "
+        f"from “{graph.start}”.",
         choices=(LOOK_AGAIN, START_OVER),
         subject=_STEP + node,
     )

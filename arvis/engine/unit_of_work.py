@@ -324,9 +324,7 @@ class ExecutionUpdate:
         if all(cursor.node in self.graph.gates for cursor in self.cursors.values()):
             gates = [self.graph.gates[cursor.node] for cursor in self.cursors.values()]
             names = sorted({gate.title or gate.target for gate in gates if not gate.last})
-            self._fail(
-                f"The execution cannot continue: {', '.join(names)} waits for branches that can no longer arrive."
-            )
+            self._fail(f"The execution cannot continue, because branches can no longer arrive at {', '.join(names)}.")
         else:
             self.execution = replace(self.execution, status=ExecutionStatus.PAUSED, updated_at=self.now())
 

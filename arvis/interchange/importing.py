@@ -184,7 +184,7 @@ _SAME: Result = (Action.UNCHANGED, "")
 _REPLACED: Result = (Action.UPDATE, "")
 _DIFFERS: Result = (
     Action.SKIP,
-    "a different version of it exists already; use `--replace` to replace the existing one",
+    "a different version exists already; `--replace` replaces the existing version",
 )
 
 

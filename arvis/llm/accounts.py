@@ -379,7 +379,7 @@ def _fields_of(stored: StoredAccount) -> dict[str, Any]:
 def _no_account(name: str) -> NotFound:
     return NotFound(
         f"There is no account {name}.",
-        fix="Look it up in the list of accounts (`arvis accounts list`, GET /api/accounts).",
+        fix="`arvis accounts list` and GET /api/accounts list the accounts.",
     )
 
 

@@ -133,10 +133,10 @@ class Embedder:
         try:
             [vector] = await self.embed([text], Purpose.QUERY)
         except BudgetReached as error:
-            log.info("question_not_embedded", error=error.what, why="the search uses words alone")
+            log.info("question_not_embedded", error=error.what, why="without a vector, the search uses only words")
             return None
         except ArvisError as error:
-            log.warning("question_not_embedded", error=error.what, why="the search uses words alone")
+            log.warning("question_not_embedded", error=error.what, why="without a vector, the search uses only words")
             return None
         if self.model != key[0]:
             return None  # another model was configured during the call

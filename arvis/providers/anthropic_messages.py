@@ -309,7 +309,7 @@ class AnthropicResponse(Answer):
                 self.finished = True
                 self._stop_reason = _ENDS.get(reason) or printable(reason, 32)
             case _:
-                raise failures.unreadable(self.account, "its end has a wrong type")
+                raise failures.unreadable(self.account, "its stop reason has a wrong type")
 
     def _refused(self, details: object) -> ProviderError:
         why = ""

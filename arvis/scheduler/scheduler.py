@@ -183,7 +183,7 @@ def _alert_jump(tx: Transaction, holding: Holding, jump: int, now: int) -> None:
     holding.check(tx)
     way = "forward" if jump > 0 else "back"
     text = (
-        f"The clock of this machine was set {way} by {abs(jump) // 1000} s. Schedules continue by the new time. If you "
+        f"The clock of this machine was set {way} by {abs(jump) // 1000} s. Schedules now follow the new time. If you "
         "did not expect this, check the time service of the machine."
     )
     hint = Hint("\n`arvis doctor` checks the clock.", "\nThe page Doctor checks the clock.", "/settings/doctor")

@@ -153,7 +153,8 @@ def unbind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
     agent = present(tx, binding.agent_id)
     there = tx.agents.binding_at(binding.platform, binding.channel)
     if there is None or there.agent_id != agent.id:
-        raise NotFound(f"{agent.slug} is not bound to this channel.", fix="Look up the channels of the agent.")
+        fix = f"`arvis agents show {agent.slug}` lists the channels of the agent."
+        raise NotFound(f"{agent.slug} is not bound to this channel.", fix=fix)
     _begin(tx, agent, now)
     _leave(tx, [there])
     _keep(tx, agent, by, now)
@@ -229,9 +230,7 @@ def _known(tx: Transaction, agent_id: str) -> Agent:
 
 
 def no_agent() -> NotFound:
-    return NotFound(
-        "There is no such agent.", fix="Look it up in the list of agents (`arvis agents list`, GET /api/agents)."
-    )
+    return NotFound("There is no such agent.", fix="`arvis agents list` and GET /api/agents list the agents.")
 
 
 def _write(tx: Transaction, agent: Agent, changed: Agent, by: str, now: int) -> Agent:
@@ -279,7 +278,7 @@ def _keep(tx: Transaction, agent: Agent, by: str, now: int) -> None:
 
 def _taken(there: Agent) -> Conflict:
     if there.status is AgentStatus.ARCHIVED:
-        fix = "Undo its deletion, or take another slug."
+        fix = "Undo its deletion, or choose another slug."
         return Conflict(f"A deleted agent has the slug {there.slug}.", fix=fix, code="slug_taken")
     return Conflict(f"There is an agent {there.slug} already.", fix="Choose another slug.", code="slug_taken")
 

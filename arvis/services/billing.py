@@ -93,7 +93,7 @@ def judge_charge(tx: Transaction, client_id: str, charge_id: str, status: Charge
     if not tx.clients.set_charge_status(client_id, charge_id, status):
         raise NotFound(
             "This customer has no such entry.",
-            fix="Look it up in the list of the customer's entries (GET /api/clients/{client}/charges).",
+            fix="GET /api/clients/{client}/charges lists the entries of the customer.",
         )
 
 
@@ -147,7 +147,7 @@ def unbind_channel(tx: Transaction, client_id: str, channel: ClientChannel) -> N
     if not tx.clients.unbind(client_id, channel):
         raise NotFound(
             "This channel does not belong to this customer.",
-            fix="Look up the channels of the customer (`arvis clients show ID`).",
+            fix="`arvis clients show ID` lists the channels of the customer.",
         )
 
 
@@ -161,7 +161,7 @@ def _known(tx: Transaction, client_id: str) -> Client:
 def no_client() -> NotFound:
     return NotFound(
         "There is no such customer.",
-        fix="Look it up in the list of customers (`arvis clients list`, GET /api/clients).",
+        fix="`arvis clients list` and GET /api/clients list the customers.",
     )
 
 

@@ -105,7 +105,7 @@ def present(tx: Transaction, name: str) -> Credential:
 def no_credential() -> NotFound:
     return NotFound(
         "There is no such credential.",
-        fix="Look it up in the list (`arvis credentials list`, GET /api/credentials).",
+        fix="`arvis credentials list` and GET /api/credentials list the credentials.",
     )
 
 

@@ -166,7 +166,7 @@ def present(tx: Transaction, slug: str) -> Collection:
     if known is None:
         raise NotFound(
             "There is no such knowledge base.",
-            fix="Look it up in the list (`arvis knowledge list`, GET /api/knowledge).",
+            fix="`arvis knowledge list` and GET /api/knowledge list the knowledge bases.",
         )
     return known
 
@@ -177,7 +177,7 @@ def document_in(tx: Transaction, slug: str, document_id: str) -> Document:
     if known is None or known.collection_id != present(tx, slug).id:
         raise NotFound(
             "There is no such document in this knowledge base.",
-            fix="Look it up in the list (`arvis knowledge show SLUG`).",
+            fix="`arvis knowledge show SLUG` lists the documents.",
         )
     return known
 

@@ -70,7 +70,7 @@ def _check(person: Principal, role: PrincipalRole | None, paired: bool | None, o
     if role_of(person, owners) is PrincipalRole.OWNER:
         raise Conflict(
             f"{person.name} is an owner.",
-            fix="To change the role, edit `owners` in config.yaml, or Users and keys in the dashboard.",
+            fix="To change the role, edit `owners` in config.yaml, or use the page Users and keys of the dashboard.",
             code="is_owner",
         )
     if role is not None and role not in GIVEN_ROLES:

@@ -104,9 +104,7 @@ def _held(tx: Transaction, known: Project) -> Project:
 
 
 def _no_project() -> NotFound:
-    return NotFound(
-        "There is no such project.", fix="Look it up in the list (`arvis projects list`, GET /api/projects)."
-    )
+    return NotFound("There is no such project.", fix="`arvis projects list` and GET /api/projects list the projects.")
 
 
 def _write(tx: Transaction, known: Project, wanted: Project, now: int) -> Project:

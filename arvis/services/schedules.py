@@ -278,7 +278,7 @@ def find_schedule(tx: Transaction, schedule_id: str) -> Schedule:
 def _no_schedule() -> NotFound:
     return NotFound(
         "There is no such schedule.",
-        fix="Look it up in the list of schedules (`arvis schedules list`, GET /api/schedules).",
+        fix="`arvis schedules list` and GET /api/schedules list the schedules.",
     )
 
 

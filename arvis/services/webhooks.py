@@ -253,7 +253,7 @@ def _check_texts(wanted: Webhook) -> None:
 def _no_webhook() -> NotFound:
     return NotFound(
         "There is no such web hook.",
-        fix="Look it up in the list of web hooks (`arvis webhooks list`, GET /api/webhooks).",
+        fix="`arvis webhooks list` and GET /api/webhooks list the web hooks.",
     )
 
 

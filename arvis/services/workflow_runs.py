@@ -177,7 +177,7 @@ def find(tx: Transaction, name: str) -> Workflow:
     if workflow is None or workflow.removed_at is not None:
         raise NotFound(
             f"There is no workflow {named[:64]!r}.",
-            fix="Look it up in the list of workflows (`arvis workflows list`, GET /api/workflows).",
+            fix="`arvis workflows list` and GET /api/workflows list the workflows.",
             code="unknown_workflow",
         )
     return workflow
@@ -285,7 +285,7 @@ def begin(tx: Transaction, wanted: NewWorkflowRun, now: int) -> Execution:
     `whole_version` and `check_use`."""
     begun = begin_keyed(tx, wanted, now, key=None)
     if begun is None:
-        raise AssertionError("nothing else can hold a run without a key")
+        raise AssertionError("only a run with a key can exist already")
     return begun
 
 

@@ -89,7 +89,7 @@ class Importer:
         not exist, and `Conflict` if the files have changed since they were loaded."""
         skill = await self._known(slug)
         if path not in skill.files:
-            raise NotFound("The skill has no such file.", fix="Look up its files (`arvis skills show`).")
+            raise NotFound("The skill has no such file.", fix="`arvis skills show` lists its files.")
         try:
             data = (await self._files.bundle(skill)).files[path]
         except ToolError as error:
@@ -202,7 +202,7 @@ _INSTEAD = {
 
 
 def no_skill() -> NotFound:
-    return NotFound("There is no such skill.", fix="Look it up in the list (`arvis skills list`, GET /api/skills).")
+    return NotFound("There is no such skill.", fix="`arvis skills list` and GET /api/skills list the skills.")
 
 
 def _changed() -> Conflict:

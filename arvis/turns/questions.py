@@ -166,7 +166,7 @@ _STALE = 86_400_000
 _CLOCKS_APART = 5_000
 #: A person who has just answered a question cannot have read a question that is younger than this (ms).
 _READING = 2_000
-_UNREAD = "Another question has come meanwhile. Read it, and then answer it."
+_UNREAD = "Another question was asked in the meantime. Read that question, then answer it."
 _ANSWERED = "This question has been answered already."
 
 

@@ -140,7 +140,8 @@ def switch_version(
         tx.jobs.lock([conversation.lane])
     chosen = versions.get(version_id)
     if chosen is None or conversation is None or chosen.conversation_id != conversation_id:
-        raise NotFound("There is no such version of this conversation.", fix="List the versions of the conversation.")
+        fix = f"GET /api/conversations/{conversation_id}/versions lists the versions."
+        raise NotFound("There is no such version of this conversation.", fix=fix)
     _check_idle(tx, conversation)
     active = versions.active_of(chosen.point_id)
     later = _messages_from(tx, conversation, chosen.first_turn, by)

@@ -95,7 +95,7 @@ def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workfl
     if run is None or old is None or workflow is None:
         raise NotFound(
             "There is no such run.",
-            fix="Look it up in the list (`arvis workflows runs`). Runs are removed after `retention.timeline_days`.",
+            fix="`arvis workflows runs` lists the runs. Runs are deleted after `retention.timeline_days`.",
         )
     return run, old, workflow
 

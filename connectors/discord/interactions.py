@@ -63,7 +63,7 @@ class Interactions:
         if received is None:
             text = _LATER
         elif received.status is MessageStatus.DROPPED:
-            text = "I don't accept this from you here."
+            text = "I cannot accept this from you here. If you need access, ask the person who runs this bot."
         else:
             text = "Received."
         if deferred:

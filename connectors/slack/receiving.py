@@ -283,4 +283,4 @@ class Listening:
             await send_async_response(client, request, response, time.time())
         except ConnectionError:
             # The event is committed, but the connection is gone: Slack sends the event again, and the inbox ignores it.
-            log.debug("An envelope was committed after its connection had gone.")
+            log.debug("An envelope was committed after its connection had ended.")

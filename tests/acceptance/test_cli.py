@@ -260,7 +260,7 @@ def test_a_key_that_the_daemon_does_not_know(daemon: Daemon, tmp_path: Path) -> 
     (tmp_path / "api-key").write_text("wrong")
     done = arvis("jobs", "list", "--data", str(tmp_path), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"fix: Name the data folder of the daemon at {daemon.url} with --data." in done.stderr
+    assert f"fix: With --data, give the path of the data folder that the daemon at {daemon.url} uses." in done.stderr
 
 
 def test_the_version(tmp_path: Path) -> None:

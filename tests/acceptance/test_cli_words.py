@@ -122,7 +122,7 @@ def test_a_step_tells_what_was_found_and_what_the_prompt_holds() -> None:
     assert examined.endswith(
         "next; looks like an attempt to give the model instructions, arrived very soon after other messages"
     )
-    layers = "about 200 tokens: identity 140, history 60; 3 older messages did not fit; facts found for the message: #12 F1 (score 0.0321: words 1, meaning 0.83)"
+    layers = "about 200 tokens: identity 140, history 60; 3 older messages did not fit; facts found for the message: #12 F1 (score 0.0321: word rank 1, similarity 0.83)"
     layers += ", #15 F2 (score 0.0009: confidence); `arvis memory correct ID` corrects a fact"
     assert prepared.endswith(f"next; {layers}; based on untrusted text from: flagged, tools")
 

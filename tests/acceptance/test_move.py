@@ -25,7 +25,7 @@ def test_the_summary_names_the_next_step(tmp_path: Path, postgres_url: str) -> N
         daemon.stop()
         done = daemon.arvis("move", "--to", "env:DATABASE_URL", DATABASE_URL=postgres_url)
         assert (done.returncode, done.stderr.splitlines()[0]) == (0, "Comparing the tables ...")
-        assert "Every table was compared, without a difference." in done.stdout
+        assert "Arvis compared every table and found no difference." in done.stdout
         assert "Next: write `database: env:DATABASE_URL` in config.yaml" in done.stdout
         again = daemon.arvis("run")
         assert again.returncode == 1

@@ -91,7 +91,7 @@ def test_a_failed_upgrade_changes_nothing_and_names_the_way_back(tmp_path: Path)
         assert failed.returncode == 5
         assert failed.stderr.splitlines()[-3:] == [
             "The data was not upgraded",
-            "  why: a test message got no answer: IntegrityError('no answers'). The data is as it was before",
+            "  why: a test message got no answer: IntegrityError('no answers'). The data is unchanged",
             "  fix: Install the previous version of Arvis again; it opens the data as before. Then report this error.",
         ]
         assert (content_of(database), config.read_text()) == (before, OLD_CONFIG)

@@ -252,7 +252,7 @@ def test_without_an_index_the_last_transaction_may_have_been_unfinished(dead: Da
     found = look(dead)
     assert isinstance(found, Sound)
     assert found.warning
-    assert "which looks the same" in str(found.remark)
+    assert "cannot distinguish the two cases" in str(found.remark)
     flip(log, HEADER + (ends[10] - 1) * FRAME + 1000)
     assert look(dead) == LogCut(f"transactions after the first {ends[9]} frames of the log", superseded=False)
 
@@ -260,7 +260,7 @@ def test_without_an_index_the_last_transaction_may_have_been_unfinished(dead: Da
 def test_without_an_index_a_log_without_a_beginning_is_lost(dead: Database) -> None:
     with_suffix(dead.file, "-shm").unlink()
     flip(log_file(dead.file), 9)
-    assert look(dead) == LogCut("everything in the log that was not yet in the file", superseded=False)
+    assert look(dead) == LogCut("all data of the log that had not been copied to the database file", superseded=False)
 
 
 def test_file_and_log_may_both_be_damaged(dead: Database) -> None:

@@ -62,7 +62,7 @@ async def test_when_all_branches_fail_the_run_fails(store: Store) -> None:
     found = await ran(store, document, answers={"Choose": NO})
     assert found.execution.status is ExecutionStatus.FAILED
     assert found.execution.error is not None
-    assert found.execution.error.startswith("Together: too few of its branches succeeded: X: ")
+    assert found.execution.error.startswith("Together: too few of the merged branches succeeded: X: ")
 
 
 async def test_a_merge_that_fails_is_told_at_the_merge_around_it(store: Store) -> None:
@@ -218,7 +218,7 @@ async def test_joins_that_wait_for_one_another_fail_the_run_by_name(store: Store
     found = await ran(store, document)
     assert found.execution.status is ExecutionStatus.FAILED
     assert found.execution.error == (
-        "The execution cannot continue: “Left”, “Right” waits for branches that can no longer arrive."
+        "The execution cannot continue, because branches can no longer arrive at “Left”, “Right”."
     )
 
 
@@ -236,5 +236,5 @@ async def test_a_number_that_is_never_reached_fails_the_run_by_name(store: Store
     assert found.execution.status is ExecutionStatus.FAILED
     # The branch that ended earlier waits for nothing.
     assert found.execution.error == (
-        "The execution cannot continue: “Two of them” waits for branches that can no longer arrive."
+        "The execution cannot continue, because branches can no longer arrive at “Two of them”."
     )

@@ -66,7 +66,7 @@ async def test_l1_an_empty_value_never_matches(store: Store) -> None:
     document = drawing(START, if_("i", "", operator="equal"), pause("a", 0), ways=["start > i", "i:false > a"])
     found = await ran(store, document, input="   ")
     assert found.visited("a") == 1
-    assert found.lines("i", "logic_check") == ["The output equals nothing, which never holds: no"]
+    assert found.lines("i", "logic_check") == ["The output equals an empty text, which counts as false: no"]
 
 
 async def test_l2_an_object_is_compared_as_its_json(store: Store) -> None:

@@ -169,7 +169,7 @@ def test_an_agent_is_open_only_if_it_was_open_everywhere(tmp_path: Path) -> None
     closed = {"telegram": everybody, "discord": {"dmPolicy": "allowlist", "allowFrom": ["discord:123456789"]}}
     draft = read("openclaw", openclaw_config(tmp_path / "b", channels=closed))
     assert found(draft, "agents")[0].allow_users == ["123456789"]
-    assert "admits listed ones" in why(draft, "openclaw: telegram")
+    assert "answers only the people in this list" in why(draft, "openclaw: telegram")
     assert found(read("openclaw", openclaw_config(tmp_path / "c")), "agents")[0].allow_users == []
 
 

@@ -113,7 +113,7 @@ def test_transfers_behind_the_merge_and_the_exit_are_allowed() -> None:
     document["connections"][-1]["source"] = "m"
     found = check(document)
     assert [(each.rule, each.message) for each in found] == [
-        ("transfer-in-parallel", "The transfer `t` is in a branch of the parallel `p`.")
+        ("transfer-in-parallel", "The transfer `t` ends the run, so it must not be in a branch of the parallel `p`.")
     ]
 
 

@@ -363,7 +363,7 @@ def _shown(evaluation: Row, min_recall: float | None = None) -> Output:
     lines.append(f"evaluation {evaluation['id']}")
     notes = [evaluation["problem"]] if evaluation["problem"] else []
     notes += [
-        f"{each['case']}: the case has no output for the call {one_line(call)}"
+        f"{each['case']}: the case contains no recorded output for the call {one_line(call)}"
         for each in evaluation["results"]
         for call in each["unrecorded"]
     ]

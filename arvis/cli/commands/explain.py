@@ -126,9 +126,9 @@ def _prompt(step: Json) -> Iterator[str]:
 
 
 def _recalled(found: Json) -> str:
-    """Return a fact that a search has found, such as `#12 ID (score 0.0310: words 1, meaning 0.83)`."""
-    words = f"words {found['place']}" if found["place"] is not None else ""
-    meaning = f"meaning {found['similarity']:.2f}" if found["similarity"] is not None else ""
+    """Return a fact that a search has found, such as `#12 ID (score 0.0310: word rank 1, similarity 0.83)`."""
+    words = f"word rank {found['place']}" if found["place"] is not None else ""
+    meaning = f"similarity {found['similarity']:.2f}" if found["similarity"] is not None else ""
     return f"#{found['number']} {found['fact']} (score {found['score']:.4f}: {', '.join(filter(None, [words, meaning])) or 'confidence'})"
 
 

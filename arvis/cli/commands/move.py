@@ -69,9 +69,9 @@ def _lines(moved: Moved, setting: str) -> Iterator[str]:
     yield from (f"{name.ljust(width)}  {rows}" for name, rows in filled.items())
     yield (
         f"All rows of {len(moved.rows)} tables and {moved.blobs} files of messages are now in {moved.target}. "
-        "Every table was compared, without a difference."
+        "Arvis compared every table and found no difference."
     )
     if moved.missing_blobs:
-        yield f"{moved.missing_blobs} attached files were missing before, or had changed, and were not moved."
+        yield f"{moved.missing_blobs} attached files were not moved, because they were already missing or changed."
     yield f"Next: write `database: {setting}` in config.yaml (or set {_VARIABLE}), then start the daemon."
     yield f"The old data stays in {moved.source}. Delete it when you no longer need it."

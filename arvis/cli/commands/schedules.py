@@ -50,7 +50,7 @@ def _milliseconds(text: str) -> object:
     except Unprocessable:
         time = None
     if not isinstance(time, Every):
-        raise click.BadParameter("must be a time such as 6h, or none")
+        raise click.BadParameter("must be a duration such as 6h, or none")
     return time.seconds * 1000
 
 

@@ -66,8 +66,8 @@ def check_files(scene: Scene) -> Verdict | None:
             )
             return fail(f"{_name(scene)} is damaged", why, fix)
         case LogCut(str(lost)):
-            fix = "Start the daemon. It keeps the intact part and reports the missing part."
-            return fail(f"The log of {_name(scene)} is damaged", f"Lost: {lost}.", fix)
+            fix = "Start the daemon. It keeps the intact part of the log and reports the lost part."
+            return fail(f"The write-ahead log of {_name(scene)} is damaged", f"Lost: {lost}.", fix)
         case Sound(str(remark), warning=True):
             return warn(
                 f"{_name(scene)} may be incomplete",

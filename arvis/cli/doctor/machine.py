@@ -50,7 +50,7 @@ def check_sqlite(_: Scene) -> Verdict:
     version = ".".join(map(str, SQLITE_VERSION))
     fix = "Use a Python build with a newer SQLite, such as the one from Debian or python.org."
     if SQLITE_VERSION < _OLDEST_SQLITE:
-        return fail(f"SQLite {version} is too old", f"Arvis needs {'.'.join(map(str, _OLDEST_SQLITE))}.", fix)
+        return fail(f"SQLite {version} is too old", f"Arvis needs {'.'.join(map(str, _OLDEST_SQLITE))} or newer.", fix)
     lacks = sqlite_lacks()
     if lacks or not SQLITE_THREADS:
         why = f"It was built without {', '.join([*lacks, *([] if SQLITE_THREADS else ['threads'])])}."
@@ -85,8 +85,8 @@ def check_clock(scene: Scene) -> Verdict | None:
         return ok(f"The clock shows {moment(scene.now)}")
     what = f"The clock is {behind // 1000} s behind the database"
     why = (
-        f"The newest row was written at {moment(scene.records.newest_at)}. Retries and schedules are late by the same "
-        "time."
+        f"The newest row was written at {moment(scene.records.newest_at)}. Retries and schedules are late by "
+        "this difference."
     )
     fix = "Set the clock, preferably with a time service: timedatectl set-ntp true."
     return fail(what, why, fix) if behind > _LARGE_STEP_MS else warn(what, why, fix)

@@ -228,7 +228,9 @@ def _leave_parts(draft: Draft, label: str, job: Row, schedule: Row) -> None:
     if job.get("script"):
         draft.home.leave("schedules", label, "the output of its script is no longer added to its prompt")
     if job.get("context_from"):
-        draft.home.leave("schedules", label, "the output of the other job is no longer added to its prompt")
+        draft.home.leave(
+            "schedules", label, "the output of the job in its `context_from` is no longer added to its prompt"
+        )
     if "," in as_text(job.get("deliver")):
         draft.home.leave(
             "schedules", label, "it sends its answers to several places, but Arvis sends them only to the first one"

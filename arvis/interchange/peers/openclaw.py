@@ -315,7 +315,7 @@ def _add_jobs(draft: Draft, slugs: Mapping[str, str], main: str, zone: str | Non
                 draft.home.leave(
                     "schedules",
                     label,
-                    "the script that decides whether it runs is not imported, so Arvis runs it every time",
+                    "the script that decides whether the job runs is not imported, so Arvis runs the job at every time",
                 )
 
 

@@ -54,7 +54,10 @@ def access_of(draft: Draft, platform: str, entries: Iterable[Any]) -> Access:
         elif _IDS[platform].fullmatch(text):
             ids[text] = None
         elif text:
-            why = f"Arvis identifies people of {platform} only by ids, because others can take a name; pair this person instead"
+            why = (
+                f"Arvis identifies people of {platform} only by ids, because another person can take the same name; "
+                "pair this person instead"
+            )
             draft.home.leave("people", f"{platform}:{text[:80]}", why)
     return Access(platform, tuple(ids), is_open)
 
@@ -68,7 +71,10 @@ def admitted(draft: Draft, agent: str, accesses: Iterable[Access]) -> Admitted:
         return Admitted(None, people)
     for each in given:
         if each.open:
-            why = "it answers everybody there, but not on all platforms; Arvis has one list, so it admits listed ones only"
+            why = (
+                "the agent answered everybody there, but not on all platforms; Arvis has one list for all platforms, "
+                "so the agent answers only the people in this list"
+            )
             draft.home.leave("people", f"{agent}: {each.platform}", why)
     return Admitted(list(dict.fromkeys(person.user_id for person in people)), people)
 

@@ -37,7 +37,7 @@ def _listed(database: Database, name: str) -> Path:
     for backup in list_backups(database):
         if backup.path.name == name:
             return backup.path
-    raise NotFound("There is no backup with this name.", fix="The list of backups contains their names.")
+    raise NotFound("There is no backup with this name.", fix="GET /api/backups lists the names of the backups.")
 
 
 def _take_in(database: Database, part: Path) -> BackupFile:

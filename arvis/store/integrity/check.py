@@ -31,7 +31,7 @@ _NO_SUMS = (
 _BAD_SUMS = f"its page checksums were damaged. {_NOTHING_FOUND}"
 _UNSURE = (
     "the log ends in an incomplete transaction. Either the last process ended while it wrote the transaction, which "
-    "was then never confirmed, or the log was damaged later, which looks the same"
+    "was then never confirmed, or the log was damaged later. Arvis cannot distinguish the two cases"
 )
 
 
@@ -164,7 +164,7 @@ def _without_header(log: Log | None, counted: Mark | None, folded: Mark) -> _Log
     if counted is not None:
         return _LogState(lost=_missing_frames(counted.frames, folded.frames if counted.salts == folded.salts else 0))
     if log is not None and log.bytes > HEADER_BYTES:
-        return _LogState(lost="everything in the log that was not yet in the file")
+        return _LogState(lost="all data of the log that had not been copied to the database file")
     return _LogState()
 
 

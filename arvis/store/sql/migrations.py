@@ -169,7 +169,7 @@ def run_checked(
 def upgrade_failed(why: str) -> UpgradeFailed:
     return UpgradeFailed(
         "The data was not upgraded",
-        why=f"{why}. The data is as it was before",
+        why=f"{why}. The data is unchanged",
         fix="Install the previous version of Arvis again; it opens the data as before. Then report this error.",
     )
 

@@ -383,7 +383,7 @@ class RemoteServer:
             task.cancel()
             return TimeoutError()
         if task.cancelled():
-            return LinkLost("it was cut off")
+            return LinkLost("the connection ended")
         return task.exception() or task.result()
 
     def _forget(self, task: asyncio.Task[Any]) -> None:

@@ -167,5 +167,5 @@ def _health(name: str, rests: Sequence[Cooldown], now: int) -> list[ModelHealthV
 def name_of(call: Call) -> str:
     name = call.named("account", _ANY_NAME)
     if name is None:
-        raise NotFound("There is no such account.", fix="Look it up in the list of accounts (GET /api/accounts).")
+        raise NotFound("There is no such account.", fix="GET /api/accounts lists the accounts.")
     return name

@@ -167,5 +167,5 @@ class BotRoutes(Routes):
 def bot_of(call: Call) -> tuple[str, str]:
     platform, name = call.named("platform", PLATFORM), call.named("name", ANY_NAME)
     if platform is None or name is None:
-        raise NotFound("There is no such bot.", fix="Look it up in the list of bots (GET /api/bots).")
+        raise NotFound("There is no such bot.", fix="GET /api/bots lists the bots.")
     return platform, name

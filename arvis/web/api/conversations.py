@@ -409,7 +409,7 @@ class ConversationRoutes(Routes):
         form = Form(call.choice("format", Form) or Form.MARKDOWN)
         found = await self._insights.talk(call.id("conversation"))
         if found is None:
-            raise NotFound("There is no such conversation.", fix="Look it up in the list (GET /api/conversations).")
+            raise NotFound("There is no such conversation.", fix="GET /api/conversations lists the conversations.")
         export = ConversationExport(insights=self._insights, talk=found.talk)
         return StreamingResponse(export.text(form), media_type=form.media_type, headers=export.headers(form))
 

@@ -169,7 +169,7 @@ class ExecutionRoutes(Routes):
         if found is None:
             raise NotFound(
                 "There is no such execution.",
-                fix="Look it up in the list (GET /api/executions); old executions are deleted.",
+                fix="GET /api/executions lists the executions. Old executions are deleted.",
             )
         return answer(ExecutionDetailView.of_view(found, await self._agents()))
 

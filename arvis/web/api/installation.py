@@ -281,7 +281,7 @@ class BackupRoutes(Routes):
 def _name(call: Call) -> str:
     name = call.named("backup", _FILE_NAME)
     if name is None:
-        raise NotFound("There is no backup with this name.", fix="The list of backups contains their names.")
+        raise NotFound("There is no backup with this name.", fix="GET /api/backups lists the names of the backups.")
     return name
 
 

@@ -324,7 +324,7 @@ class JobRoutes(Routes):
 def _no_job() -> NotFound:
     return NotFound(
         "There is no such job.",
-        fix="Look it up in the list of jobs (`arvis jobs list`, GET /api/jobs); old jobs are deleted.",
+        fix="`arvis jobs list` and GET /api/jobs list the jobs. Old jobs are deleted.",
     )
 
 

@@ -239,7 +239,7 @@ class MemoryRoutes(Routes):
         agent, key = await self._agent(call.query("agent")), call.query("key") or ""
         scope = await self._scope(call, call.query("scope")) or EVERYWHERE
         if not await self._store.write(_remove_state, agent.id, scope, key):
-            raise NotFound("There is no such key.", fix="Look it up: GET /api/memory/states.")
+            raise NotFound("There is no such key.", fix="GET /api/memory/states lists the keys.")
         return done()
 
     @route("POST", f"{_ALL}/undo", "Undo the newest change of a scope", SEND, {200: UndoneFactView}, body=InScope)
@@ -310,7 +310,7 @@ class MemoryRoutes(Routes):
         """Return the fact if the caller may see it."""
         fact = await self._insights.fact(call.id("fact"))
         if fact is None or await self._scope(call, fact.scope) != fact.scope:
-            raise NotFound("There is no such fact.", fix="Look it up: `arvis memory list`, GET /api/memory.")
+            raise NotFound("There is no such fact.", fix="`arvis memory list` and GET /api/memory list the facts.")
         return fact
 
     async def _scope(self, call: Call, wanted: str | None) -> str | None:
@@ -324,7 +324,7 @@ class MemoryRoutes(Routes):
             raise unusable("agent", "is missing")
         agent = await self._store.read(_find_agent, named)
         if agent is None:
-            raise NotFound("There is no such agent.", fix="Look it up: GET /api/agents.")
+            raise NotFound("There is no such agent.", fix="GET /api/agents lists the agents.")
         return agent
 
     async def _slugs(self) -> Mapping[str, str]:

@@ -94,7 +94,7 @@ class NotificationRoutes(Routes):
 def _dismiss(tx: Transaction, notification_id: str, by: str, now: int) -> Notification:
     found = tx.notifications.get(notification_id)
     if found is None:
-        raise NotFound("There is no such notification.", fix="Look it up in the list (GET /api/notifications).")
+        raise NotFound("There is no such notification.", fix="GET /api/notifications lists the notifications.")
     if found.state is not NotificationState.OPEN:
         raise Conflict("This notification has ended.", why=f"It is {found.state}.", code="ended")
     return owner_alerts.dismiss(tx, found, by, now)

@@ -321,5 +321,5 @@ def _belongs_to(call: Call, view: WaitView, by: Principal) -> bool:
 def _unknown_question() -> NotFound:
     return NotFound(
         "There is no such question.",
-        fix="Look it up in the list of open questions (`arvis questions list`, GET /api/questions).",
+        fix="`arvis questions list` and GET /api/questions list the open questions.",
     )

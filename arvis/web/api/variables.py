@@ -110,7 +110,7 @@ def _known_key(call: Call) -> str:
 def _no_variable() -> NotFound:
     return NotFound(
         "There is no such variable.",
-        fix="Look it up in the list of variables (`arvis variables list`, GET /api/variables).",
+        fix="`arvis variables list` and GET /api/variables list the variables.",
     )
 
 

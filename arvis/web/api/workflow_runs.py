@@ -314,4 +314,4 @@ def _after(call: Call) -> int:
 
 
 def _no_run() -> NotFound:
-    return NotFound("There is no such run.", fix="Look it up in the list (GET /api/runs); old runs are deleted.")
+    return NotFound("There is no such run.", fix="GET /api/runs lists the runs. Old runs are deleted.")

@@ -265,7 +265,7 @@ class WorkflowRoutes(Routes):
         workflow, newest = await self._store.read(_look, name, None)
         row = await self._insights.workflow(workflow.id)
         if row is None:
-            raise NotFound("There is no such workflow.", fix="Look it up in the list (GET /api/workflows).")
+            raise NotFound("There is no such workflow.", fix="GET /api/workflows lists the workflows.")
         checked = await self._checked(newest.document, None if workflow.removed_at else workflow.id)
         problems = problem_views(checked.problems)
         row = replace(row, workflow=workflow)

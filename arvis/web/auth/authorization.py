@@ -197,7 +197,7 @@ async def visible_talk(insights: Insights, gate: Authorizer, identity: Identity,
     found = await insights.talk(conversation_id)
     person = await person_of(gate, identity)
     if found is None or (person is not None and not await _is_own(insights, identity, person, found)):
-        raise NotFound("There is no such conversation.", fix="Look it up in the list (GET /api/conversations).")
+        raise NotFound("There is no such conversation.", fix="GET /api/conversations lists the conversations.")
     return found
 
 

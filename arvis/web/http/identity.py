@@ -95,7 +95,7 @@ def address_for(identity: Identity, channel: str) -> Address:
         return Address(PLATFORM, PLATFORM, channel)
     raise Forbidden(
         "This channel belongs to another user.",
-        fix=f"Use web-{identity.user_id}, or dashboard-agent-SLUG to write to an agent.",
+        fix=f"Use the channel web-{identity.user_id}, or dashboard-agent-SLUG to write to an agent.",
         code="not_your_channel",
     )
 

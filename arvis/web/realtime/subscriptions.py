@@ -314,7 +314,7 @@ class Subscriptions:
     async def _place(self, topic: str) -> Address:
         found = await self._store.read(_address, topic.removeprefix(_CONVERSATION))
         if found is None:
-            raise NotFound("There is no such conversation.", fix="Look it up in the list (GET /api/conversations).")
+            raise NotFound("There is no such conversation.", fix="GET /api/conversations lists the conversations.")
         return found
 
 

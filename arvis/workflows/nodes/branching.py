@@ -57,7 +57,7 @@ def make_if(spec: NodeSpec, parts: NodeParts) -> Node:
 
 
 def _said(operator: str, expected: str, holds: bool) -> str:
-    wanted = f"“{expected}”" if expected else "nothing, which never holds"
+    wanted = f"“{expected}”" if expected else "an empty text, which counts as false"
     verb = "contains" if operator == "contains" else "equals"
     return f"The output {verb} {wanted}: {'yes' if holds else 'no'}"
 

@@ -75,7 +75,7 @@ def make_merge(spec: NodeSpec, parts: NodeParts) -> Node:
     async def merge(context: NodeContext) -> Decision:
         token = token_of(context)
         if token.failed is not None:
-            error = f"too few of its branches succeeded: {token.failed}"
+            error = f"too few of the merged branches succeeded: {token.failed}"
             return fail_branch(context, spec, replace(token, failed=None), error)
         errors = [error for _, error in token.joined if error]
         text = f"{len(errors)} of {len(token.joined)} branches failed: {'; '.join(errors)}"

@@ -120,7 +120,7 @@ _RULES = (
         "tool-offline",
         _W,
         "`{name}` names the tool `{value}` of a server that is not connected.",
-        "Check the name. The server is connected at the first use of the tool.",
+        "Check the name of the tool. Arvis connects to the server when a run first uses the tool.",
     ),
     Rule(
         "model-unknown",
@@ -183,7 +183,10 @@ _RULES = (
     # Subagents.
     Rule("subagent-source", _E, "`{name}` has a subagent but is not an agent.", "Draw the connection from an agent."),
     Rule(
-        "subagent-target", _E, "`{name}` is a subagent of `{other}` but not an agent.", "Only agents can be subagents."
+        "subagent-target",
+        _E,
+        "`{name}` is a subagent of `{other}` but not an agent.",
+        "Draw the connection to an agent.",
     ),
     Rule(
         "subagent-handle",
@@ -304,13 +307,13 @@ _RULES = (
     Rule(
         "transfer-in-loop",
         _E,
-        "The transfer `{name}` is in the body of the loop `{other}`.",
+        "The transfer `{name}` ends the run, so it must not be in the body of the loop `{other}`.",
         "Move it after the loop's exit.",
     ),
     Rule(
         "transfer-in-parallel",
         _E,
-        "The transfer `{name}` is in a branch of the parallel `{other}`.",
+        "The transfer `{name}` ends the run, so it must not be in a branch of the parallel `{other}`.",
         "Move it after the merge.",
     ),
     Rule(
@@ -330,7 +333,7 @@ _RULES = (
         "join-deadlock",
         _E,
         "These nodes wait for one another without end: {names}.",
-        "Let one of them run for each or for any branch, or remove a connection between them.",
+        "Let one of them run for every arrival or at the first, or remove a connection between them.",
     ),
     # Templates.
     Rule(
