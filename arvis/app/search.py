@@ -60,7 +60,7 @@ class SearchPool:
             try:
                 return None if variable is None else self._secrets.open(variable.value)
             except SecretLost:
-                text = f"its key, the variable {variable_of(name)}, can no longer be decrypted"
+                text = f"its key in the variable {variable_of(name)} can no longer be decrypted"
                 raise SearchFailed(SearchProblem.NOT_SET_UP, text) from None
 
         return SearchServices(self._http, self._clock, key, self._settings().address(name))
