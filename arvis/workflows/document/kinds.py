@@ -78,7 +78,7 @@ _KINDS = (
         "Start",
         Category.BEGIN,
         "The beginning of a run; its output is the input of the run.",
-        (Field("initialInput", Form.TEXT, "Input", "Used if the run is started without one.", most=LONG),),
+        (Field("initialInput", Form.TEXT, "Input", "Used if the run is started without an input.", most=LONG),),
         icon="play",
         summary=("{initialInput}", "Input of the run"),
         ins={},
@@ -123,7 +123,7 @@ _KINDS = (
                 "words",
                 Form.LINE,
                 "Words",
-                "The message must contain one of these, separated by commas; empty: any message.",
+                "Separated by commas. The message must contain one of these words. If empty: any message.",
                 most=500,
             ),
         ),
@@ -167,7 +167,7 @@ _KINDS = (
         "if",
         "If",
         Category.ROUTING,
-        "Takes the first output whose condition matches the previous output.",
+        "Continues at the first condition that the previous output meets.",
         (
             Field(
                 "conditions",
@@ -230,7 +230,8 @@ _KINDS = (
         "condition",
         "Condition",
         Category.ROUTING,
-        "Decides between true and false. If the data has the fields, Arvis applies the rules; otherwise an agent decides.",
+        "Decides between true and false. If the previous output has the fields of the rules, Arvis applies the rules; "
+        "otherwise an agent decides.",
         (
             AGENT,
             Field(
@@ -253,8 +254,8 @@ _KINDS = (
                         "field",
                         Form.LINE,
                         "Field",
-                        "A path such as order.total; empty: the whole output. If it is a template, its value is "
-                        "compared.",
+                        "A path such as order.total; empty: the whole output. If you enter a template, Arvis "
+                        "compares its value.",
                         most=200,
                         template=True,
                     ),
@@ -298,7 +299,12 @@ _KINDS = (
         "A person approves or rejects.",
         (
             Field(
-                "prompt", Form.TEXT, "Question", f"If empty: whether to continue. {TEMPLATES}", most=LONG, template=True
+                "prompt",
+                Form.TEXT,
+                "Question",
+                f"If empty: Arvis asks whether to continue. {TEMPLATES}",
+                most=LONG,
+                template=True,
             ),
             DEADLINE,
             Field(
@@ -306,7 +312,12 @@ _KINDS = (
                 Form.CHOICE,
                 "After the deadline",
                 choices=("reject", "approve", "escalate", "fail"),
-                words=("It counts as rejected", "It counts as approved", "The owners are asked", "The run fails"),
+                words=(
+                    "It counts as rejected",
+                    "It counts as approved",
+                    "It is asked again, and the owners are notified",
+                    "The run fails",
+                ),
                 default="reject",
             ),
             Field(
@@ -332,13 +343,13 @@ _KINDS = (
         chooses=True,
         unconnected="approval-branch-missing",
         asks=True,
-        logs=(OwnLogType("escalated", "Asked another person", icon="hourglass", tone="waiting"),),
+        logs=(OwnLogType("escalated", "Asked again and notified the owners", icon="hourglass", tone="waiting"),),
     ),
     Kind(
         "user-input",
         "Ask the user",
         Category.PEOPLE,
-        "Waits for the person's next message, which is its output.",
+        "Waits for the person's next message, and returns this message as output.",
         (
             Field("prompt", Form.TEXT, "Question", TEMPLATES, most=LONG, template=True),
             DEADLINE,
@@ -383,7 +394,7 @@ _KINDS = (
                 Form.CHOICE,
                 "Decided by",
                 choices=("template", "llm"),
-                words=("The text above, filled in", "A model"),
+                words=("The text above, with its templates replaced", "A model"),
                 default="template",
             ),
         ),
@@ -398,7 +409,7 @@ _KINDS = (
         "parallel",
         "Parallel",
         Category.FLOW,
-        "All following nodes run at the same time, up to a merge, which reports failed branches.",
+        "Runs all following nodes at the same time, up to a merge. The merge reports failed branches.",
         icon="split",
         summary=("All outputs in parallel",),
     ),
@@ -437,7 +448,7 @@ _KINDS = (
         "response",
         "Response",
         Category.PEOPLE,
-        "Posts a message where the run was requested; the message is its output.",
+        "Posts a message where the run was requested; the message is the output of the node.",
         (
             Field(
                 "template", Form.TEXT, "Text", f"If empty: the previous output. {TEMPLATES}", most=LONG, template=True

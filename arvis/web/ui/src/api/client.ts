@@ -94,7 +94,7 @@ async function refusal(response: Response): Promise<ApiError> {
     return new ApiError(
       response.status,
       "unreadable",
-      `The answer ${response.status} could not be read.`,
+      `The response with status ${response.status} could not be read.`,
       "Try again.",
     );
   }

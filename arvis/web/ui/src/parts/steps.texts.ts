@@ -5,7 +5,7 @@ export const stepTexts = words({
   en: {
     title: {
       received: "Received",
-      posted: "Posted without a message from a person",
+      posted: "Posted by an agent or by Arvis",
       routed: "Routed to an agent",
       dropped: "Not answered",
       queued: "Queued",
@@ -97,7 +97,7 @@ export const stepTexts = words({
       cancel: "Not now.",
     },
     reason: {
-      named: "The message names this agent.",
+      named: "The message was sent to this agent by name.",
       bot_assignment: "This bot is assigned to the agent.",
       channel_binding: "This channel is assigned to the agent.",
       mention: "The message mentions the agent.",

@@ -73,14 +73,14 @@ export const SUBAGENT = "subagent";
 export const LOOP_BACK = "loop-back";
 
 /** The fields that join several incoming connections. All kinds have them except those that begin a run. */
-export const JOIN: Field = field("join", "choice", "When several branches arrive", { choices: ["each", "all", "any", "n"], words: ["Run for every arrival", "Run once, when all have arrived", "Run once, at the first", "Run once, when this number has arrived"] });
+export const JOIN: Field = field("join", "choice", "When several branches arrive", { choices: ["each", "all", "any", "n"], words: ["Run for every arrival", "Run once, when all have arrived", "Run once, when the first has arrived", "Run once, when this number has arrived"] });
 export const JOIN_COUNT: Field = field("joinCount", "number", "Number of branches", { help: "Used only with “Run once, when this number has arrived”.", least: 1, most: 2000 });
 
 /** The settings of a document. */
 export const SETTINGS: readonly Field[] = [
   field("agent", "line", "Agent", { help: "Used by nodes that name no agent. If empty: the agent that was addressed, otherwise the conductor.", most: 64, offers: "agents" }),
   field("pauses", "choice", "While a person is asked", { default: "run", choices: ["run", "branch"], words: ["Other branches wait, too", "Other branches continue"] }),
-  field("unlabelled", "choice", "Connections without a handle", { help: "Applies to connections from nodes with several outputs.", default: "skip", choices: ["skip", "follow"], words: ["Never followed", "Always followed"] }),
+  field("unlabelled", "choice", "Connections without a named output", { help: "Applies to connections from nodes with several outputs.", default: "skip", choices: ["skip", "follow"], words: ["Never followed", "Always followed"] }),
   field("maxSteps", "number", "Maximum steps", { default: 1000, least: 1, most: 100000 }),
   field("maxVisits", "number", "Maximum visits of one node", { default: 100, least: 1, most: 10000 }),
 ];
@@ -90,7 +90,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "start", label: "Start", category: "begin",
     help: "The beginning of a run; its output is the input of the run.",
     fields: [
-      field("initialInput", "text", "Input", { help: "Used if the run is started without one.", most: 65536 }),
+      field("initialInput", "text", "Input", { help: "Used if the run is started without an input.", most: 65536 }),
     ],
     icon: "play", summary: ["{initialInput}", "Input of the run"],
     outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {}, chooses: false, begins: true,
@@ -103,7 +103,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("description", "text", "Purpose", { help: "A model uses this to choose among several triggers.", most: 2000 }),
       field("platform", "line", "Platform", { help: "If empty: any.", most: 32, offers: "platforms" }),
       field("channel", "line", "Channel", { help: "If empty: any.", most: 200 }),
-      field("words", "line", "Words", { help: "The message must contain one of these, separated by commas; empty: any message.", most: 500 }),
+      field("words", "line", "Words", { help: "Separated by commas. The message must contain one of these words. If empty: any message.", most: 500 }),
     ],
     icon: "zap", summary: ["{description}", "{kind}", "Starts by itself"],
     outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {}, chooses: false, begins: true,
@@ -115,11 +115,11 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
       field("agentName", "line", "Name", { help: "The name that people see, and the name of the tool if another agent calls this one.", most: 100 }),
       field("systemPrompt", "text", "Instructions", { help: "Added to the agent's own instructions.", most: 65536, template: true }),
-      field("userPrompt", "text", "Task", { help: "If empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("userPrompt", "text", "Task", { help: "If empty: the previous output. Arvis replaces {{PREVIOUS_OUTPUT}}, {{trigger}} and node names such as {{Label}} or {{Label.result}}.", most: 65536, template: true }),
       field("beforePrompt", "text", "Question before the task", { help: "A first question to the same agent; the question and its answer precede the task.", most: 65536, template: true }),
       field("afterPrompt", "text", "Question after the task", { help: "A last question about the result; its answer is the output.", most: 65536, template: true }),
       field("successCriteria", "text", "Success criteria", { help: "A model judges the result by these criteria. If the result does not meet them, the task is tried once more.", most: 65536, template: true }),
-      field("completionContract", "switch", "Hand back with a summary", { help: "Summary, artifact, open question, next action." }),
+      field("completionContract", "switch", "Hand back with a summary", { help: "The result consists of a summary, an artifact, an open question and a next action." }),
       field("model", "line", "Model", { help: "In the form provider/model; if empty: the agent's own model.", most: 200, offers: "models" }),
       field("reasoningEffort", "choice", "Reasoning", { choices: ["", "none", "minimal", "low", "medium", "high", "xhigh"], words: ["", "None", "Minimal", "Low", "Medium", "High", "Very high"] }),
       field("outputSchema", "object", "Format of the output", { help: "A JSON Schema. The output is then JSON of this form, and later nodes can use its fields.", schema: true }),
@@ -135,7 +135,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
       field("tool", "line", "Tool", { required: true, most: 128, offers: "tools" }),
-      field("arguments", "object", "Arguments", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", template: true }),
+      field("arguments", "object", "Arguments", { help: "Arvis replaces {{PREVIOUS_OUTPUT}}, {{trigger}} and node names such as {{Label}} or {{Label.result}}.", template: true }),
       field("review", "text", "Review before", { help: "Tells the agent what to check before the call. The agent may change the arguments.", most: 65536, template: true }),
     ],
     icon: "wrench", summary: ["{tool}", "Choose a tool"],
@@ -143,9 +143,9 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   "if": {
     name: "if", label: "If", category: "routing",
-    help: "Takes the first output whose condition matches the previous output.",
+    help: "Continues at the first condition that the previous output meets.",
     fields: [
-      field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"], words: ["is", "contains"] }), field("value", "line", "this", { help: "Empty texts never match. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
+      field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"], words: ["is", "contains"] }), field("value", "line", "this", { help: "Empty texts never match. Arvis replaces {{PREVIOUS_OUTPUT}}, {{trigger}} and node names such as {{Label}} or {{Label.result}}.", most: 2000, template: true })] }),
     ],
     icon: "git-branch", summary: ["{conditions|condition}"],
     outs: {"false": "Otherwise"}, rowHandles: ["conditions", "condition-"], rowNames: ["{operator} “{value}”", "a condition without a value"], ins: {"": "Input"}, chooses: true, begins: false,
@@ -155,7 +155,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     help: "An agent chooses one of the routes.",
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
-      field("prompt", "text", "How to choose", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("prompt", "text", "How to choose", { help: "Arvis replaces {{PREVIOUS_OUTPUT}}, {{trigger}} and node names such as {{Label}} or {{Label.result}}.", most: 65536, template: true }),
       field("routes", "rows", "Routes", { required: true, least: 1, most: 20, fields: [field("label", "line", "Name", { required: true, most: 100 }), field("description", "line", "When", { most: 500 })] }),
     ],
     icon: "signpost", summary: ["{prompt}", "{routes|route}"],
@@ -163,11 +163,11 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   condition: {
     name: "condition", label: "Condition", category: "routing",
-    help: "Decides between true and false. If the data has the fields, Arvis applies the rules; otherwise an agent decides.",
+    help: "Decides between true and false. If the previous output has the fields of the rules, Arvis applies the rules; otherwise an agent decides.",
     fields: [
       field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
       field("combinator", "choice", "True if", { default: "and", choices: ["and", "or"], words: ["All rules match", "At least one rule matches"] }),
-      field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output. If it is a template, its value is compared.", most: 200, template: true }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "present", "matching the pattern"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
+      field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output. If you enter a template, Arvis compares its value.", most: 200, template: true }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "present", "matching the pattern"] }), field("value", "line", "Value", { help: "Arvis replaces {{PREVIOUS_OUTPUT}}, {{trigger}} and node names such as {{Label}} or {{Label.result}}.", most: 2000, template: true })] }),
     ],
     icon: "scale", summary: ["{rules|rule}"],
     outs: {"condition-true": "True", "condition-false": "False"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: true, begins: false,
@@ -176,9 +176,9 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "approval", label: "Approval", category: "people",
     help: "A person approves or rejects.",
     fields: [
-      field("prompt", "text", "Question", { help: "If empty: whether to continue. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
-      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; if empty: none.", least: 1, most: 525600 }),
-      field("onExpiry", "choice", "After the deadline", { default: "reject", choices: ["reject", "approve", "escalate", "fail"], words: ["It counts as rejected", "It counts as approved", "The owners are asked", "The run fails"] }),
+      field("prompt", "text", "Question", { help: "If empty: Arvis asks whether to continue. Arvis replaces {{PREVIOUS_OUTPUT}}, {{trigger}} and node names such as {{Label}} or {{Label.result}}.", most: 65536, template: true }),
+      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; if empty: no limit.", least: 1, most: 525600 }),
+      field("onExpiry", "choice", "After the deadline", { default: "reject", choices: ["reject", "approve", "escalate", "fail"], words: ["It counts as rejected", "It counts as approved", "It is asked again, and the owners are notified", "The run fails"] }),
       field("escalateMinutes", "number", "Time after escalation", { help: "In minutes. After this time, the question counts as rejected.", least: 1, most: 525600 }),
       field("approvers", "list", "Who may answer", { help: "Roles and people; empty: the approvers in the configuration.", most: 50, offers: "people" }),
     ],
@@ -187,10 +187,10 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   "user-input": {
     name: "user-input", label: "Ask the user", category: "people",
-    help: "Waits for the person's next message, which is its output.",
+    help: "Waits for the person's next message, and returns this message as output.",
     fields: [
-      field("prompt", "text", "Question", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
-      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; if empty: none.", least: 1, most: 525600 }),
+      field("prompt", "text", "Question", { help: "Arvis replaces {{PREVIOUS_OUTPUT}}, {{trigger}} and node names such as {{Label}} or {{Label.result}}.", most: 65536, template: true }),
+      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; if empty: no limit.", least: 1, most: 525600 }),
     ],
     icon: "message-circle-question-mark", summary: ["{prompt}", "Waits for the next message"],
     outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
@@ -212,14 +212,14 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
       field("maxIterations", "number", "Maximum repetitions", { default: 10, least: 1, most: 1000 }),
       field("condition", "text", "Ends when", { help: "The loop ends if this text is `true` or `yes`, or has the form `A contains B` and A contains B. If empty: it ends after the maximum number of repetitions.", most: 65536, template: true }),
-      field("conditionMode", "choice", "Decided by", { default: "template", choices: ["template", "llm"], words: ["The text above, filled in", "A model"] }),
+      field("conditionMode", "choice", "Decided by", { default: "template", choices: ["template", "llm"], words: ["The text above, with its templates replaced", "A model"] }),
     ],
     icon: "repeat", summary: ["{condition}", "At most {maxIterations} repetitions"],
     outs: {"loop-start": "Each repetition", "loop-exit": "Afterwards"}, rowHandles: null, rowNames: [], ins: {"": "Input", "loop-back": "Next repetition"}, chooses: true, begins: false,
   },
   parallel: {
     name: "parallel", label: "Parallel", category: "flow",
-    help: "All following nodes run at the same time, up to a merge, which reports failed branches.",
+    help: "Runs all following nodes at the same time, up to a merge. The merge reports failed branches.",
     fields: [],
     icon: "split", summary: ["All outputs in parallel"],
     outs: {"": "Next"}, rowHandles: null, rowNames: [], ins: {"": "Input"}, chooses: false, begins: false,
@@ -238,7 +238,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     help: "Runs another workflow.",
     fields: [
       field("workflow", "line", "Workflow", { required: true, most: 64, offers: "workflows" }),
-      field("input", "text", "Input", { help: "If empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("input", "text", "Input", { help: "If empty: the previous output. Arvis replaces {{PREVIOUS_OUTPUT}}, {{trigger}} and node names such as {{Label}} or {{Label.result}}.", most: 65536, template: true }),
       field("awaitResponse", "switch", "Wait for its result", { default: true }),
     ],
     icon: "workflow", summary: ["{workflow}", "Choose a workflow"],
@@ -246,9 +246,9 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   response: {
     name: "response", label: "Response", category: "people",
-    help: "Posts a message where the run was requested; the message is its output.",
+    help: "Posts a message where the run was requested; the message is the output of the node.",
     fields: [
-      field("template", "text", "Text", { help: "If empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("template", "text", "Text", { help: "If empty: the previous output. Arvis replaces {{PREVIOUS_OUTPUT}}, {{trigger}} and node names such as {{Label}} or {{Label.result}}.", most: 65536, template: true }),
       field("compose", "switch", "Let the agent phrase it"),
       field("agent", "line", "Agent", { help: "Does the work; if empty: the agent of the run.", most: 64, offers: "agents" }),
     ],
@@ -267,7 +267,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
 };
 
 export const LOG_TYPES: Readonly<Record<string, OwnLogType>> = {
-  escalated: { name: "escalated", label: "Asked another person", icon: "hourglass", tone: "waiting", ends: false },
+  escalated: { name: "escalated", label: "Asked again and notified the owners", icon: "hourglass", tone: "waiting", ends: false },
   timer: { name: "timer", label: "Waited for a set time", icon: "hourglass", tone: "waiting", ends: false },
   loop: { name: "loop", label: "Next repetition", icon: "circle", tone: "plain", ends: false },
   transfer: { name: "transfer", label: "Transferred to another workflow", icon: "circle", tone: "plain", ends: true },

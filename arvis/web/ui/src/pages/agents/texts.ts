@@ -81,7 +81,7 @@ export const texts = words({
     slugHint:
       "People mention the agent by its slug, such as @news-reader. Use lower-case letters, digits and hyphens. The slug cannot be changed later.",
     nameHint: "The name that people see.",
-    roleHint: "One word, such as custom, support or research.",
+    roleHint: "The kind of agent in one word, such as custom, support or research.",
     descriptionHint: "One or two sentences. They help people and other agents to choose an agent.",
     promptHint: "Instructions that the agent reads before every conversation.",
     startWith: "Start with",
@@ -116,9 +116,9 @@ export const texts = words({
     completionHint:
       "If you choose “When it says that it is done”, the agent works until it says that it is done or blocked.",
     onNewMessages: {
-      queue: "They wait for their turn",
+      queue: "They wait for the next turn",
       steer: "The model reads them before its next call",
-      restart: "The turn starts again and includes them",
+      restart: "The current turn starts again and includes them",
     },
     contextTokensHint: "In tokens, at least 2,048. If empty: the model's whole context window.",
     tokens: (number: string) => `${number} tokens`,
@@ -133,7 +133,7 @@ export const texts = words({
     helpersHint:
       "The agent may hand a conversation over to these agents. This list is used only in the working mode Handover.",
     skillsHint:
-      "The prompt lists these skills, and the agent reads one when it needs it. If you choose none, Arvis adds skills with matching keywords.",
+      "The prompt lists these skills, and the agent reads a skill when needed. If you choose none, Arvis adds the skills whose keywords match the message.",
     allSkills: "All skills",
     allSkillsHint: "Including skills that you import later and trust.",
     knowledgeHint:
@@ -209,7 +209,7 @@ export const texts = words({
     observes: (count: string) => `reads ${count} messages as context`,
     removed: "The channel was removed from this agent.",
     bound: "The agent answers in this channel now.",
-    memoryAbout: "Facts that this agent remembers. The Memory page also shows its stored values.",
+    memoryAbout: "Facts that this agent remembers. The Memory page also shows the values that the agent stores.",
     openMemory: "Open Memory",
     chatAbout: "The same conversation as on the Chat page. Messages here cost the same as any other message.",
     openChat: "Open in Chat",

@@ -8,22 +8,26 @@ export const texts = words({
     name: "Name",
     nameHint: "Lower-case letters, digits, - and _, such as github. Agents see this name.",
     variable: "Secret variable",
-    variableHint: "The key of a secret from the page Variables. After that, agents cannot read this variable.",
+    variableHint:
+      "The key of a secret variable from the page Variables. Agents can no longer read a variable that a credential uses.",
     hosts: "Hosts",
     hostsHint:
       "One per line, such as api.example.com, api.example.com:8443 or *.example.com. Only requests over https carry the secret.",
     header: "Header",
     template: "Value of the header",
-    templateHint: "Write {value} in place of the secret, or {base64} for its base64, as in Basic {base64}.",
+    templateHint:
+      "Arvis replaces {value} with the secret, and {base64} with the secret in Base64. Example: Basic {base64}",
     agents: "Agents",
     none: "none",
     usedBy: (agents: string) =>
       agents === "" ? "No agent uses this credential. Choose it in the settings of an agent." : `Agents: ${agents}.`,
     changed: "Changed",
     removed: "Removed.",
-    removeWhy: (name: string) => `Requests of agents will no longer carry ${name}. The variable stays.`,
+    removeWhy: (name: string) =>
+      `Arvis no longer inserts the secret of ${name} into requests of agents. The variable is kept.`,
     gone: "This credential does not exist",
     empty: "No credentials yet",
-    emptyWhy: "Store a secret as a variable, then create a credential that names the hosts to which it belongs.",
+    emptyWhy:
+      "Store a secret as a variable, then create a credential that names the hosts to which Arvis may send the secret.",
   },
 });

@@ -58,7 +58,7 @@ export const texts = words({
     },
     passed: (passed: number, count: number) => `${passed} of ${count} passed`,
     recall: (five: string, ten: string) =>
-      `Share of the evidence among the first 5 results: ${five}; among the first 10: ${ten}`,
+      `Share of the evidence that the search finds in its first 5 results: ${five}; in its first 10: ${ten}`,
     cancel: "Cancel the evaluation",
     cancelWhy: "The results so far stay. Cases without a result are not run.",
     compare: "Results side by side",
@@ -73,7 +73,7 @@ export const texts = words({
       count === 1 ? "1 case passed before and fails now." : `${count} cases passed before and fail now.`,
     noReply: "(no text)",
     actions: "Requested actions (not carried out)",
-    unrecorded: "Not recorded in the case",
+    unrecorded: "Needed, but not recorded in the case",
     tokens: (tokens: string) => `${tokens} tokens`,
   },
 });

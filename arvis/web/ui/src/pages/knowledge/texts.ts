@@ -54,7 +54,8 @@ export const texts = words({
     indexedAt: "Indexed",
     nextAt: "Next check",
     again: "Read again",
-    removeDocument: (name: string) => `${name} is deleted with its file. Agents can no longer find its parts.`,
+    removeDocument: (name: string) =>
+      `The document ${name} and its file are deleted. Agents can no longer find its text.`,
     tryIt: "Try a search",
     question: "Words or a question",
     find: "Search",

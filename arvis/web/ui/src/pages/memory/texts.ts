@@ -106,7 +106,7 @@ export const texts = words({
     deleted: "The fact was deleted.",
     undoNewest: "Undo the last change",
     undoNewestWhy: (agent: string) =>
-      `Arvis undoes the last change of the facts of ${agent} about the same person or channel. This may be a change of another fact.`,
+      `Arvis undoes the last change of the facts that ${agent} remembers about the same person or channel. This change may concern another fact.`,
     content: "Fact",
     contentHint: "One statement of at most 2,000 characters.",
     agentHint: "The agent that remembers the fact.",

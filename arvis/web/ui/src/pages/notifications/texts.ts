@@ -3,7 +3,8 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Notifications",
-    about: "Problems that need an owner, and results of updates and restores. A solved problem ends by itself.",
+    about:
+      "Problems that need an owner, and results of updates and restores. When a problem is solved, Arvis ends its notification.",
     state: "State",
     open: "Open",
     ended: { resolved: "Resolved", dismissed: "Dismissed" },
@@ -20,9 +21,9 @@ export const texts = words({
       make_backup: "Make a backup",
     },
     done: {
-      retry_job: "The job runs again.",
-      restart_bot: "The bot connects again.",
-      make_backup: "The backup is made.",
+      retry_job: "The job will run again.",
+      restart_bot: "The bot is reconnecting.",
+      make_backup: "The backup was made and verified.",
     },
     dismiss: "Dismiss",
     dismissed: "The notification is dismissed.",

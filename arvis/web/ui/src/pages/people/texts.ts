@@ -28,16 +28,17 @@ export const texts = words({
     identity: (name: string, platform: string, user: string) => `${name} (${platform}:${user})`,
     unlink: "End the link",
     unlinkTitle: "End the link of this account?",
-    unlinkWhy: "The account becomes a separate person. Its messages and memory until now stay with this person.",
+    unlinkWhy:
+      "The account becomes a new, separate person. Its earlier messages and memory stay with the person to whom it is linked now.",
     unlinked: "The link was ended.",
     link: "Link",
     otherAccount: "Name or platform id",
     findAccount: "Find another account",
     foundAccounts: "Found accounts",
-    noOtherAccount: "No other account matches. The person has to write to the bot there first.",
+    noOtherAccount: "No other account matches. The person must first write to a bot with the other account.",
     linkTitle: (account: string) => `Link ${account}?`,
     linkWhy: (name: string) =>
-      `The account and ${name} become one person: they share memory, messages, budget, limits, time zone and language, and the account gets the role and the pairing of ${name}. What the account has stored stays with ${name} if the link ends. Check the platform id, because anyone can use any name.`,
+      `The account and ${name} become one person: they share memory, messages, budget, limits, time zone and language, and the account gets the role and the pairing of ${name}. If the link ends later, the messages and memory of the account stay with ${name}. Check the platform id, because anyone can use any name.`,
     linked: "The accounts are linked.",
     preferences: "Preferences",
     timezone: "Time zone",
@@ -53,7 +54,7 @@ export const texts = words({
 
     pairingRequests: "Pairing requests",
     pairingRequestsWhy:
-      "The bot sent each of these people a code. Ask the person for the code over a channel you trust. The correct code proves who the person is.",
+      "The bot sent each of these people a code. Ask the person for the code over a channel you trust, and enter it below. The correct code proves that the request is from this person.",
     code: "Code",
     approve: "Approve",
     letIn: (name: string) => `${name} is paired and was notified.`,
@@ -72,10 +73,10 @@ export const texts = words({
     erase: "Erase",
     eraseTitle: (name: string) => `Erase everything of ${name}?`,
     eraseWhy:
-      "This deletes the messages, files, memory, summaries, schedules and web hooks of this person, and the texts of all log lines until now. It cannot be undone. Backups still contain them until they expire. Linked accounts are erased, too. Erase other accounts of this person separately.",
+      "This deletes the messages, files, memory, summaries, schedules and web hooks of this person, and the texts of all log lines until now. The erasure cannot be undone. Backups still contain the deleted data until the backups expire. Linked accounts are erased, too. Erase other accounts of this person separately.",
     eraseBegun: "The erasure has begun.",
     erasures: "Erasures",
-    erasuresWhy: "Backups from before an erasure still contain the content until they expire.",
+    erasuresWhy: "Backups from before an erasure still contain the deleted data until the backups expire.",
     erasureOf: { person: "A person", channel: "A channel" },
     erasing: "In progress",
     erased: "Ended",
@@ -88,7 +89,7 @@ export const texts = words({
         "An export is a zip file with people, skills, workflows, agents, schedules, memory and conversations. It contains no secrets, and everyone who gets it can read it. The download begins when Arvis has written the file.",
       exportAll: "Export all records",
       about:
-        "An import adds the records of such a file. Arvis first shows what the import would do. You can import the same file again: existing records stay unchanged.",
+        "An import adds the records of an export file. Arvis first shows what the import would do. You can import the same file again: existing records stay unchanged.",
       choose: "Choose a file to import",
       replace: "Replace agents, skills and workflows that differ",
       replaceHint: "Otherwise the import skips them, and they stay unchanged.",
@@ -97,7 +98,7 @@ export const texts = words({
         `The file ${file} was written by ${source}. Arvis has checked it. Nothing is imported yet.`,
       done: "The import has ended",
       doneWhy: (file: string, source: string) =>
-        `The file ${file}, written by ${source}, is imported. Another import of it changes none of these records.`,
+        `The file ${file}, written by ${source}, is imported. If you import it again, these records stay unchanged.`,
       start: "Import these records",
       nothing: "There is nothing to import: each record exists already or is skipped.",
       close: "Close",
@@ -118,11 +119,12 @@ export const texts = words({
       doneColumns: { create: "Added", update: "Changed", unchanged: "Unchanged", skip: "Skipped" },
       remarks: "Skipped records and remarks",
       remark: (kind: string, name: string) => `${kind}: ${name}`,
-      more: (number: string) => `${number} more are not listed. \`arvis import FILE --dry-run\` lists all of them.`,
+      more: (number: string) =>
+        `${number} more records are not listed. \`arvis import FILE --dry-run\` lists all of them.`,
       asks: "After the import",
       askLinks: { "/settings/accounts": "Accounts", "/settings/bots": "Bots", "/schedules": "Schedules" },
       tooLarge: (file: string, size: string, limit: string) =>
-        `The file ${file} has ${size}. An import takes at most ${limit}.`,
+        `The file ${file} has a size of ${size}, but an import may have at most ${limit}.`,
       tooLargeFix: "Export the records in parts with `arvis export FILE --kind KIND`.",
       unreadable: (file: string) => `The browser could not read the file ${file}.`,
       unreadableFix: "Choose the file again.",

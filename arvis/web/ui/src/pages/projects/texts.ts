@@ -9,7 +9,7 @@ export const texts = words({
     goal: "Goal",
     goalHint: "The result that you want, and how the agent recognizes that this result is reached.",
     agent: "Agent",
-    agentHint: "The agent whose heartbeat works on the project.",
+    agentHint: "At its heartbeats, this agent works on the project.",
     anybody: "Any agent",
     status: "Status",
     statuses: { active: "Active", paused: "Paused", done: "Done" },
@@ -20,6 +20,7 @@ export const texts = words({
     removed: "The project was removed.",
     gone: "This project does not exist",
     empty: "No projects here",
-    emptyWhy: "A project has a goal and notes. At each heartbeat, an agent works on a project.",
+    emptyWhy:
+      "A project has a goal and notes. Agents work on projects when their heartbeats are due. Create a heartbeat on the Schedules page.",
   },
 });

@@ -42,7 +42,7 @@ export const texts = words({
     deadline: "Expires",
     noDeadline: "No deadline",
     expiry:
-      "If no one answers by then, the rule for expired questions applies. By default, this rule rejects the request. A question of a tool server is cancelled.",
+      "If no one answers by this time, the rule for expired questions applies. By default, this rule rejects the request. A question of a tool server is cancelled instead.",
     risk: "Risk",
     risks: {
       read: "The tool only reads data that the person who asked may see.",

@@ -81,7 +81,8 @@ export const texts = words({
     effortHint: "How much the model thinks before it answers. Models without this setting ignore it.",
     ownEffort: "The agent's effort",
     cycles: "Maximum number of cycles",
-    cyclesHint: "The maximum number of cycles each time the schedule runs. Enter 1 to 10.",
+    cyclesHint:
+      "If the agent is not done after a cycle, another cycle begins, up to this number in one run. Enter 1 to 10.",
     script: "Script, as JSON",
     scriptHint:
       "A JSON object with type, url and template. Optional: headers, condition, notify and cooldown. See docs/how-to/schedules.md.",

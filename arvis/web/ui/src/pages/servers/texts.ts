@@ -8,18 +8,20 @@ export const texts = words({
     name: "Server",
     nameHint: "Lower-case letters, digits, - and _. Its tools are called NAME.tool.",
     url: "Address",
-    urlHint: "Such as https://tools.example/mcp. A program can only be added in config.yaml.",
+    urlHint:
+      "Such as https://tools.example/mcp. A server that runs as a local program can only be added in config.yaml.",
     authorization: "Header Authorization",
     authorizationHint:
-      "Only for servers with a fixed key, such as Bearer KEY. Arvis encrypts it and never shows it again.",
+      "Only for servers with a fixed key, such as Bearer KEY. Arvis encrypts this value and never shows it again.",
     risk: "Risk of its tools",
     riskHint: "The risk decides if a call needs an approval.",
     sampling: "Use of the agent's model",
     samplingHint:
-      "During a call, the server may send requests to the model at the expense of the person. The model gets only the texts of the server.",
+      "During a tool call, the server may send requests to the agent's model, at the expense of the person who uses the agent. The model gets only the texts of the server.",
     samplings: { off: "Never", ask: "The person decides each time", allow: "Always" },
     sendFiles: "Send all files",
-    sendFilesHint: "The reply contains all files of results, not only those that the server marks for the person.",
+    sendFilesHint:
+      "The reply contains all files from tool results, not only the files that the server marks for the person.",
     removed: "Removed.",
     removeWhy: (name: string) => `Agents will no longer be able to use the tools of ${name}. Arvis deletes its login.`,
     state: "State",

@@ -4,7 +4,7 @@ export const texts = words({
   en: {
     title: "Skills",
     about:
-      "A skill contains instructions, references and scripts. An agent reads its own skills when it needs them, and Arvis adds a skill to the prompt when its keywords fit a message.",
+      "A skill contains instructions, references and scripts. Agents read the skills that you choose for them, and Arvis adds a skill to the prompt if the keywords of the skill match the message.",
     add: "Import a skill",
     name: "Name",
     source: "Source",
@@ -39,8 +39,8 @@ export const texts = words({
     hash: "Hash",
     files: "Files",
     binary: "This is not a text file, so it cannot be shown.",
-    remarks: "Look at these places",
-    remarksWhy: "A scan found them. It does not prove that the rest is harmless.",
+    remarks: "Remarks of the scan",
+    remarksWhy: "Read these passages before you trust the skill. The scan does not prove that the rest is harmless.",
     untrusted: "Not trusted",
     changed: "Changed",
     untrustedWhy:
@@ -53,7 +53,8 @@ export const texts = words({
     trusted: "The skill is trusted.",
     body: "Instructions",
     raw: "Complete file",
-    editHint: "Markdown with front matter between two --- lines. The name (or slug) in it cannot be changed.",
+    editHint:
+      "Markdown with front matter between two --- lines. The name or slug in the front matter cannot be changed.",
     editOther: "Your text replaces the original skill. If you remove your text later, the original is used again.",
     text: "Text",
     undoText: "Undo the last change",
@@ -72,7 +73,7 @@ export const texts = words({
     urlHint: "A public http or https address of a SKILL.md, or of a zip or tar archive of at most 6 MB.",
     textHint: "Markdown with front matter between two --- lines, at most 256 KB.",
     look: "Preview",
-    lookWhy: "The skill is not used until you have seen the preview and imported it.",
+    lookWhy: "The preview does not import the skill. You import it in the next step.",
     looked: "Skill to import",
     lookedWhy: "Arvis adds this text to prompts of your agents. Read it before you import it.",
     replaces: (source: string) => `Another skill has this slug (${source}). The imported one replaces it.`,

@@ -23,7 +23,8 @@ export const texts = words({
     preset: "Caller",
     presets: { plain: "Any program", github: "GitHub", stripe: "Stripe" },
     presetHint: {
-      plain: "Each call must have its signature in the header X-Webhook-Signature: sha256=…",
+      plain:
+        "Each call must have the HMAC-SHA256 of its body, made with the secret, in the header X-Webhook-Signature: sha256=…",
       github: "GitHub signs each call in the header X-Hub-Signature-256 and gives it an id in X-GitHub-Delivery.",
       stripe: "Stripe signs each call in the header Stripe-Signature. Enter the secret that Stripe shows.",
     },
