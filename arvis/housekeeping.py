@@ -159,7 +159,7 @@ def forget(tx: Transaction, holding: Holding, before: int, now: int) -> bool:
 
 
 def forget_versions(tx: Transaction, holding: Holding, before: int) -> bool:
-    """Take one slice of the versions of conversations that became inactive before this time, and delete their texts.
+    """Delete the texts of one batch of the versions of conversations that became inactive before this time.
     Return True if more such versions may be left."""
     holding.check(tx)
     versions = tx.conversation_versions

@@ -76,19 +76,19 @@ def recall(
     `text`, facts with a similar meaning are found, too."""
     private = frozenset(filter(is_personal, scopes)) if among_others else frozenset[str]()
     key = ("recall", agent_id, *scopes, asker, among_others)
-    kept: _Kept = tx.held(key, lambda: _read_kept(tx, agent_id, scopes, private, asker))
+    memory: _ScopedMemory = tx.held(key, lambda: _read_memory(tx, agent_id, scopes, private, asker))
     past = _past(tx, agent_id, scopes, text, now, private=private, asker=asker)
-    if not (kept.sticky or kept.states or kept.newest):
+    if not (memory.sticky or memory.states or memory.newest):
         return Recall((), (), (), past=past) if past else NOTHING_RECALLED
-    rules = [fact for fact in kept.sticky if fact.is_used(now) and _is_rule(fact)]
-    sticky, states = _newest_rules(rules, kept.widest_first), _newest_states(kept.states, kept.widest_first)
+    rules = [fact for fact in memory.sticky if fact.is_used(now) and _is_rule(fact)]
+    sticky, states = _newest_rules(rules, memory.widest_first), _newest_states(memory.states, memory.widest_first)
     question = _Question(text, meaning)
-    others = _others(tx, agent_id, scopes, question, now, private=private, kept=kept, asker=asker)
+    others = _others(tx, agent_id, scopes, question, now, private=private, memory=memory, asker=asker)
     return Recall(
         sticky=sticky,
         facts=others.facts,
         states=states,
-        left_out=len(rules) - len(sticky) + len(kept.states) - len(states),
+        left_out=len(rules) - len(sticky) + len(memory.states) - len(states),
         searched=others.searched,
         found=others.found,
         past=past,
@@ -96,7 +96,7 @@ def recall(
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _ScopedMemory:
     """The facts and values of some scopes, which are held in memory because they depend neither on the question nor on
     the time. `newest`: the facts with the most confidence and the latest use."""
 
@@ -105,10 +105,15 @@ class _Kept:
     states: tuple[State, ...]
     newest: tuple[Fact, ...]
 
+    @property
+    def rows(self) -> tuple[Fact | State, ...]:
+        """All facts and values, which the cache of the store counts."""
+        return (*self.sticky, *self.states, *self.newest)
 
-def _read_kept(
+
+def _read_memory(
     tx: Transaction, agent_id: str, scopes: Sequence[str], private: frozenset[str], asker: str | None
-) -> _Kept:
+) -> _ScopedMemory:
     heard = _Hearing(tx, asker)
     widest_first = tuple(scope for scope in reversed(scopes) if scope not in private)
     sticky = tuple(map(heard.fact, tx.facts.of(agent_id, widest_first, category=Category.STICKY, limit=_ALL)))
@@ -118,7 +123,7 @@ def _read_kept(
     shared = tx.facts.of(agent_id, [scope for scope in scopes if scope not in private], limit=limit)
     preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
     newest = sorted((*shared, *preferences), key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))
-    return _Kept(widest_first, sticky, states, tuple(map(heard.fact, newest)))
+    return _ScopedMemory(widest_first, sticky, states, tuple(map(heard.fact, newest)))
 
 
 #: The recall of a conversation without memory.
@@ -195,15 +200,15 @@ def _others(
     now: int,
     *,
     private: frozenset[str],
-    kept: _Kept,
+    memory: _ScopedMemory,
     asker: str | None,
 ) -> _Others:
     """Return up to `SHOWN` facts. Facts that fit the question are chosen first, then facts with the most
     confidence and the latest use. `private`: scopes of which only preferences are returned. Rules are not returned."""
     matching: Sequence[Fact] = ()
     hits: Sequence[FoundFact] = ()
-    if searched := len(kept.newest) > SHOWN:  # otherwise all facts are returned, and no search is needed
-        words, most = asked_words(question.text), LOOKED_AT + len(kept.sticky) if not private else _ALL
+    if searched := len(memory.newest) > SHOWN:  # otherwise all facts are returned, and no search is needed
+        words, most = asked_words(question.text), LOOKED_AT + len(memory.sticky) if not private else _ALL
         if question.meaning is None:
             matching = tx.facts.search(agent_id, scopes, words, most)
             hits = _scored(matching)
@@ -211,7 +216,7 @@ def _others(
             hits = tx.facts.search_meaning(agent_id, scopes, words, question.meaning, most)
             matching = [hit.fact for hit in hits]
     heard = _Hearing(tx, asker)
-    known = (*map(heard.fact, matching), *kept.newest)
+    known = (*map(heard.fact, matching), *memory.newest)
     found = {fact.id: fact for fact in known if not (fact.scope in private and _is_secret(fact))}
     chosen = [fact for fact in found.values() if fact.is_used(now) and not _is_rule(fact)][:SHOWN]
     shown = {fact.id for fact in chosen}

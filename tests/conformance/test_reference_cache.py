@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import pytest_asyncio
@@ -15,7 +16,7 @@ import pytest_asyncio
 from arvis.domain.agents import Binding
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
-from arvis.store.sql.reference_cache import MISSING, ReferenceCache, read_tables, written_tables
+from arvis.store.sql.reference_cache import MISSING, Computed, ReferenceCache, read_tables, written_tables
 from arvis.store.sql.session import PostgresDialect, SqliteDialect, load_queries
 from tests.conformance.databases import opened
 from tests.conformance.store.scripts import AGENT, NOW, PLACE, add_agent
@@ -195,6 +196,9 @@ def test_the_oldest_results_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None
     assert [cache.get(key, tables, 0) for key in "bcd"] == [(1, 2), (), "row"]
     cache.put("b", 0, (1, 2, 3, 4, 5))
     assert [cache.get(key, tables, 0) for key in "bcd"] == [MISSING, (), "row"]
+    cache.put("e", 0, Computed(SimpleNamespace(rows=(1, 2, 3)), tables))
+    assert [cache.get(key, tables, 0) for key in "cd"] == [MISSING, "row"]
+    assert cache.computed("e", 0) is not None
 
 
 @pytest.mark.parametrize("dialect", [SqliteDialect(), PostgresDialect()], ids=lambda dialect: dialect.name)

@@ -19,7 +19,7 @@ from tests.flows.web_server import MovableClock
 SUMS = UsageSums(calls=5, input_tokens=100, output_tokens=20, cost_micros=2_500_000, errors=2)
 
 
-class Told(ScriptedInsights):
+class GivenFigures(ScriptedInsights):
     """Insights that return the same data for every range, and record the ranges."""
 
     def __init__(self, *models: str) -> None:
@@ -42,7 +42,7 @@ class Told(ScriptedInsights):
         return Headline(running=1, pending=2, undelivered=4, failed=0, waiting=3, cost_micros=0)
 
 
-class Failing(Told):
+class Failing(GivenFigures):
     """Insights whose first read of answers fails."""
 
     async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
@@ -56,7 +56,7 @@ def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None
 
 
 async def test_what_is_new_is_counted_once() -> None:
-    registry, insights, clock = CollectorRegistry(), Told("demo/demo"), MovableClock()
+    registry, insights, clock = CollectorRegistry(), GivenFigures("demo/demo"), MovableClock()
     figures = DatabaseMetrics(registry=registry, insights=insights, clock=clock, since=clock.now())
     clock.shift_ms += 60_000
     await asyncio.gather(figures.look(), figures.look())
@@ -85,7 +85,7 @@ async def test_a_look_that_failed_counts_nothing_twice() -> None:
 async def test_figures_are_those_of_the_database() -> None:
     registry, clock = CollectorRegistry(), MovableClock()
     figures = DatabaseMetrics(
-        registry=registry, insights=Told("openai/gpt", "custom/a/b"), clock=clock, since=clock.now()
+        registry=registry, insights=GivenFigures("openai/gpt", "custom/a/b"), clock=clock, since=clock.now()
     )
     clock.shift_ms += 60_000
     await figures.look()
@@ -104,7 +104,7 @@ async def test_figures_are_those_of_the_database() -> None:
 async def test_models_without_number_are_counted_together() -> None:
     registry, clock = CollectorRegistry(), MovableClock()
     models = [f"custom/model-{number}" for number in range(230)]
-    figures = DatabaseMetrics(registry=registry, insights=Told(*models), clock=clock, since=clock.now())
+    figures = DatabaseMetrics(registry=registry, insights=GivenFigures(*models), clock=clock, since=clock.now())
     clock.shift_ms += 60_000
     await figures.look()
     assert value(registry, "arvis_model_calls_total", provider="other", model="other", outcome="ok") == 90

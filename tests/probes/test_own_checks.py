@@ -18,7 +18,7 @@ from arvis.store.open import Database
 from arvis.web.monitoring import DatabaseMetrics
 from tests.flows.app_harness import open_app
 from tests.flows.test_web_completions import answered, asked
-from tests.flows.test_web_figures import Told
+from tests.flows.test_web_figures import GivenFigures
 from tests.flows.web_server import CHAT_KEY, OWNER_KEY, MovableClock, Site, running_site
 
 ROOT = Path(__file__).parents[2]
@@ -124,7 +124,7 @@ async def test_names_of_models_stay_inside_their_label() -> None:
         "demo/" + "e" * 500,
     )
     registry, clock = CollectorRegistry(), MovableClock()
-    figures = DatabaseMetrics(registry=registry, insights=Told(*names), clock=clock, since=clock.now())
+    figures = DatabaseMetrics(registry=registry, insights=GivenFigures(*names), clock=clock, since=clock.now())
     clock.shift_ms += 60_000
     await figures.look()
     families = list(text_string_to_metric_families(generate_latest(registry).decode()))

@@ -152,4 +152,8 @@ class ReferenceCache:
 
 
 def _rows_of(value: object) -> int:
-    return max(1, len(value)) if isinstance(value, tuple) else 1
+    """Return the number of rows that a result counts: the length of a tuple, or of the `rows` of a computed value."""
+    rows = (
+        value if isinstance(value, tuple) else getattr(value.value, "rows", ()) if isinstance(value, Computed) else ()
+    )
+    return max(1, len(rows))

@@ -149,7 +149,10 @@ class Tunnel(Relay):
         )
 
     async def permits(self, url: str) -> bool:
-        host = (urlsplit(url).hostname or "").removesuffix(".")
+        try:
+            host = (urlsplit(url).hostname or "").removesuffix(".")
+        except ValueError:  # the address is not valid
+            return False
         try:
             await self._dialer.checked(url)
         except FetchRefused as refused:
