@@ -14,7 +14,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 from arvis.domain.changes import CHANGE_EVENTS, changes_of
@@ -217,6 +217,43 @@ class EventBus:
                 self._listeners[kind] = tuple(other for other in self._listeners[kind] if other is not subscription)
 
         return unsubscribe
+
+    @contextmanager
+    def signal(self, *kinds: type[E], when: Callable[[E], bool] | None = None) -> Iterator[Signal]:
+        """Yield a signal that each event of these types sets. With `when`, only the events that meet this condition
+        set it."""
+        signal = Signal()
+
+        def listen(event: E) -> None:
+            if when is None or when(event):
+                signal.set()
+
+        with ExitStack() as subscriptions:
+            for kind in kinds:
+                subscriptions.callback(self.subscribe(kind, listen))
+            yield signal
+
+
+class Signal:
+    """Wakes one waiting task. A signal that is set while the task works is not lost: the next wait ends at once."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    @property
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+    def set(self) -> None:
+        self._event.set()
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Wait until the signal is set, at most for this time. Then reset the signal."""
+        # The timeout uses the monotonic clock: the wall clock may be set.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
+        self._event.clear()
 
 
 class _Subscription:

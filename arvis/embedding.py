@@ -8,13 +8,11 @@ older texts, because a document may have many chunks. A text without a vector is
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from arvis.bus import EventBus
+from arvis.bus import EventBus, Signal
 from arvis.domain.dataclass import dataclass
 from arvis.domain.embeddings import MOST_TEXTS, Purpose, Subject, SubjectKind, Vector
 from arvis.domain.errors import ArvisError, ProviderError, ProviderErrorKind, StoreError
@@ -87,9 +85,7 @@ class EmbeddingIndexer:
 
     async def run(self, holding: Holding) -> None:
         """Embed texts while a model is configured, until cancelled."""
-        news = asyncio.Event()
-        forget = [self._bus.subscribe(kind, lambda _: news.set()) for kind in _NEWS]
-        try:
+        with self._bus.signal(*_NEWS) as news:
             while True:
                 if (model := self._embedder.model) is not None:
                     await self._follow(model, holding, news)
@@ -97,9 +93,6 @@ class EmbeddingIndexer:
                     await self._configured()
                     continue
                 await self._clock.sleep(LOOK_SECONDS)
-        finally:
-            for each in forget:
-                each()
 
     async def _delete_all(self, holding: Holding) -> bool:
         """Delete all vectors, because no model is configured any more. Return False if the database is not
@@ -112,13 +105,12 @@ class EmbeddingIndexer:
             return False
         return True
 
-    async def _follow(self, model: str, holding: Holding, news: asyncio.Event) -> None:
+    async def _follow(self, model: str, holding: Holding, news: Signal) -> None:
         """Embed all texts with this model, and then all new texts, until another model is configured."""
         pause, passed_at = FIRST_PAUSE, 0.0
         older: Sequence[_Pass] = ()
         self._chunks = None
         while self._embedder.model == model:
-            news.clear()
             try:
                 if not older and self._clock.monotonic() >= passed_at:
                     self._refused.clear()
@@ -140,8 +132,7 @@ class EmbeddingIndexer:
                     await self._clock.sleep(LOOK_SECONDS)
                     if not self._store.shared:
                         # People may also add facts, and another model may be configured.
-                        with contextlib.suppress(TimeoutError):
-                            await asyncio.wait_for(news.wait(), IDLE_SECONDS)
+                        await news.wait(IDLE_SECONDS)
 
     async def _rest(self, pause: float) -> None:
         """Wait for `pause` seconds. If the account may be called again only later, wait until then."""

@@ -8,13 +8,12 @@ stored position. The same role removes the words of deleted texts from the index
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Mapping, Sequence
 
 import structlog
 
-from arvis.bus import EventBus
+from arvis.bus import EventBus, Signal
 from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliveryAdded, GraphCompleted, MessageReceived
 from arvis.domain.search import message_words
@@ -51,19 +50,13 @@ class MessageIndexer:
 
     async def run(self, holding: Holding) -> None:
         """Index new messages until cancelled."""
-        news = asyncio.Event()
-        forget = [self._bus.subscribe(kind, lambda _: news.set()) for kind in _NEWS]
-        try:
+        with self._bus.signal(*_NEWS) as news:
             await self._follow(holding, news)
-        finally:
-            for each in forget:
-                each()
 
-    async def _follow(self, holding: Holding, news: asyncio.Event) -> None:
+    async def _follow(self, holding: Holding, news: Signal) -> None:
         # Only processes that share a database can commit a message after messages with higher ids.
         since, checked = "" if self._store.shared else None, False
         while True:
-            news.clear()
             try:
                 checked = checked or await self._store.write(start_again, holding)
                 await self.catch_up(holding, since)
@@ -74,8 +67,7 @@ class MessageIndexer:
                 news.set()
             await self._clock.sleep(LOOK_SECONDS)
             if not self._store.shared:
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(news.wait(), IDLE_SECONDS)
+                await news.wait(IDLE_SECONDS)
 
     async def catch_up(self, holding: Holding, since: str | None = None) -> None:
         """Add all messages that are not in the index, in batches. If `since` is given, check all messages with higher

@@ -12,7 +12,6 @@ import asyncio
 import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
 from typing import Any
 
 import structlog
@@ -132,16 +131,11 @@ class SettingsService:
     async def follow(self, up: Callable[[], None]) -> None:
         """Apply the stored values after each change by another process, until cancelled. Call `up` when the values are
         applied for the first time. Raise `StoreError` if they cannot be read."""
-        changed = asyncio.Event()
-        with ExitStack() as listening:
-            for kind in (SettingsChanged, NoticesMissed, Changed):
-                listening.callback(self._bus.subscribe(kind, lambda event: changed.set() if _tells(event) else None))
+        with self._bus.signal(SettingsChanged, NoticesMissed, Changed, when=_tells) as changed:
             await self.learn()
             up()
             while True:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), _LOOK_AGAIN)
-                changed.clear()
+                await changed.wait(_LOOK_AGAIN)
                 await self.learn()
 
     async def overview(self) -> Overview:

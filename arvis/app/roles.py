@@ -20,6 +20,7 @@ from arvis.app.work_on_demand import LateDeliverer, LateHandler, LateInbox, Work
 from arvis.bots.supervisor import BotSupervisor
 from arvis.bus import EventBus
 from arvis.config.sections import Retention
+from arvis.domain.changes import ChangeTopic
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import StoreError
 from arvis.domain.events import Changed, JobSettled
@@ -52,10 +53,10 @@ from arvis.web.server import Handling, WebServer
 log = structlog.get_logger(__name__)
 
 DAY_MS = 24 * 3600 * 1000
-#: The interval in seconds of the checks for a first erasure.
-ERASURE_SECONDS = 5.0
-#: The interval in seconds of the checks for a first knowledge base.
-KNOWLEDGE_SECONDS = 5.0
+#: The interval in seconds of the checks for a first erasure or knowledge base, on a database that several processes
+#: share. A process that alone uses its database learns of them from its events, and also checks once a minute.
+_SHARED_SECONDS = 5.0
+_ALONE_SECONDS = 60.0
 
 Up = Callable[[], None]
 
@@ -232,8 +233,7 @@ class Duty(Protocol):
 
 async def _erase(base: Base, eraser: OnDemand[Duty], holding: Holding) -> None:
     """Wait for the first erasure request, then run the eraser."""
-    while not await _has_erasure(base.store):
-        await base.clock.sleep(ERASURE_SECONDS)
+    await _wait_for_first(base, "erasures", ChangeTopic.PEOPLE, _is_erasure_open)
     await (await eraser.get()).run(holding)
 
 
@@ -265,35 +265,32 @@ def _are_vectors_stored(tx: Transaction) -> bool:
     return tx.embeddings.are_stored()
 
 
-async def _has_erasure(store: Store) -> bool:
-    try:
-        return await store.read(_is_erasure_open)
-    except StoreError as error:
-        log.warning("duty_failed", duty="erasures", error=error.what, why=error.why)
-        return False
-
-
 def _is_erasure_open(tx: Transaction) -> bool:
     return tx.erasures.next_open() is not None
 
 
 async def _index_knowledge(base: Base, indexer: OnDemand[Duty], holding: Holding) -> None:
     """Wait for the first knowledge base, then run the indexer."""
-    while not base.config.knowledge.folders and not await _has_knowledge(base.store):
-        await base.clock.sleep(KNOWLEDGE_SECONDS)
+    if not base.config.knowledge.folders:
+        await _wait_for_first(base, "knowledge", ChangeTopic.KNOWLEDGE, _is_knowledge_stored)
     await (await indexer.get()).run(holding)
-
-
-async def _has_knowledge(store: Store) -> bool:
-    try:
-        return await store.read(_is_knowledge_stored)
-    except StoreError as error:
-        log.warning("duty_failed", duty="knowledge", error=error.what, why=error.why)
-        return False
 
 
 def _is_knowledge_stored(tx: Transaction) -> bool:
     return tx.knowledge.are_any()
+
+
+async def _wait_for_first(base: Base, duty: str, topic: ChangeTopic, found: Callable[[Transaction], bool]) -> None:
+    """Wait until `found` returns True. Check now, after each change of the topic, and at regular intervals. While the
+    database is not available, check again later."""
+    with base.bus.signal(Changed, when=lambda event: event.topic == topic) as changed:
+        while True:
+            try:
+                if await base.store.read(found):
+                    return
+            except StoreError as error:
+                log.warning("duty_failed", duty=duty, error=error.what, why=error.why)
+            await changed.wait(_SHARED_SECONDS if base.store.shared else _ALONE_SECONDS)
 
 
 async def _run_scheduler(base: Base, outside: Outside, up: Up) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 
 from arvis.bots.connectors import Bot, ConnectorPool
 from arvis.bots.registry import BotRegistry, BotSpec, Key
@@ -75,19 +75,14 @@ class BotSupervisor:
     async def run(self, up: Callable[[], None]) -> None:
         """Run the pool's bots and apply changes of the registry until cancelled. When this returns, all bots of this
         process have stopped."""
-        changed = asyncio.Event()
-        with ExitStack() as listening:
-            for kind in (BotsChanged, NoticesMissed):
-                listening.callback(self._bus.subscribe(kind, lambda _: changed.set()))
+        with self._bus.signal(BotsChanged, NoticesMissed) as changed:
             try:
                 for bot in self._fleet.bots:
                     await self._begin(bot)
                 up()
                 while True:
                     await self._follow()
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(changed.wait(), _LOOK_AGAIN if self._store.shared else None)
-                    changed.clear()
+                    await changed.wait(_LOOK_AGAIN if self._store.shared else None)
             finally:
                 await asyncio.gather(*(self._end(key) for key in list(self._tasks)))
 

@@ -9,7 +9,6 @@ the database.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import time
 import zlib
@@ -117,26 +116,15 @@ class KnowledgeIndexer:
 
     async def run(self, holding: Holding) -> None:
         """Do the work that becomes due, until cancelled."""
-        news = asyncio.Event()
-
-        def notice(event: Changed) -> None:
-            if event.topic == ChangeTopic.KNOWLEDGE:
-                news.set()
-
-        forget = self._bus.subscribe(Changed, notice)
-        try:
+        with self._bus.signal(Changed, when=lambda event: event.topic == ChangeTopic.KNOWLEDGE) as changed:
             while True:
-                news.clear()
                 try:
                     await self.work(holding)
                     wait = await self._wait()
                 except StoreError as error:
                     log.warning("knowledge_not_indexed", error=error.what, why=error.why)
                     wait = LOOK_SECONDS
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(news.wait(), wait)
-        finally:
-            forget()
+                await changed.wait(wait)
 
     async def _wait(self) -> float:
         """Return the seconds until the next check for work."""

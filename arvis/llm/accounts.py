@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
@@ -120,16 +119,11 @@ class AccountRegistry:
     async def follow(self, bus: EventBus, up: Callable[[], None]) -> None:
         """Load the accounts and call `up`. Then load the accounts again after each change and at least every minute,
         until cancelled. Raise `StoreError` if they cannot be read."""
-        changed = asyncio.Event()
-        with ExitStack() as listening:
-            for kind in (AccountsChanged, NoticesMissed):
-                listening.callback(bus.subscribe(kind, lambda _: changed.set()))
+        with bus.signal(AccountsChanged, NoticesMissed) as changed:
             await self.learn()
             up()
             while True:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), _LOOK_AGAIN)
-                changed.clear()
+                await changed.wait(_LOOK_AGAIN)
                 await self.learn()
 
     def _open_all(self, active: Sequence[StoredAccount]) -> tuple[list[Account], dict[str, ArvisError]]:

@@ -3,9 +3,7 @@ it for all processes."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import structlog
@@ -72,23 +70,14 @@ class Notifier:
 
     async def run(self, holding: Holding) -> None:
         """Run rounds until cancelled: one a minute, and one after each change of the notifications."""
-        wake = asyncio.Event()
-        end = self._bus.subscribe(
-            Changed, lambda event: wake.set() if event.topic == ChangeTopic.NOTIFICATIONS else None
-        )
-        try:
+        with self._bus.signal(Changed, when=lambda event: event.topic == ChangeTopic.NOTIFICATIONS) as changed:
             while True:
-                wake.clear()
                 try:
                     await self.look(holding)
                 except StoreError as error:
                     log.warning("duty_failed", duty="notifications", error=error.what, why=error.why)
                 await self._clock.sleep(_LEAST_SECONDS)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(ROUND_SECONDS):
-                        await wake.wait()
-        finally:
-            end()
+                await changed.wait(ROUND_SECONDS)
 
     async def look(self, holding: Holding) -> None:
         """Run one round. A round without changes writes nothing."""

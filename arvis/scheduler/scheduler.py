@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -33,7 +33,7 @@ class Ticker:
         self._ring = ring
         self._alarm: Any = None
 
-    def stop(self) -> None:
+    def close(self) -> None:
         if self._alarm is not None:
             self._alarm.shutdown(wait=False)
 
@@ -104,18 +104,14 @@ class Scheduler:
     async def run(self, holding: Holding) -> None:
         """Check the schedules repeatedly until cancelled. An error of the database is logged and does not end the
         loop."""
-        with self._woken() as (wake, ticker):
+        with self._bus.signal(SchedulesChanged, NoticesMissed) as wake, closing(Ticker(ring=wake.set)) as ticker:
             while True:
-                wake.clear()
                 try:
                     if (seconds := await self.look(holding)) < self._poll_seconds:
                         ticker.set(seconds)
                 except StoreError as error:
                     log.warning("duty_failed", duty="schedules", error=error.what, why=error.why)
-                with suppress(TimeoutError):
-                    # This timeout uses the monotonic clock, because the alarm uses the wall clock, which may be set.
-                    async with asyncio.timeout(self._poll_seconds):
-                        await wake.wait()
+                await wake.wait(self._poll_seconds)
 
     async def look(self, holding: Holding) -> float:
         """Handle due schedules, and return the seconds until the next check."""
@@ -154,20 +150,6 @@ class Scheduler:
             return None
         log.warning("clock_jumped", seconds=jump / 1000, why="the clock of this machine was set")
         return jump
-
-    @contextmanager
-    def _woken(self) -> Iterator[tuple[asyncio.Event, Ticker]]:
-        """Yield two objects: an event that ends the wait for the next check, and the alarm. The event is set by the
-        alarm and by every change of a schedule."""
-        wake = asyncio.Event()
-        ticker = Ticker(ring=wake.set)
-        endings = [self._bus.subscribe(kind, lambda _: wake.set()) for kind in (SchedulesChanged, NoticesMissed)]
-        try:
-            yield wake, ticker
-        finally:
-            ticker.stop()
-            for end in endings:
-                end()
 
 
 def _set_back_by(jump: int | None, *, first: bool) -> int | None:

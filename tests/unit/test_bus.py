@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 
@@ -92,3 +93,46 @@ def test_one_function_subscribed_twice_hears_twice_and_leaves_one_by_one() -> No
     bus.publish(JobSettled("2", "done"))
 
     assert [event.job_id for event in heard] == ["1", "1", "2"]
+
+
+async def test_an_event_before_the_wait_ends_it_at_once_and_is_used_up() -> None:
+    bus = EventBus()
+    with bus.signal(JobSettled, MessageReceived) as signal:
+        bus.publish(JobSettled("1", "done"))
+        bus.publish(MessageReceived("m", PLACE))
+
+        async with asyncio.timeout(5):
+            await signal.wait()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await signal.wait()
+
+
+async def test_only_an_event_that_meets_the_condition_ends_the_wait() -> None:
+    bus = EventBus()
+    with bus.signal(JobSettled, when=lambda event: event.job_id == "2") as signal:
+        waiting = asyncio.create_task(signal.wait())
+        bus.publish(JobSettled("1", "done"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+
+        bus.publish(JobSettled("2", "done"))
+        async with asyncio.timeout(5):
+            await waiting
+
+
+async def test_a_wait_without_an_event_ends_after_its_time() -> None:
+    with EventBus().signal(JobSettled) as signal:
+        async with asyncio.timeout(5):
+            await signal.wait(0.01)
+
+
+def test_a_signal_has_no_subscriptions_after_its_block() -> None:
+    bus = EventBus()
+    with bus.signal(JobSettled) as signal:
+        pass
+
+    bus.publish(JobSettled("1", "done"))
+
+    assert not signal.is_set

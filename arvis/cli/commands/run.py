@@ -13,6 +13,7 @@ import click
 from arvis.app import daemon
 from arvis.cli.options import PlacedCommand
 from arvis.config import ALL_ROLES, load
+from arvis.process.allocator import use_one_arena
 from arvis.process.stalls import LoopWatch
 
 
@@ -23,6 +24,7 @@ def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
     immediately)."""
     # The roles are passed as an environment variable, because environment variables override the file.
     settings = load(config, data, os.environ if roles is None else {**os.environ, "ARVIS__ROLES": roles})
+    use_one_arena()
     watch = LoopWatch()
     with asyncio.Runner(loop_factory=watch.new_loop) as runner:
         again = runner.run(daemon.run(settings, say=_say, watch=watch))
