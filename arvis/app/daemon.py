@@ -28,9 +28,10 @@ from arvis.llm.selection import DEMO
 from arvis.process.clock import IdMaker, RandomBits, SystemClock
 from arvis.process.data_folder import DataFolder, FolderWatch, hold_data_folder
 from arvis.process.logging import Redactor, logging_to
+from arvis.process.memory import tuned_gc
 from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.process.service_manager import READY, STOPPING, notify, report_liveness
-from arvis.process.stalls import LoopWatch, tuned_gc
+from arvis.process.stalls import LoopWatch
 from arvis.process.supervisor import Supervisor
 from arvis.web.server import WebServer
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from arvis.process.importing import importing
+from arvis.process.memory import importing
 from arvis.store.health import read_records, unreadable_rows
 from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date, rehearse_upgrade

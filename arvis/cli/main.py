@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 
 from arvis.cli.output import INTERRUPTED, error_text, exit_code, known_in, tell
 from arvis.domain.errors import ArvisError
-from arvis.process.importing import importing
+from arvis.process.memory import importing
 
 
 class Command(NamedTuple):

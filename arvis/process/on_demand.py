@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from arvis.process.importing import importing
+from arvis.process.memory import importing
 
 T_co = TypeVar("T_co", covariant=True)
 

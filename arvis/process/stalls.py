@@ -12,7 +12,6 @@ end, and objects of a turn are freed by reference counting.
 from __future__ import annotations
 
 import asyncio
-import gc
 import selectors
 import sys
 import threading
@@ -25,24 +24,6 @@ from types import FrameType
 import structlog
 
 from arvis.domain.dataclass import dataclass
-
-#: The number of new objects after which the garbage collector scans its youngest generation.
-_GATHERED = 10_000
-
-
-@contextmanager
-def tuned_gc() -> Iterator[None]:
-    """Exclude all present objects from garbage collection, and scan new objects less often, until the end of the
-    block."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(_GATHERED, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
-
 
 log = structlog.get_logger(__name__)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 import tomllib
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from arvis.cli.api_client import request
+from arvis.ports.extras import install_command
 from tests.acceptance.daemon import ROOT, Daemon, arvis
 
 PARROT = """
@@ -174,7 +174,7 @@ def test_a_missing_library_stops_no_other_bot_and_every_place_names_the_command(
     (tmp_path / "1.in").write_text("hello")
     daemon.start()
     assert "hello" in answer_in(tmp_path)
-    command = f"{sys.executable} -m pip install 'arvis[discord]'"
+    command = install_command("discord")
     listed = json.loads(daemon.arvis("bots", "list", "--json").stdout)["items"]
     (bot,) = [each for each in listed if each["platform"] == "discord"]
     assert bot["state"] == "error"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from arvis.ports.clock import Clock
 from arvis.process.clock import IdMaker, RandomBits, SystemClock
-from arvis.process.stalls import tuned_gc
+from arvis.process.memory import tuned_gc
 
 
 class HandClock:

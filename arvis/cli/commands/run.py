@@ -13,7 +13,7 @@ import click
 from arvis.app import daemon
 from arvis.cli.options import PlacedCommand
 from arvis.config import ALL_ROLES, load
-from arvis.process.allocator import use_one_arena
+from arvis.process.memory import use_one_arena
 from arvis.process.stalls import LoopWatch
 
 
