@@ -32,7 +32,7 @@ from arvis.domain.dataclass import replace
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind, sentences
 from arvis.domain.events import Changed, GraphCompleted, RunAdvanced, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
-from arvis.domain.jobs import POISON, Done, Fail, Job, JobKind, JobResult, Retry, Snooze, Unfinished
+from arvis.domain.jobs import POISON, Done, Fail, Job, JobResult, Retry, Snooze, Unfinished
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
 from arvis.domain.money import budget_reason
 from arvis.domain.taint import taint_in
@@ -97,9 +97,7 @@ class MessageFlow:
             return late
         if is_suspect(job):
             await self._store.write(separate_messages, job, self._clock.now())
-        if job.kind is JobKind.ADVANCE:
-            self._publish(await self._store.read(messages_of, job.execution_id or ""), MessageStatus.RUNNING)
-        elif job.followers:
+        if job.followers:
             await self._store.write(join_waiting_messages, job, self._clock.now())  # step 9
         turn_end = TurnEnd(limits=self._limits, zone=self._zone)
         try:

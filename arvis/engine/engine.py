@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from arvis.bus import EventBus
 from arvis.domain.dataclass import replace
 from arvis.domain.errors import ExecutionError, LeaseLost
-from arvis.domain.events import ExecutionPaused, JobSettled
+from arvis.domain.events import ExecutionPaused, JobSettled, StatusChanged
 from arvis.domain.executions import (
     PERSONAL_WAITS,
     Answer,
@@ -35,6 +35,7 @@ from arvis.domain.executions import (
     WaitKind,
 )
 from arvis.domain.jobs import Job
+from arvis.domain.messages import MessageStatus
 from arvis.engine import lifecycle
 from arvis.engine.graph import (
     Call,
@@ -204,6 +205,8 @@ class Engine:
         loaded = await self._store.read(lifecycle.load, job, self._graph_of, self._clock.now())
         if loaded is None:
             raise ExecutionError(f"There is no execution {job.execution_id}")
+        for message in loaded.messages:
+            self._bus.publish(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
         if loaded.execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}:
             return await self._store.write(lifecycle.settle_idle, job, loaded.execution, self._clock.now()), None
         update = self._update_of(loaded)

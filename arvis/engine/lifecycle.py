@@ -22,7 +22,7 @@ from arvis.domain.executions import (
     Wait,
     WaitKind,
 )
-from arvis.domain.jobs import CALLED, Done, Job, JobStatus, NewJob, Settlement, Snooze
+from arvis.domain.jobs import CALLED, Done, Job, JobKind, JobStatus, NewJob, Settlement, Snooze
 from arvis.domain.messages import MessageStatus, StoredMessage
 from arvis.engine.graph import Graph, Write
 from arvis.engine.unit_of_work import ExecutionUpdate, new_execution
@@ -215,6 +215,8 @@ class Loaded:
     opened: Any
     graph: Graph | None
     visited: int = 0
+    #: For a job of kind `advance`, the messages of the turn for which the execution works.
+    messages: Sequence[StoredMessage] = ()
 
 
 #: A function that returns the graph of an execution that runs a workflow. It runs in the transaction that reads the
@@ -242,6 +244,7 @@ def load(tx: Transaction, job: Job, graph_of: Drawn, now: int) -> Loaded | None:
         _open(tx, execution, graph, now, None) if fresh else None,
         graph,
         0 if fresh or graph is None or not graph.counts_visits else tx.executions.visited(execution_id),
+        tx.messages.of_turn(root_of(tx, execution).id) if job.kind is JobKind.ADVANCE else (),
     )
 
 
