@@ -61,8 +61,8 @@ def login_address(daemon: Daemon) -> str:
     return answer.headers["Location"] or ""
 
 
-def test_a_server_is_added_a_person_logs_in_and_it_is_removed(daemon: Daemon, outside: ProtectedServer) -> None:
-    added = daemon.arvis("mcp", "add", "net", f"{outside.url}/mcp", "--set", "risk=read")
+def test_a_server_is_created_a_person_logs_in_and_it_is_deleted(daemon: Daemon, outside: ProtectedServer) -> None:
+    added = daemon.arvis("mcp", "create", "net", f"{outside.url}/mcp", "--set", "risk=read")
     assert (added.returncode, added.stdout) == (0, "The server net is added.\n")
     until_state(daemon, "needs a login")
     notified = json.loads(daemon.arvis("notifications", "list", "--json").stdout)["items"]
@@ -80,8 +80,8 @@ def test_a_server_is_added_a_person_logs_in_and_it_is_removed(daemon: Daemon, ou
     until_state(daemon, "needs a login")
     by_hand = daemon.arvis("mcp", "login", "net", "--answer", login_address(daemon))
     assert by_hand.stdout == "Logged in to net.\n"
-    removed = daemon.arvis("mcp", "remove", "net")
-    assert removed.stdout == "The server net is removed.\n"
+    deleted = daemon.arvis("mcp", "delete", "net")
+    assert deleted.stdout == "The server net is deleted.\n"
     assert daemon.arvis("mcp", "list").stdout.startswith("No servers.")
     [grant] = outside.grants[-1:]
     assert grant.refresh in outside.revoked
@@ -98,6 +98,6 @@ def until_state(daemon: Daemon, state: str) -> None:
 def test_no_program_can_be_added(daemon: Daemon, tmp_path: Path) -> None:
     mark = tmp_path / "started"
     command = f'--set=command=["touch", "{mark}"]'
-    refused = daemon.arvis("mcp", "add", "evil", "http://127.0.0.1:1/mcp", command)
+    refused = daemon.arvis("mcp", "create", "evil", "http://127.0.0.1:1/mcp", command)
     assert (refused.returncode, "settings.command" in refused.stderr) == (1, True)
     assert not mark.exists()

@@ -115,11 +115,11 @@ async def test_an_account_is_switched_off_and_on_and_removed(
     assert (await account(daemon, "spare"))["status"] == "disabled"
     await page.get_by_role("button", name="Enable").click()
     await expect(page.get_by_role("row", name="spare")).to_contain_text("In use")
-    await page.get_by_role("button", name="Remove").click()
+    await page.get_by_role("button", name="Delete").click()
     await page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     assert await account(daemon, "spare")
-    await page.get_by_role("button", name="Remove").click()
-    await page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await page.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(page).to_have_url("/settings/accounts")
     await expect(page.get_by_role("row", name="spare")).to_have_count(0)
     assert await account(daemon, "spare") == {}

@@ -197,7 +197,7 @@ async def test_a_bot_is_switched_off_and_on_restarted_and_removed(
     await expect(page.get_by_text("The bot is restarting.")).to_be_visible()
     await expect(sheet).to_contain_text("Running", timeout=SLOW_MS)
     assert (await bot(daemon, "spare"))["since"] >= since
-    await page.get_by_role("button", name="Remove").click()
-    await page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await page.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(page).to_have_url("/settings/bots")
     await bot(daemon, "spare", status=404)

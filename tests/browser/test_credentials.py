@@ -32,6 +32,6 @@ async def test_a_credential_from_its_creation_to_its_removal(dashboard: Page, da
     await dashboard.goto("/settings/credentials/shop")
     await expect(dashboard.get_by_text("Agents: buyer.")).to_be_visible()
     assert SECRET not in await dashboard.content()
-    await dashboard.get_by_role("button", name="Remove").click()
-    await dashboard.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await dashboard.get_by_role("button", name="Delete").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(dashboard.get_by_text("No credentials yet")).to_be_visible()

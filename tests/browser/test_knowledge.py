@@ -58,6 +58,6 @@ async def test_a_knowledge_base_from_its_creation_to_its_removal(
     await dashboard.goto("/knowledge/handbook")
     await expect(dashboard.get_by_text("clerk").first).to_be_visible()
     await dashboard.get_by_role("button", name="Edit").click()
-    await dashboard.get_by_role("button", name="Remove").click()
-    await dashboard.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await dashboard.get_by_role("button", name="Delete").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(dashboard.get_by_text("No knowledge bases yet")).to_be_visible()

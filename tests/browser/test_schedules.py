@@ -98,7 +98,7 @@ async def test_one_is_paused_changed_undone_removed_and_brought_back(dashboard: 
 
     await dashboard.get_by_role("button", name="Undo the last change").click()
     await until(lambda: _is(daemon, path, schedule="0 8 * * 1-5", timezone="Europe/Vienna"))
-    await dashboard.get_by_role("button", name="Remove").click()
+    await dashboard.get_by_role("button", name="Delete").click()
     await expect(dashboard.get_by_role("row", name="Often changed")).to_have_count(0)
     await daemon.api("GET", path, status=404)
     await dashboard.get_by_role("button", name="Undo").click()

@@ -101,8 +101,8 @@ async def test_a_server_with_an_address_is_added_changed_and_removed(dashboard: 
     await dashboard.get_by_role("button", name="Save").click()
     await until(lambda: has_address(daemon, "http://127.0.0.1:10/mcp"))
     await dashboard.get_by_role("button", name="Edit").click()
-    await dashboard.get_by_role("button", name="Remove").click()
-    await dashboard.get_by_role("dialog").get_by_role("button", name="Remove").last.click()
+    await dashboard.get_by_role("button", name="Delete").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Delete").last.click()
     await expect(dashboard.get_by_role("row").filter(has_text="net")).to_have_count(0)
     assert "secret" not in json.dumps(found)
 

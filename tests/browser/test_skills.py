@@ -93,8 +93,8 @@ async def test_a_text_is_edited_undone_removed_and_restored(dashboard: Page, dae
     await expect(dashboard.get_by_text("Ask twice")).to_have_count(0)
     assert (await daemon.api("GET", "/api/skills/ropes"))["text"].strip() == skill("ropes").strip()
 
-    await dashboard.get_by_role("button", name="Remove").click()
-    await dashboard.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await dashboard.get_by_role("button", name="Delete").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(dashboard).to_have_url("/skills")
     await expect(dashboard.get_by_role("row").filter(has_text="Ropes and how to tie them.")).to_have_count(1)
     await daemon.api("GET", "/api/skills/ropes", status=404)
@@ -133,7 +133,7 @@ async def test_a_viewer_reads_only(browser: Browser, daemon: Daemon) -> None:
         await expect(page.get_by_role("heading", name="Instructions")).to_be_visible()
         await expect(page.get_by_text("Enabled").first).to_be_visible()
         await expect(page.get_by_role("main").get_by_role("checkbox")).to_have_count(0)
-        for name in ("Edit", "Remove"):
+        for name in ("Edit", "Delete"):
             await expect(page.get_by_role("button", name=name)).to_have_count(0)
         await expect(page.get_by_role("link", name="Import a skill")).to_have_count(0)
 

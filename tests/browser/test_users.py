@@ -107,9 +107,9 @@ async def test_another_role_logs_out_and_a_removed_user_is_gone(
         link = await dashboard.get_by_role("region", name="Login link").locator("pre").inner_text()
         await page.goto(link)
         await expect(page.get_by_role("navigation", name="Pages").first).to_be_visible()
-        await dashboard.get_by_role("button", name="Remove").click()
+        await dashboard.get_by_role("button", name="Delete").click()
         await expect(dashboard.get_by_role("dialog")).to_contain_text("end immediately")
-        await dashboard.get_by_role("dialog").get_by_role("button", name="Remove").click()
+        await dashboard.get_by_role("dialog").get_by_role("button", name="Delete").click()
         await expect(dashboard).to_have_url("/settings/users/all")
         await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
     await daemon.api("GET", "/api/users/dora", status=404)
@@ -119,7 +119,7 @@ async def test_the_first_user_stays_an_owner(dashboard: Page) -> None:
     await dashboard.goto("/settings/users/all/owner")
     await expect(dashboard.get_by_text("The first user always stays an owner")).to_be_visible()
     await expect(dashboard.get_by_role("radio", name="Viewer")).to_be_disabled()
-    await expect(dashboard.get_by_role("button", name="Remove")).to_be_hidden()
+    await expect(dashboard.get_by_role("button", name="Delete")).to_be_hidden()
 
 
 async def test_a_key_is_shown_once_works_and_is_revoked(browser: Browser, daemon: Daemon) -> None:

@@ -34,11 +34,11 @@ async def test_a_variable_without_a_right_name_is_refused_in_the_form(dashboard:
 async def test_a_variable_is_removed_once_that_was_confirmed(dashboard: Page, daemon: Daemon) -> None:
     await daemon.api("PUT", "/api/variables/OLD_THING", {"value": "1"})
     await dashboard.goto("/settings/variables/OLD_THING")
-    await dashboard.get_by_role("button", name="Remove").click()
+    await dashboard.get_by_role("button", name="Delete").click()
     await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     assert (await daemon.api("GET", "/api/variables/OLD_THING"))["value"] == "1"
-    await dashboard.get_by_role("button", name="Remove").click()
-    await dashboard.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await dashboard.get_by_role("button", name="Delete").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(dashboard).to_have_url("/settings/variables")
     await daemon.api("GET", "/api/variables/OLD_THING", status=404)
 
@@ -58,7 +58,7 @@ async def test_a_project_is_made_changed_removed_and_brought_back(dashboard: Pag
     await dashboard.get_by_role("button", name="Save").click()
     await expect(dashboard.get_by_role("row", name="Write the handbook")).to_contain_text("Done")
 
-    await dashboard.get_by_role("button", name="Remove").click()
+    await dashboard.get_by_role("button", name="Delete").click()
     await expect(dashboard.get_by_text("No projects here")).to_be_visible()
     await dashboard.get_by_role("button", name="Undo").click()
     await expect(dashboard.get_by_role("row", name="Write the handbook")).to_be_visible()

@@ -83,8 +83,8 @@ async def test_one_is_changed_turned_off_and_removed(dashboard: Page, daemon: Da
     await dashboard.get_by_role("button", name="Save").click()
     await expect(dashboard.get_by_role("row", name="/hooks/sensor/2")).to_be_visible()
 
-    await dashboard.get_by_role("button", name="Remove").click()
-    await dashboard.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await dashboard.get_by_role("button", name="Delete").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(dashboard).to_have_url("/settings/webhooks")
     await daemon.api("GET", path, status=404)
 

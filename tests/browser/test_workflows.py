@@ -227,8 +227,8 @@ async def test_a_copy_is_made_and_the_original_removed(dashboard: Page, daemon: 
     await expect(dashboard.get_by_role("heading", level=1, name="Had twice (copy)")).to_be_visible()
     await dashboard.goto(f"/workflows/{made['id']}")
     await dashboard.get_by_role("button", name="More for Had twice").click()
-    await dashboard.get_by_role("button", name="Remove").click()
-    await dashboard.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await dashboard.get_by_role("button", name="Delete").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(dashboard).to_have_url("/workflows")
 
     async def one_left() -> bool:

@@ -58,7 +58,7 @@ _SERVERS = Table(
     "changed",
     "new",
     "problem",
-    nothing="No servers. `arvis mcp add` adds one; programs are added in `mcp.servers` of config.yaml.",
+    nothing="No servers. `arvis mcp create` adds one; programs are added in `mcp.servers` of config.yaml.",
 )
 _TOOLS = Table("name", "state", "description", nothing="No tools.")
 #: The timeout in seconds of the commands for servers. The daemon waits 15 seconds for the first connection to a server.
@@ -88,7 +88,7 @@ def mcp(ctx: click.Context, *, config: Path | None, data: Path | None) -> None:
         ctx.default_map = dict.fromkeys(mcp.commands, place)
 
 
-#: The options of `add` and `update`.
+#: The options of `create` and `update`.
 _details = all_options(
     settings_and_secrets("header", "NAME", example=", such as risk=read"),
     click.option("--client-secret-env", metavar="VARIABLE", help="Read `client_secret` from this variable."),
@@ -99,7 +99,7 @@ _details = all_options(
 @click.argument("server")
 @click.argument("url")
 @_details
-def add(
+def create(
     *,
     api: Api,
     server: str,
@@ -154,9 +154,9 @@ def update(
 
 @mcp.command()
 @click.argument("server")
-def remove(*, api: Api, server: str) -> Output:
-    """Remove a tool server with its login. Servers of the configuration cannot be removed here."""
-    return Output(api.delete("tool-servers", server), f"The server {server} is removed.")
+def delete(*, api: Api, server: str) -> Output:
+    """Delete a tool server with its login. Servers of the configuration cannot be deleted here."""
+    return Output(api.delete("tool-servers", server), f"The server {server} is deleted.")
 
 
 def _client_secret(variable: str | None) -> dict[str, str]:

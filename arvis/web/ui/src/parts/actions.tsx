@@ -30,6 +30,6 @@ export function AskButton({ label, words, title = label, yes = label, danger = t
 }
 
 /** The button of a form that deletes what the form shows, after a question with the consequences. */
-export function RemoveButton(props: Omit<Props, "label" | "kind">) {
-  return <AskButton {...props} kind="danger" label={common.remove} />;
+export function DeleteButton(props: Omit<Props, "label" | "kind">) {
+  return <AskButton {...props} kind="danger" label={common.delete} />;
 }

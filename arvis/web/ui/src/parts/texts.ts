@@ -12,6 +12,7 @@ export const texts = words({
     saved: "Saved.",
     cancel: "Cancel",
     edit: "Edit",
+    delete: "Delete",
     remove: "Remove",
     serverForm: "Answer to the tool server",
     sendToServer: "Send to the server",

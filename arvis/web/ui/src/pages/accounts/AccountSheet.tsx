@@ -87,7 +87,7 @@ function Switch({ account }: { account: Account }) {
       />
       <AskButton
         kind="danger"
-        label={common.remove}
+        label={common.delete}
         words={texts.removeWhy(reveal(account.name))}
         {...sends(remove, { path }, { onSuccess: () => navigate("/settings/accounts") })}
       />

@@ -69,7 +69,7 @@ export const texts = words({
     free: "The model costs nothing.",
     disable: "Disable",
     enable: "Enable",
-    removed: "Removed.",
+    removed: "Deleted.",
     removeWhy: (name: string) =>
       `The account ${name} and its key will be deleted. Agents then use the other accounts. If there are no others, agents use the demo model.`,
     empty: "No account yet",

@@ -69,7 +69,7 @@ function Switch({ bot, platform }: { bot: Bot; platform: Platform }) {
       />
       <AskButton
         kind="danger"
-        label={common.remove}
+        label={common.delete}
         words={texts.removeWhy(reveal(bot.name), platform.title)}
         {...sends(remove, { path }, { onSuccess: () => navigate(HOME) })}
       />

@@ -31,7 +31,7 @@ export const texts = words({
     restarted: "The bot is restarting.",
     disable: "Disable",
     enable: "Enable",
-    removed: "Removed.",
+    removed: "Deleted.",
     removeWhy: (name: string, platform: string) =>
       `The bot ${name} stops answering on ${platform}, and Arvis deletes its token. The conversations with the bot are kept.`,
     state: "State",

@@ -1,7 +1,7 @@
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
-import { RemoveButton, sends } from "../../parts/actions";
+import { DeleteButton, sends } from "../../parts/actions";
 import { TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
 import { FormSheet, NEW, type Opening, ResourcePage } from "../../parts/resource";
@@ -66,7 +66,7 @@ function Edit({ known, onSaved, onRemoved }: Props) {
       by={owns ? [save] : undefined}
       buttons={
         known && (
-          <RemoveButton
+          <DeleteButton
             words={texts.removeWhy(name)}
             {...sends(remove, { path: { name } }, { onSuccess: onRemoved })}
           />

@@ -22,7 +22,7 @@ export const texts = words({
     usedBy: (agents: string) =>
       agents === "" ? "No agent uses this credential. Choose it in the settings of an agent." : `Agents: ${agents}.`,
     changed: "Changed",
-    removed: "Removed.",
+    removed: "Deleted.",
     removeWhy: (name: string) =>
       `Arvis no longer inserts the secret of ${name} into requests of agents. The variable is kept.`,
     gone: "This credential does not exist",

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
-import { AskButton, RemoveButton, sends } from "../../parts/actions";
+import { AskButton, DeleteButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
@@ -86,7 +86,7 @@ function Actions({ suite, onRemoved }: { suite: Suite; onRemoved: () => void }) 
         />
       )}
       {operates && (
-        <RemoveButton words={texts.removeWhy(suite.name)} {...sends(remove, { path }, { onSuccess: onRemoved })} />
+        <DeleteButton words={texts.removeWhy(suite.name)} {...sends(remove, { path }, { onSuccess: onRemoved })} />
       )}
     </>
   );

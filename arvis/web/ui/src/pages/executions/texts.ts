@@ -38,7 +38,7 @@ export const texts = words({
     noMatch: "Nothing matches",
     noMatchWhy: "No execution has this status, agent and working mode. Change the filters above.",
     gone: "This execution does not exist",
-    goneWhy: "It may be an old execution that Arvis has removed. If it is recent, check the address.",
+    goneWhy: "It may be an old execution that Arvis has deleted. If it is recent, check the address.",
     sheet: (graph: string, agent: string) => `${graph} · ${agent}`,
     noAgent: "no agent",
     summary: {

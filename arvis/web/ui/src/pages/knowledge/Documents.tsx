@@ -2,7 +2,7 @@ import { useState } from "react";
 import { base64 } from "../../api/client";
 import { useList, useSend } from "../../api/hooks";
 import type { Item } from "../../api/types";
-import { RemoveButton, sends } from "../../parts/actions";
+import { DeleteButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { ChoiceField, TextField, useDraft } from "../../parts/fields";
 import { FileButton } from "../../parts/file";
@@ -124,7 +124,7 @@ function Entry({ slug, document, mayChange }: { slug: string; document: Document
         <FormButtons>
           <Button label={texts.again} {...sends(again, { path })} />
           {document.kind !== "folder" && (
-            <RemoveButton words={texts.removeDocument(name)} {...sends(remove, { path })} />
+            <DeleteButton words={texts.removeDocument(name)} {...sends(remove, { path })} />
           )}
         </FormButtons>
       )}

@@ -1,7 +1,7 @@
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Item } from "../../api/types";
-import { RemoveButton, sends } from "../../parts/actions";
+import { DeleteButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { ChoiceField, TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
@@ -120,7 +120,7 @@ function BaseForm({ known, onSaved, onRemoved }: Props) {
       by={[make, change]}
       buttons={
         known && (
-          <RemoveButton
+          <DeleteButton
             words={texts.removeWhy(known.name)}
             {...sends(remove, { path: { slug: known.slug } }, { onSuccess: onRemoved })}
           />

@@ -39,7 +39,7 @@ export const texts = words({
     decide: "Decide",
     chat: "Chat with the agent",
     gone: "There is no entry with this id",
-    goneWhy: "No message, job or execution has this id. Arvis removes old entries after some time.",
+    goneWhy: "No message, job or execution has this id. Arvis deletes old entries after some time.",
     inQueue: "Job",
     run: "Execution",
     conversation: "Conversation",

@@ -55,7 +55,7 @@ function ProjectForm({ known, onSaved, onRemoved }: Props) {
         known && (
           <>
             <Button label={common.undo} {...sends(undo, { path: { project: known.id } })} />
-            <Button label={common.remove} kind="danger" busy={remove.isPending} onClick={() => drop(known.id)} />
+            <Button label={common.delete} kind="danger" busy={remove.isPending} onClick={() => drop(known.id)} />
           </>
         )
       }

@@ -17,7 +17,7 @@ export const texts = words({
     notesHint: "Agents record their progress here.",
     changed: "Changed",
     made: "The project was created.",
-    removed: "The project was removed.",
+    removed: "The project was deleted.",
     gone: "This project does not exist",
     empty: "No projects here",
     emptyWhy:

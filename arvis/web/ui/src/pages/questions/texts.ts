@@ -82,7 +82,7 @@ export const texts = words({
     alreadyBySomebody: "Another person answered this question a moment ago.",
     anotherPerson: "another person",
     gone: "This question does not exist",
-    goneWhy: "It may be an old question that Arvis has removed. If it is recent, check the address.",
+    goneWhy: "It may be an old question that Arvis has deleted. If it is recent, check the address.",
     message: "Message",
     run: "Execution",
     conversation: "Conversation",

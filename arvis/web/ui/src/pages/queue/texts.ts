@@ -46,7 +46,7 @@ export const texts = words({
     askRemove: "Delete this job?",
     askRemoveWords: "The job is deleted permanently. Its message is kept.",
     gone: "This job no longer exists",
-    goneWhy: "A person deleted the job, or Arvis removed it because it was old.",
+    goneWhy: "A person deleted the job, or Arvis deleted it because it was old.",
     message: "Message",
     run: "Execution",
     conversation: "Conversation",

@@ -64,7 +64,7 @@ function Actions({ of: one, onEdit, onRemoved }: { of: ScheduleDetail; onEdit: (
         {...sends(change, { path, body: { enabled: !one.enabled } })}
       />
       <Button label={texts.undoLast} busy={undo.isPending} onClick={() => void undoLast()} />
-      <Button label={common.remove} kind="danger" busy={remove.isPending} onClick={() => void drop()} />
+      <Button label={common.delete} kind="danger" busy={remove.isPending} onClick={() => void drop()} />
     </>
   );
 }

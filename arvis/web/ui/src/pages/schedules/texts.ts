@@ -108,7 +108,7 @@ export const texts = words({
     paused: "The schedule is paused.",
     resumed: "The schedule is resumed.",
     undoLast: "Undo the last change",
-    removed: "The schedule was removed.",
+    removed: "The schedule was deleted.",
     history: "History",
     noHistory: "This schedule has not run yet.",
     older: "Show older",
@@ -125,6 +125,6 @@ export const texts = words({
       skipped: "Skipped",
     },
     gone: "This schedule does not exist",
-    goneWhy: "It may have been removed. Its executions are kept for some time on the Executions page.",
+    goneWhy: "It may have been deleted. Its executions are kept for some time on the Executions page.",
   },
 });

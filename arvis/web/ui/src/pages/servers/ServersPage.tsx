@@ -1,7 +1,7 @@
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
-import { AskButton, RemoveButton, sends } from "../../parts/actions";
+import { AskButton, DeleteButton, sends } from "../../parts/actions";
 import { Button } from "../../parts/button";
 import { Check, Field, type Options } from "../../parts/field";
 import { ChoiceField, Secret, TextField, useDraft } from "../../parts/fields";
@@ -130,7 +130,7 @@ function Edit({ known, onSaved, onRemoved }: Props) {
       by={[add, change]}
       buttons={
         known && (
-          <RemoveButton
+          <DeleteButton
             words={texts.removeWhy(known.name)}
             {...sends(remove, { path: { server: known.name } }, { onSuccess: onRemoved })}
           />

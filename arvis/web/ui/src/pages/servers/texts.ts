@@ -22,7 +22,7 @@ export const texts = words({
     sendFiles: "Send all files",
     sendFilesHint:
       "The reply contains all files from tool results, not only the files that the server marks for the person.",
-    removed: "Removed.",
+    removed: "Deleted.",
     removeWhy: (name: string) => `Agents will no longer be able to use the tools of ${name}. Arvis deletes its login.`,
     state: "State",
     connected: "Connected",
@@ -50,7 +50,7 @@ export const texts = words({
     accepted: "Accepted.",
     noTools: "The server offers no tools at the moment.",
     gone: "This server does not exist",
-    goneWhy: "It may have been removed. Choose a server from the list.",
+    goneWhy: "It may have been deleted. Choose a server from the list.",
     empty: "No tool servers yet",
     emptyWhy:
       "Add a server with an address here, or a program to mcp.servers in config.yaml. Agents can then use its tools.",

@@ -111,7 +111,7 @@ function Actions({ skill, onEdit, onGone }: { skill: SkillDetail; onEdit: () => 
           <AskButton
             kind="danger"
             icon={Trash2}
-            label={common.remove}
+            label={common.delete}
             words={texts.removeWhy(reveal(skill.name))}
             {...sends(remove, { path }, { onSuccess: gone })}
           />

@@ -24,7 +24,7 @@ export const texts = words({
     noMatch: "No skill matches",
     noMatchWhy: "Change the search text, or choose another source above.",
     gone: "This skill does not exist",
-    goneWhy: "It may have been removed. If it was not, check the address.",
+    goneWhy: "It may have been deleted. If it was not, check the address.",
     description: "Description",
     slug: "Slug",
     category: "Category",
@@ -46,7 +46,7 @@ export const texts = words({
     untrustedWhy:
       "Arvis does not use this skill yet. Read its text, its files and the remarks. Trust it only if all of them are harmless.",
     changedWhy:
-      "The content of this skill differs from the content that an owner has trusted, so Arvis does not use it. Read it again, then trust it or remove it.",
+      "The content of this skill differs from the content that an owner has trusted, so Arvis does not use it. Read it again, then trust it or delete it.",
     trust: "Trust this content",
     trustWhy: (name: string) =>
       `Agents will follow the instructions of ${name} and may run its scripts. A later change of the content ends the trust.`,
@@ -55,12 +55,12 @@ export const texts = words({
     raw: "Complete file",
     editHint:
       "Markdown with front matter between two --- lines. The name or slug in the front matter cannot be changed.",
-    editOther: "Your text replaces the original skill. If you remove your text later, the original is used again.",
+    editOther: "Your text replaces the original skill. If you delete your text later, the original is used again.",
     text: "Text",
     undoText: "Undo the last change",
     removeWhy: (name: string) =>
-      `${name} is removed. If a built-in skill or a skill in the skills folder has the same slug, Arvis uses that skill again.`,
-    removed: "The skill was removed.",
+      `${name} is deleted. If a built-in skill or a skill in the skills folder has the same slug, Arvis uses that skill again.`,
+    removed: "The skill was deleted.",
     how: "Import from",
     ways: { text: "Text", file: "Archive", url: "Address", git: "Git repository" },
     chooseFile: "Choose an archive",

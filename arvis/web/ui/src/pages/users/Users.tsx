@@ -102,7 +102,7 @@ function Entry({ user, onGone }: { user: User; onGone: () => void }) {
         {user.id !== FIRST_USER && (
           <AskButton
             kind="danger"
-            label={common.remove}
+            label={common.delete}
             words={texts.removeWhy(reveal(user.name))}
             {...sends(remove, { path }, { onSuccess: onGone })}
           />

@@ -64,9 +64,9 @@ export const texts = words({
     added: "The user was added.",
     roleEnds: "Changing the role ends all logins of this user immediately.",
     firstUser:
-      "The first user always stays an owner and cannot be removed. This user represents the person who has access to the data folder.",
+      "The first user always stays an owner and cannot be deleted. This user represents the person who has access to the data folder.",
     newLink: "New login link",
-    removed: "The user was removed.",
+    removed: "The user was deleted.",
     removeWhy: (name: string) =>
       `All logins, open pages and unused login links of ${name} end immediately. API keys that this user created keep working. Review them under API keys.`,
     link: "Login link",

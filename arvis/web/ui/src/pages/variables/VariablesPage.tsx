@@ -1,7 +1,7 @@
 import { useApi, useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Answer, Item } from "../../api/types";
-import { RemoveButton, sends } from "../../parts/actions";
+import { DeleteButton, sends } from "../../parts/actions";
 import { Check } from "../../parts/field";
 import { TextArea, TextField, useDraft } from "../../parts/fields";
 import { Form } from "../../parts/form";
@@ -67,7 +67,7 @@ function Edit({ known, onSaved, onRemoved }: Props) {
       by={owns ? [save] : undefined}
       buttons={
         known && (
-          <RemoveButton words={texts.removeWhy(key)} {...sends(remove, { path: { key } }, { onSuccess: onRemoved })} />
+          <DeleteButton words={texts.removeWhy(key)} {...sends(remove, { path: { key } }, { onSuccess: onRemoved })} />
         )
       }
     >

@@ -13,7 +13,7 @@ export const texts = words({
     sealedHint: "The value is encrypted and never shown again. Enter a new value to replace it.",
     secret: "Secret",
     secretHint: "Arvis encrypts a secret on disk, never shows it on this page, and removes it from logs.",
-    removed: "Removed.",
+    removed: "Deleted.",
     removeWhy: (key: string) => `Agents will no longer be able to read ${key}.`,
     gone: "This variable does not exist",
     empty: "No variables yet",

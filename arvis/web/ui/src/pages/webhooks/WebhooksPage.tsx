@@ -122,7 +122,7 @@ function Actions({ hook, onEdit, onFresh, onRemoved }: ActionsProps) {
       />
       <AskButton
         kind="danger"
-        label={common.remove}
+        label={common.delete}
         words={texts.removeWhy(reveal(hook.url))}
         {...sends(remove, { path }, { onSuccess: onRemoved })}
       />

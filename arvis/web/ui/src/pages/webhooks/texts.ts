@@ -48,9 +48,9 @@ export const texts = words({
     rotateTitle: "Create a new secret?",
     rotateWhy: "Arvis will refuse calls that are signed with the current secret.",
     made: "The web hook was created.",
-    removed: "The web hook was removed.",
+    removed: "The webhook was deleted.",
     removeWhy: (path: string) => `Arvis will answer calls to ${path} with status 404. This cannot be undone.`,
     gone: "This web hook does not exist",
-    goneWhy: "It may have been removed.",
+    goneWhy: "It may have been deleted.",
   },
 });

@@ -4,7 +4,7 @@ export const texts = words({
   en: {
     title: "Run",
     gone: "This run does not exist",
-    goneWhy: "It may be an old run that Arvis has removed. If it is recent, check the address.",
+    goneWhy: "It may be an old run that Arvis has deleted. If it is recent, check the address.",
     about: (version: string) => `Version ${version}`,
     back: "Workflow",
     summary: {
