@@ -83,21 +83,6 @@ class WorkflowVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Trigger:
-    """A trigger that starts a run of a workflow at the node `node_id`. An empty `platform`, `channel` or `words`
-    matches every message."""
-
-    workflow_id: str
-    node_id: str
-    kind: str
-    platform: str = ""
-    channel: str = ""
-    #: Separated by commas.
-    words: str = ""
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class WorkflowRun:
     """One run of a workflow."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.executions import Execution, ExecutionStatus, WaitKind
-from arvis.domain.workflows import LogEntry, RunStatus, Trigger, Workflow, WorkflowRun, WorkflowVersion
+from arvis.domain.triggers import Trigger, TriggerIndex
+from arvis.domain.workflows import LogEntry, RunStatus, Workflow, WorkflowRun, WorkflowVersion
 from arvis.ports.pages import Page
 
 
@@ -34,8 +35,8 @@ class Workflows(Protocol):
         """Replace the triggers of a workflow."""
         ...
 
-    def triggers(self, kinds: Collection[str], limit: int) -> list[Trigger]:
-        """Return up to `limit` triggers of these kinds, in the order of their workflows' ids."""
+    def triggers(self, kind: str, limit: int) -> TriggerIndex:
+        """Return up to `limit` triggers of this kind, in the order of their workflows' ids."""
         ...
 
     def begun_by(self, workflow: Workflow) -> set[str]:

@@ -3,10 +3,8 @@ starts. Parts of transaction scripts. If no workflow has a trigger for messages,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
 from typing import Any
 
 from arvis.domain.agents import Agent, graph_named
@@ -14,7 +12,8 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import UsageError, sentences
 from arvis.domain.messages import Address
 from arvis.domain.taint import Taint
-from arvis.domain.workflows import PREFIX, Trigger
+from arvis.domain.triggers import Trigger
+from arvis.domain.workflows import PREFIX
 from arvis.messaging.messages import WEB, is_of_programs
 from arvis.ports.store import Transaction
 from arvis.services.workflow_runs import find, turn_part, whole_version
@@ -23,7 +22,7 @@ from arvis.tasks.access import AUTHORS, authors_may_use, out_of_reach, taint_of_
 #: The name of the graph in which a model chooses one of several workflows (`graphs/workflow_dispatch.py`), and the key
 #: of its data in the state.
 DISPATCH = "dispatch"
-#: The maximum number of triggers that are read for a message.
+#: The maximum number of triggers of one kind that are compared with a message.
 MOST_TRIGGERS = 500
 #: The maximum number of workflows that are offered to the model.
 _MOST_CHOICES = 20
@@ -91,8 +90,11 @@ def matching(tx: Transaction, address: Address, text: str | None) -> Sequence[Tr
     """Return the triggers of enabled workflows for messages at this address, at most one for each workflow. A trigger
     with words matches only if `text` contains one of them. If `text` is None, the words are not compared."""
     kinds = ("message", _own_kind(address))
-    found = [each for each in tx.workflows.triggers(kinds, MOST_TRIGGERS) if _fits(each, address, text)]
-    return list({each.workflow_id: each for each in reversed(found)}.values())[::-1]
+    found = [each for kind in kinds for each in tx.workflows.triggers(kind, MOST_TRIGGERS).matching(address, text)]
+    by_workflow: dict[str, Trigger] = {}
+    for trigger in sorted(found, key=lambda each: (each.workflow_id, each.node_id)):
+        by_workflow.setdefault(trigger.workflow_id, trigger)
+    return list(by_workflow.values())
 
 
 def _own_kind(address: Address) -> str:
@@ -101,37 +103,6 @@ def _own_kind(address: Address) -> str:
     if is_of_programs(address):
         return "chat-completions"
     return "dashboard" if address.platform == WEB else "chat-app"
-
-
-def _fits(trigger: Trigger, address: Address, text: str | None) -> bool:
-    if trigger.platform not in {"", address.platform} or trigger.channel not in {"", address.channel}:
-        return False
-    words = _words_of(trigger.words)
-    return text is None or not words or any(word.is_in(text) for word in words)
-
-
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """A word of a trigger. It matches only as a whole word, in upper or lower case."""
-
-    #: The word in lower case if it is ASCII. An ASCII text that does not contain it is not searched with the pattern.
-    plain: str | None
-    pattern: re.Pattern[str]
-
-    def is_in(self, text: str) -> bool:
-        if self.plain is not None and text.isascii() and self.plain not in text.lower():
-            return False
-        return self.pattern.search(text) is not None
-
-
-@lru_cache(4_096)
-def _words_of(words: str) -> tuple[_Word, ...]:
-    """Return the words of a trigger. The result is cached, because every message is compared with all triggers."""
-    return tuple(
-        _Word(word.lower() if word.isascii() else None, re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE))
-        for word in (each.strip() for each in words.split(","))
-        if word
-    )
 
 
 def _choices(

@@ -17,8 +17,9 @@ from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.regex import regex
 from arvis.domain.schedules import ScheduleKind
 from arvis.domain.text import storable
+from arvis.domain.triggers import Trigger
 from arvis.domain.versions import Versioned
-from arvis.domain.workflows import Trigger, Workflow, WorkflowVersion
+from arvis.domain.workflows import Workflow, WorkflowVersion
 from arvis.ports.store import Transaction
 from arvis.services.workflow_runs import find
 from arvis.tasks.access import has_more_rights

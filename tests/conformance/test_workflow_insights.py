@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from arvis.domain.executions import Answer, Cursor, Execution, ExecutionStatus, Step, Wait, WaitKind
-from arvis.domain.workflows import RunStatus, Trigger, Workflow, WorkflowRun, WorkflowVersion
+from arvis.domain.triggers import Trigger
+from arvis.domain.workflows import RunStatus, Workflow, WorkflowRun, WorkflowVersion
 from arvis.engine import lifecycle
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction

@@ -12,7 +12,8 @@ import pytest
 from arvis.domain.errors import Conflict, Forbidden, Unprocessable
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRole
-from arvis.domain.workflows import Trigger, Workflow
+from arvis.domain.triggers import Trigger
+from arvis.domain.workflows import Workflow
 from arvis.messaging.owner_alerts import choose_place
 from arvis.ports.store import Transaction
 from arvis.store.open import Database

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from arvis.domain.executions import Execution
 from arvis.domain.ids import first_id_at
-from arvis.domain.workflows import PREFIX, LogEntry, Trigger, Workflow, WorkflowRun, WorkflowVersion
+from arvis.domain.triggers import Trigger, TriggerIndex
+from arvis.domain.workflows import PREFIX, LogEntry, Workflow, WorkflowRun, WorkflowVersion
 from arvis.store.repositories.executions import execution_of
-from arvis.store.sql.session import Row, Session, dump, each
+from arvis.store.sql.session import Row, Session, dump
 from arvis.store.sql.unreadable import lenient, object_of
 
 
@@ -55,13 +56,8 @@ class SqlWorkflows:
             fields = {name: getattr(trigger, name) for name in Trigger.__slots__}
             self._session.execute("add_workflow_trigger", **fields)
 
-    def triggers(self, kinds: Collection[str], limit: int) -> list[Trigger]:
-        found = [
-            trigger
-            for kind in kinds
-            for trigger in self._session.held("workflow_triggers_of_kind", _TRIGGERS, kind=kind, limit=limit)
-        ]
-        return sorted(found, key=lambda each: (each.workflow_id, each.node_id))[:limit]
+    def triggers(self, kind: str, limit: int) -> TriggerIndex:
+        return self._session.held("workflow_triggers_of_kind", _index_of, kind=kind, limit=limit)
 
     def begun_by(self, workflow: Workflow) -> set[str]:
         names = {"by_id": workflow.graph, "by_slug": f"{PREFIX}{workflow.slug}"}
@@ -163,4 +159,5 @@ def entry_of(row: Row) -> LogEntry:
     return LogEntry(**{name: row[name] for name in LogEntry.__slots__})
 
 
-_TRIGGERS = each(trigger_of)
+def _index_of(rows: Sequence[Row]) -> TriggerIndex:
+    return TriggerIndex([trigger_of(row) for row in rows])
