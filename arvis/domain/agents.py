@@ -119,7 +119,7 @@ RESERVED_SLUGS = frozenset({"drop", "all", "channel", "everyone", "here"})
 
 #: Graphs that an agent may use, besides workflows.
 GRAPHS = frozenset({"agent", "planning", "code", "handover"})
-#: Other names of graphs, which agents and schedules accept, too.
+#: Aliases of graphs. Agents and schedules accept an alias in place of the name.
 _ALIASES = {"general": "agent", "overlord": "heartbeat"}
 COMPLETIONS = ("implicit", "explicit")
 #: Ways to handle a message that arrives while the agent works for the same person. `queue`: the message waits for the

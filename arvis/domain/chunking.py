@@ -77,7 +77,7 @@ class _Packer:
     title: str
     #: The headings above the next block, with their levels.
     headings: list[tuple[int, str]] = field(default_factory=list)
-    #: The blocks of the present chunk, their length, the page and the path of headings at its start, and its number.
+    #: The present chunk: its blocks, their total length, the page and the headings at its start, and its number.
     parts: list[str] = field(default_factory=list)
     length: int = 0
     page: int | None = None
@@ -128,7 +128,7 @@ class _Page:
     number: int | None
     markdown: bool
     lines: list[str] = field(default_factory=list)
-    #: The fence that ends the present code.
+    #: The fence that will end the open code block; "" outside of code.
     fence: str = ""
 
     def blocks(self, text: str) -> Iterator[_Block]:

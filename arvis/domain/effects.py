@@ -70,9 +70,9 @@ class Proposal:
 
 
 class AccessKind(StrEnum):
-    """The kinds of access to the installation. The audit log contains failed logins, exports, accepted descriptions of
-    servers' tools, uses of models by servers, changes of imported skills, of credentials and of knowledge bases, links
-    between identities, merged facts, and the actions that models requested."""
+    """The kinds of audit entries that are not actions of models: failed logins, exports, uses of models by tool
+    servers, accepted descriptions of their tools, merges of facts, and changes of imported skills, credentials,
+    knowledge bases and links between identities."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
@@ -93,13 +93,13 @@ class AccessKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Failed logins of one kind from one address, an export, an accepted description of a server's tool, a use of a
-    model by a server, a change of an imported skill, a credential or a knowledge base, a change of the identities of a
-    person, or merged facts."""
+    """The content of an audit entry about an access (see `AccessKind`). Failed logins of one kind from one address are
+    one access."""
 
     kind: AccessKind
-    #: For logins, the address from which they came. For an export, the id of the person, or `all`. Otherwise the name
-    #: of the tool, skill, credential or knowledge base, the identity, or the id of the fact that stays.
+    #: For logins, the address from which they came. For an export, the id of the person, or `all`. For merged facts,
+    #: the id of the fact that remains. Otherwise the identity, or the name of the tool, skill, credential or knowledge
+    #: base.
     subject: str
     #: The known details, such as the number of logins (`times`) or the exported kinds (`kinds`). They contain no secret.
     fields: Mapping[str, Any]

@@ -35,7 +35,7 @@ def thinking_tokens(effort: str | None) -> int:
 
 def nearest(effort: str, accepted: Collection[str]) -> str | None:
     """Return the accepted value that is closest to the effort, or the lower one of two equally close values. If the
-    effort allows thinking, never return `none`. Return None if no value is left."""
+    effort allows thinking, never return `none`. Return None if no accepted value remains."""
     wanted = _WORDS.index(effort)
     words = [word for word in _WORDS if word in accepted and (effort == NONE or word != NONE)]
     return min(words, key=lambda word: abs(_WORDS.index(word) - wanted), default=None)

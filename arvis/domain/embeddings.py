@@ -103,8 +103,8 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The vector of a query, with the name of the model that computed it. It cannot be compared with vectors of other
-    models."""
+    """The vector of a query, and the name of the model that computed the vector. Only vectors of the same model can be
+    compared."""
 
     model: str
     vector: Vector

@@ -8,8 +8,9 @@ from enum import StrEnum
 from arvis.domain.dataclass import dataclass
 from arvis.domain.messages import Principal
 
-#: The `kv` key for the newest erasure of each agent whose browser profiles were erased: a JSON object with the ids of
-#: erasures by the id of the agent. Each process compares it with the erasures that it has carried out in its data folder.
+#: The `kv` key of a JSON object. Under the id of each agent whose browser profiles were erased, the object contains the
+#: id of the newest of these erasures. Each process compares the object with the erasures that it has carried out in its
+#: data folder.
 ERASED_PROFILES = "erased browser profiles"
 
 

@@ -29,7 +29,7 @@ FORMAT = "arvis-case/1"
 MOST_CASES = 2_000
 #: The maximum size of a case as JSON, in bytes.
 LARGEST_CASE = 4_000_000
-#: The numbers of first results of a search among which recall is measured.
+#: Recall is measured among the first 5 and among the first 10 results of a search.
 FIRST = (5, 10)
 
 
@@ -236,7 +236,7 @@ class Recorded:
 
     reply: str
     model: str = ""
-    #: The message that was answered, and its conversation. Erasures find the case by its conversation.
+    #: The message that was answered, and its conversation. An erasure finds the case by this conversation.
     message: str = ""
     conversation: str = ""
 

@@ -71,7 +71,7 @@ class GraphCompleted:
 
 @dataclass(frozen=True, slots=True)
 class AgentMoved:
-    """An agent (`source`) handed the conversation over to another one (`target`) during the turn that answers
+    """An agent (`source`) handed the conversation over to another agent (`target`) during the turn that answers
     `message_id`. Both are slugs."""
 
     address: Address
@@ -90,7 +90,7 @@ class ConversationRewound:
 
 @dataclass(frozen=True, slots=True)
 class JobSettled:
-    """A job was cancelled. If a task runs the job, the task must stop. `status` is `cancelled`."""
+    """A job was cancelled. An asyncio task that runs the job must stop. `status` is `cancelled`."""
 
     job_id: str
     status: str

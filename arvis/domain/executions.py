@@ -62,8 +62,8 @@ class Cursor:
 
     @classmethod
     def start(cls, execution_id: str, node: str = "") -> Self:
-        """Return the first position of an execution. The position is not stored until the execution leaves it. Its id
-        is the id of the execution, so that effects of the first visit are found again after a crash."""
+        """Return the first position of an execution. The position is not stored until the execution leaves it. The id
+        of the position is the id of the execution, so that effects of the first visit are found again after a crash."""
         return cls(execution_id, execution_id, node, None)
 
 
@@ -143,7 +143,8 @@ class Wait:
     #: The interrupted effect or the missing node about which a person decides. Set only for a question of the engine
     #: itself.
     subject: str | None = None
-    #: The id of the wait before this question, whose answer the visit still needs. Set only together with `subject`.
+    #: The id of an earlier wait. After this question, the visit still needs the answer to that wait. Set only together
+    #: with `subject`.
     resumes: str | None = None
     answer: Answer | None = None
     answered_by: str | None = None

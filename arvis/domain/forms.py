@@ -390,8 +390,8 @@ class ServerQuestion:
         return self.checked(values)
 
     def may_mean(self, text: str) -> bool:
-        """Return whether a message may contain the values although it does not reply to the question. It may if it
-        names a field, or if the only field accepts the text and has no draft value yet."""
+        """Return whether a message may contain the values although it does not reply to the question. This is
+        possible if the message names a field, or if the only field accepts the text and has no draft value yet."""
         heads = (line.partition(":") for line in text.splitlines())
         if any(colon and head.strip().casefold() in self._words for head, colon, _ in heads):
             return True

@@ -146,8 +146,8 @@ class FoundChunk:
     score: float = 0.0
     #: The rank of the chunk among the results by words; None if the chunk contains no word of the question.
     place: int | None = None
-    #: The similarity of the meaning of the chunk to that of the question; None if meanings were not compared, or if the
-    #: similarity is too low.
+    #: The similarity between the meanings of the chunk and of the question; None if meanings were not compared, or if
+    #: the similarity is too low.
     similarity: float | None = None
 
     @property

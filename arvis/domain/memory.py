@@ -54,7 +54,7 @@ class _Kind(Enum):
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in order, including repeated ones. `node.js` gives `node`, `js` and `node.js`."""
+    """Return the words of a text in order, including repeated words. `node.js` gives `node`, `js` and `node.js`."""
     return [word for chunk in _folded(text).split() for word in _words(chunk)]
 
 
@@ -251,6 +251,6 @@ def scope_for(category: Category | None, address: Address, principal_id: str | N
 
 
 def scopes_of(address: Address, principal_id: str | None) -> tuple[str, ...]:
-    """Return the scopes whose facts a turn may use: those of the person and of the room, and `EVERYWHERE`."""
+    """Return the scopes whose facts a turn may use: the scopes of the person and of the room, and `EVERYWHERE`."""
     personal = (principal_scope(principal_id),) if principal_id else ()
     return (*personal, room_scope(address), EVERYWHERE)

@@ -87,8 +87,8 @@ def budget_reason(budget: str) -> str:
 @dataclass(frozen=True, slots=True, order=True)
 class Pot:
     """The key of a row of the ledger. The row counts the costs that belong to one budget in one period, for example
-    those of an agent on a day. Scripts lock rows in the sort order of their keys, so that no two scripts wait for each
-    other."""
+    the costs of one agent on one day. Scripts lock rows in the sort order of their keys, so that no two scripts wait
+    for each other."""
 
     scope: Budget
     period: str

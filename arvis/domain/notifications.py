@@ -100,9 +100,9 @@ class Notification:
         return self._is_due(self.mailed_at, now)
 
     def _is_due(self, reported_at: int | None, now: int) -> bool:
-        """Return whether the cause was reported again after the last message about it, and the interval has passed. A
-        time in the future means that the clock was set back. A result (`info`) is only listed, so no message reports
-        it."""
+        """Return True if no message was sent yet (`reported_at` is None), or if the cause occurred again after the last
+        message and the interval has passed. A time in the future means that the clock was set back. Return False for a
+        result (`info`), because results are only listed."""
         if self.problem.severity is Severity.INFO:
             return False
         if reported_at is None:

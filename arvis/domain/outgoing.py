@@ -22,7 +22,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.regex import regex
 
 #: The maximum number of bits that choices of addresses may carry in a turn. It is small, because the author of a page
-#: may own the host that is read.
+#: may also own the host that receives these addresses.
 ADDRESS_BITS = 8.0
 #: The maximum number of bits that choices of words may carry in a turn to services of the configuration.
 SERVICE_BITS = 64.0
@@ -33,7 +33,7 @@ _OWN, _COMMON, _PUBLIC, _NUMBER, _DAY, _SIGN, _AGAIN = 1.0, 4.0, 12.0, 4.0, 10.0
 _LONGEST_NAMED = 80
 #: The minimum length of a public word. Shorter words could spell any text.
 _SHORTEST_PUBLIC = 4
-#: A text with common words below this length is accepted only if it contains more known words than such short words.
+#: A text is accepted only if it contains more known words than common words below this length.
 _SHORTEST_COMMON = 3
 #: The maximum number of signs between two words.
 _LONGEST_SIGN = 3
@@ -72,7 +72,7 @@ class Outgoing:
 
     arguments: Mapping[str, Any]
     reach: Reach
-    #: The JSON schema of the arguments. The service knows the names and values in it.
+    #: The JSON schema of the arguments. The service knows the names and values in this schema.
     schema: Mapping[str, Any]
     #: Texts that this service itself returned in the turn. Empty if the service passes data on to other systems.
     returned: Sequence[str] = ()
@@ -194,8 +194,8 @@ class Judge:
         return costs
 
     def _cost_of_new_path(self, key: str) -> float:
-        """Return the bits of an address on a known host. Raise `_Unknown` if it has a port, or if its path contains
-        anything but words that the person wrote."""
+        """Return the bits of an address on a known host. Raise `_Unknown` if the address has a port, or if its
+        path contains anything but words that the person wrote."""
         place, _, path = key.partition("/")
         if ":" in place:
             raise _Unknown(f"The port of {_named(place)} is not in your message.")
@@ -486,7 +486,7 @@ def _words_of_day(today: date) -> frozenset[str]:
     return frozenset({str(today.year), str(today.year - 1), str(today.year + 1), f"{today:%B}".casefold()})
 
 
-# -- words that may leave although no person wrote them ------------------------------------------------------------------
+# -- words that may be sent although no person wrote them --------------------------------------------------------------
 #
 # None of them contains data of a person. Their choice counts towards the limits.
 

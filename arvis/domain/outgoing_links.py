@@ -25,8 +25,9 @@ _ELEMENTS = (
     "img|image|iframe|frame|frameset|video|audio|track|object|embed|applet|link|source|picture|svg|base|meta|style|script"
     "|form|input|button|body|table|bgsound|portal"
 )
-#: Images in Markdown with their addresses; the beginnings of other images, of elements, and of addresses in style sheets;
-#: coded characters; addresses up to the next space, also without a scheme or with odd slashes.
+#: The parts that `SafeLinks` judges: images in Markdown with their addresses; the beginnings of other images, of HTML
+#: elements, and of addresses in style sheets; coded characters; and addresses up to the next space, even if the scheme
+#: is missing or the slashes are unusual.
 _PARTS = regex(
     r"(?P<image>!\[[^\]\n]{0,500}\]\(\s{0,9}(?:<(?P<inner>[^\s<>()]{1,2000})>|(?P<target>[^\s<>()]{1,2000}))"
     r"(?:[ \t]{1,9}[^)\n]{0,500})?\))"
@@ -46,7 +47,7 @@ _SCHEME = regex(
 _HOST = regex(r"[^/?#]*")
 _MAILTO = "mailto:"
 _ENTITY = regex(r"&(?:\#\d{1,8}|\#x[0-9a-f]{1,6}|[a-z]{2,31});", re.IGNORECASE)
-#: Coded characters that are a part of texts. All other coded ASCII characters could hide an address.
+#: Characters that ordinary texts contain in coded form. Any other coded ASCII character could hide an address.
 _USUAL = frozenset("&<>\"'")
 #: Signs that follow an address in a text, and the maximum number of them. More signs could carry data.
 _AFTER_ADDRESS = ".,;:!?*_~'\"`|»”…)]}"
@@ -57,8 +58,8 @@ _END_OF_WORD = frozenset(" \n\t")
 
 
 class SafeLinks:
-    """The links and images of one reply. `is_written` returns True for an address that a text of the turn contains, and
-    `is_known` for one that the judge of outgoing data allows."""
+    """The links and images of one reply. `is_written` returns True for an address that a text of the turn contains.
+    `is_known` returns True for an address that the judge of outgoing data allows."""
 
     def __init__(self, *, is_written: Callable[[str], bool], is_known: Callable[[str], bool]) -> None:
         self._is_written = is_written
@@ -78,7 +79,7 @@ class SafeLinks:
             if found["image"] and self._is_known_image(found["inner"] or found["target"]):
                 made.append(found["image"])
             elif found["image"]:
-                place = found.start() + 1  # without its mark, the image is a link
+                place = found.start() + 1  # without the exclamation mark, the image is a link
             elif found["bang"]:
                 pass
             elif found["element"]:
@@ -150,7 +151,7 @@ def _address_of(text: str, start: int, end: int) -> _Address:
     """Return the address in a run of characters without spaces."""
     run, before, after = text[start:end], text[:start][-2:], text[end : end + 1]
     if before.endswith("<"):
-        # Between these signs, an address may contain spaces.
+        # Between angle brackets, an address may contain spaces.
         return _Address(written=run, address=run, certain=after == ">" and _is_plain(run))
     if before == "](":
         inside = run[: _end_of_target(run)]
@@ -189,7 +190,7 @@ def _changed_addresses(text: str) -> int:
 
 
 class WrittenAddresses:
-    """The addresses in the texts of a turn that the agent has not written.
+    """The addresses in the texts of a turn, except addresses that the agent itself wrote.
 
     An output may repeat what the agent wrote in a call, such as an error that quotes an argument. So an address of an output
     does not count if all its words are in the arguments of calls. The outputs of programs that the agent wrote do not count at
@@ -205,7 +206,7 @@ class WrittenAddresses:
         self._links |= _links_in(text)
 
     def call(self, arguments: Mapping[str, Any]) -> None:
-        """Note the arguments of a call."""
+        """Record the words in the arguments of a call."""
         for text, _ in texts_in(arguments):
             self._argument_words |= words_in(text)
 

@@ -34,7 +34,7 @@ class Excerpt:
 
     @property
     def size(self) -> int:
-        """The number of kept characters."""
+        """The number of stored characters."""
         return len(self.head) + len(self.tail)
 
     def within(self, most: int, hint: str = "") -> str:

@@ -162,7 +162,7 @@ class LinkStatus(StrEnum):
     """The status of a request to link another identity of the same person."""
 
     OPEN = "open"
-    #: The other identity has sent the code; the first one has to confirm.
+    #: The other identity has sent the code. The requesting identity must still confirm the link.
     CLAIMED = "claimed"
     DONE = "done"
     REFUSED = "refused"
@@ -170,7 +170,7 @@ class LinkStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LinkRequest:
-    """The request of an identity to be linked with another one of the same person. Times in ms."""
+    """The request of an identity to be linked with another identity of the same person. Times in ms."""
 
     id: str
     identity_id: str

@@ -12,8 +12,8 @@ class PluginDeclaration:
     """The properties that a plugin declares in the constant `DECLARATION` of its file. `arvis/extensions.py` reads the
     constant without importing the file, so its value must consist of literals."""
 
-    #: True if the plugin adds no tools, or only harmless tools. Only trusted people may use an agent that has any other
-    #: plugin.
+    #: True if the plugin adds no tools, or only harmless tools. Only trusted people may use an agent with a
+    #: plugin that is not harmless.
     harmless: bool = False
 
 

@@ -51,7 +51,7 @@ class Quotation:
     author: str = ""
     #: The platform's id of the author; empty if unknown.
     author_id: str = ""
-    #: The platform's id of the quoted message in the channel of this message; None if it is in another place.
+    #: The platform's id of the quoted message; None if the quoted message is not in the channel of this message.
     ref: str | None = None
     #: The id of the quoted message, if it is stored in the conversation of this message.
     message_id: str | None = None
@@ -67,7 +67,7 @@ def is_forward(quotations: Sequence[Quotation]) -> bool:
 
 
 def own_taint(taint: Taint, quotations: Sequence[Quotation]) -> Taint:
-    """Return the labels of the content of a message, without those that the message has only because of its
+    """Return the labels of the content of a message, without the labels that the message has only because of its
     quotations."""
     return taint.difference(*(each.adds for each in quotations)) if quotations else taint
 

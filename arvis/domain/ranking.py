@@ -18,8 +18,8 @@ from arvis.domain.dataclass import dataclass
 #: The constants of BM25: the effect of repetitions, and the effect of the length of a text. They were chosen with
 #: `python -m bench.recall`.
 _REPETITION, _LENGTH = 1.2, 0.4
-#: The share of a neighbour's score that a text gets, by distance: for the neighbours on both sides, and for the texts
-#: next to these.
+#: The shares of the scores of neighbours that a text gets: first for the neighbours at distance 1, on both sides, then
+#: for the neighbours at distance 2.
 NEIGHBOURS = (0.45, 0.2)
 
 #: The weights of the other rankings beside the ranking by words: the similarity of the meaning, the time of a message, and the
@@ -39,8 +39,8 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A word of the question. A text contains it if it contains one of `words` (its spellings), or a word that begins
-    with `beginning`. `matching` is the number of all texts that contain it."""
+    """A word of the question. A text matches the word if the text contains one of `words` (its spellings), or a word
+    that begins with `beginning`. `matching` is the number of all texts that match."""
 
     words: frozenset[str]
     matching: int
@@ -71,8 +71,8 @@ def rarity(matching: int, total: int) -> float:
 
 def ranked(texts: Sequence[Text], question: Collection[Wanted], total: int, *, alone: bool = True) -> list[str]:
     """Return the ids of the texts that contain a word of the question, best first. Among equal scores, later texts come
-    first. If not `alone`, the scores of neighbours count, too, so a text is also returned if only a neighbour contains
-    a word. `total` is the number of all texts that were searched."""
+    first. If `alone` is False, the scores of neighbours count, too, so a text is also returned if only a neighbour
+    contains a word. `total` is the number of all texts that were searched."""
     scores = _scores(texts, question, total)
     if not alone:
         scores = {text.id: scores[text.id] + _of_neighbours(text, scores) for text in texts}

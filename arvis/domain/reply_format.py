@@ -17,11 +17,13 @@ from arvis.domain.text import strict_json
 
 #: The maximum size of a schema as JSON, in bytes.
 MOST_BYTES = 32_768
-#: The maximum number of steps of one check, and of problems that it reports.
+#: The maximum number of steps of one check.
 _MOST_STEPS = 20_000
-#: The keywords with lists whose entries a check compares one by one, and the number of comparisons that count as a step.
+#: The keywords with lists whose entries a check compares one by one, and the number of comparisons that
+#: count as one step.
 _COMPARED = ("enum", "required", "type")
 _COMPARISONS = 32
+#: The maximum number of problems that one check reports.
 _MOST_PROBLEMS = 5
 _LONGEST = 200
 _FENCED = regex(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL)

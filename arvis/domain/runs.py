@@ -15,7 +15,7 @@ from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 @dataclass(frozen=True, slots=True)
 class Measure:
     """The counts from which the tokens of a text or a request are estimated. Each message and each request costs some
-    tokens in addition to those of its content."""
+    tokens in addition to the tokens of its content."""
 
     #: ASCII letters and spaces.
     letters: int = 0
@@ -246,7 +246,7 @@ class Account:
     priority: int = 100
     #: The models for which the account may be used. If empty, it may be used for all models of the vendor.
     models: tuple[str, ...] = ()
-    #: The API of OpenAI's format that calls use: `chat` or `responses`. None: the one that the model needs.
+    #: The API of OpenAI's format that calls use: `chat` or `responses`. None: the API that the model needs.
     api: str | None = None
 
 

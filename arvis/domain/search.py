@@ -28,7 +28,7 @@ MOST_WORDS = 16_000
 #: The maximum length of a word, and the maximum number of terms in a query.
 _MOST_LETTERS = 64
 _MOST_TERMS = 16
-#: A word of a query with at least this many letters also finds longer words. Too many words begin with a shorter word.
+#: A word of a query with at least this many letters also finds longer words. A shorter word would find too many words.
 SHORTEST_BEGINNING = 3
 #: A text with at least this many words, or with more characters of a script without spaces, is a sentence.
 _SENTENCE, _DENSE_SENTENCE = 3, 6
@@ -56,7 +56,7 @@ _QUOTED_OR_PLAIN = regex(r'["“„”]([^"“„”]*)["“”]|([^\s"“„”
 @dataclass(frozen=True, slots=True)
 class Term:
     """Words that must follow one another in a message. With `begins`, the last word may be the beginning of a longer
-    one."""
+    word."""
 
     words: tuple[str, ...]
     begins: bool
@@ -76,9 +76,9 @@ class Term:
 @dataclass(frozen=True, slots=True)
 class Search:
     """A query for messages. A message must contain all `terms` (or one of them if `any_term`) and all of `phrases`.
-    With `names`, the names of the person and of the channel may contain a term instead. `principal_id` limits the
-    search to the messages of one person and the replies to them, and `conversation_id` to one conversation. A search
-    for chunks of documents is limited only by `collections` (ids)."""
+    With `names`, a term may also be in the names of the person and of the channel. `principal_id` limits the search to
+    the messages of one person and the replies to them, and `conversation_id` to one conversation. A search for chunks
+    of documents is limited only by `collections` (ids)."""
 
     terms: tuple[Term, ...]
     phrases: tuple[Term, ...] = ()
@@ -114,7 +114,7 @@ class Question:
 def message_words(text: str) -> list[str]:
     """Return the words of a text in order. Read only the first `MOST_TEXT` characters."""
     if text.isascii() and "+" not in text and "#" not in text:
-        # Most messages are such texts, and this way is five times as fast.
+        # Most messages contain only such ASCII characters. For these, this branch is five times as fast.
         return [word[:_MOST_LETTERS] for word in _ASCII.findall(text[:MOST_TEXT].lower())[:MOST_WORDS]]
     return list(islice((word for run in _RUN.finditer(_folded(text[:MOST_TEXT])) for word in _words(run)), MOST_WORDS))
 
@@ -155,7 +155,7 @@ def _folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", storable(text)).casefold()
-    # The removal may leave decomposed syllables of Hangul and letters of kana, which the composition joins again.
+    # NFKD has decomposed the syllables of Hangul and some letters of kana. NFC composes them again.
     return unicodedata.normalize("NFC", _IGNORED.sub("", plain))
 
 

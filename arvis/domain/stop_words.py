@@ -115,8 +115,8 @@ _DENSE = frozenset(
         ),
     }
 )
-#: The language with the most stop words in a question is the most likely one. Another language also counts as possible
-#: if the question contains at least this share of that number of its stop words: 0.5 means half as many.
+#: The most likely language of a question is the language with the most stop words in it. Another language is possible
+#: if the question contains at least this share of that number of stop words: with 0.5, half as many.
 _LIKELY = 0.5
 
 
@@ -133,6 +133,6 @@ def without_stop_words(words: Sequence[str], languages: Sequence[str]) -> list[s
     """Return the words that have content in these languages, without duplicates. If no word has content, return all
     words."""
     different = [*dict.fromkeys(words)]
-    # If the language is unknown, a word that is a stop word of a few languages may be a name in another one.
+    # If the language is unknown, ignore only `_DENSE`: a stop word of one language may be a name in another one.
     ignored = _DENSE.union(*(STOP_WORDS[code] for code in languages)) if len(languages) < len(STOP_WORDS) else _DENSE
     return [word for word in different if word not in ignored] or different

@@ -17,7 +17,7 @@ class Label(StrEnum):
 
     #: People other than the person who asked.
     PEOPLE = "people"
-    #: Tools whose output comes from outside.
+    #: Tools whose output comes from outside of Arvis.
     TOOLS = "tools"
     FILES = "files"
     #: Other agents.

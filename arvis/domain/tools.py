@@ -66,10 +66,11 @@ class ToolDeclaration:
     repeatable: bool = True
     #: True if the outputs are secret.
     sensitive: bool = False
-    #: True if the tool changes nothing and reads no data of other people. Only trusted people may use an agent that has
-    #: any other tool.
+    #: True if the tool changes nothing and reads no data of other people. Only trusted people may use an agent with
+    #: a tool that is not harmless.
     harmless: bool = False
-    #: True if the daemon itself writes the outputs. The outputs of other tools come from outside and taint the turn.
+    #: True if the daemon itself writes the outputs. The outputs of other tools come from outside of Arvis and taint the
+    #: turn.
     own_output: bool = False
     #: True if calls need no approval unless a rule requires one. Such a tool only writes notes of the agent or of the
     #: person who asked, or starts and ends work that people have defined, within limits.
@@ -214,7 +215,7 @@ class ToolOutput:
     sources: tuple[Source, ...] = ()
     #: The stored pictures (name, media type, hash) that the next model calls of the turn contain.
     pictures: tuple[tuple[str, str, str], ...] = ()
-    #: Labels of the output in addition to those of its tool.
+    #: The labels of this output in addition to the labels of its tool.
     taint: Taint = CLEAN
     #: The questions that a person must answer before the call can end; None if it has ended.
     pending: PendingInput | None = None

@@ -1,4 +1,4 @@
-"""Web hooks: addresses that other programs call, and the prompts that are made from these calls.
+"""Webhooks: addresses that other programs call, and the prompts that are made from these calls.
 
 A prompt is made from a template with placeholders: `{{payload}}`, `{{payload.a.b}}`, `{{payload.a.0}}`,
 `{{headers.x}}`. Inserted values are untrusted: tags in them are escaped, placeholders in them are not replaced, and
@@ -121,5 +121,5 @@ class Webhook:
 
     @property
     def source(self) -> str:
-        """The value of `StoredMessage.source` for messages that this web hook caused."""
+        """The value of `StoredMessage.source` for messages that this webhook caused."""
         return f"webhook:{self.id}"

@@ -22,7 +22,7 @@ from arvis.ports.store import Transaction
 #: The maximum number of facts in one batch, and of letters in all these facts together.
 MOST_FACTS, MOST_LETTERS = 60, 12_000
 _LONGEST = 2_000
-#: Words count as equal if their first letters are equal, up to this number of letters.
+#: Words count as equal if this number of their first letters are equal.
 _COMPARED = 4
 #: The maximum number of changes of a fact that are read.
 _CHANGES = 10_000
@@ -42,7 +42,7 @@ _JOINING = _listed(
 
 
 class MergeKind(StrEnum):
-    #: The dropped facts say the same as the kept fact.
+    #: The dropped facts have the same meaning as the kept fact.
     DUPLICATES = "duplicates"
     #: The kept fact is newer, and the dropped facts are no longer true.
     OUTDATED = "outdated"
@@ -190,7 +190,7 @@ def _apply(tx: Transaction, merge: Merge, now: int) -> bool:
         return False
     dropped = present[: len(merge.dropped)]
     if merge.kept is None and len({_place_of(tx, fact) for fact in dropped}) > 1:
-        return False  # the new fact has only one place, so an erasure of another place would not find it
+        return False  # the new fact refers to one message only, so an erasure of another channel would miss the fact
     successor = present[-1] if merge.kept is not None else _add(tx, dropped, merge.text, now)
     for fact in dropped:
         tx.facts.note(fact, "merged", by_id=ARVIS, now=now, other_id=successor.id)

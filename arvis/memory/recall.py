@@ -164,7 +164,7 @@ class _Hearing:
 
 
 def uncounted(recalled: Recall, fact_ids: Collection[str], now: int) -> list[str]:
-    """Return those of the facts whose use has not been counted in the last `USE_MS`. So a conversation writes each fact
+    """Return the ids of the facts whose use was not counted in the last `USE_MS`. So a conversation writes each fact
     once, and the facts stay in memory between its messages."""
     facts = (*recalled.sticky, *recalled.facts)
     return [
@@ -185,7 +185,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """The recalled facts that are not rules, and `searched` and `found` of `Recall`."""
+    """The recalled facts that are not rules, and the values of `Recall.searched` and `Recall.found`."""
 
     facts: tuple[Fact, ...]
     searched: bool

@@ -103,7 +103,7 @@ _IN = _listed("in im en em")
 #: The last letters of most verbs that begin a fact without a subject, in English and German.
 _OF_VERBS = ("s", "t")
 _ARTICLES = _listed("a an the der die das den dem ein eine einen einem el la los las un una le les une no #")
-#: A person may have several such things, each with a number or date.
+#: The statement that a person has one thing of a kind, such as `has a `. The person may have other things of this kind.
 _HAS_ONE = regex(
     r"\b(?:has|have|owns|hat|habe|haben|besitzt|tiene|tengo|ha|a|ai) (?:\w+ ){0,3}(?:an?|another|eine?n?|une?|una) "
 )
@@ -267,7 +267,8 @@ def _is_attribute(prefix: Sequence[str]) -> bool:
 
 
 def _is_one_of_several(prefix: Sequence[str]) -> bool:
-    """Return True if these words end with the name of a relative or friend, of whom a person may have several."""
+    """Return True if these words introduce a thing (`has a`), a relative or a friend (`my son is named`): a person may
+    have several of them."""
     if _HAS_ONE.search(" ".join(prefix)):
         return True
     owned = any(word.endswith("'s") or word in _OWN for word in prefix)

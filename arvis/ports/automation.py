@@ -1,4 +1,4 @@
-"""Repositories of schedules, projects, web hooks and imported skills, and queries for the dashboard pages about them.
+"""Repositories of schedules, projects, webhooks and imported skills, and queries for the dashboard pages about them.
 All times are in milliseconds."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Webhooks(Protocol):
 
 class WebhookInsights(Protocol):
     async def webhooks(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[Webhook]:
-        """Return web hooks, newest first. `agent` is an id or a slug."""
+        """Return webhooks, newest first. `agent` is an id or a slug."""
         ...
 
 
@@ -197,7 +197,7 @@ class Schedules(Protocol):
 
 
 class Occurrences(Protocol):
-    """The occurrences of schedules that were handled, one row for each."""
+    """The handled occurrences of schedules. Each occurrence has one row."""
 
     def add(self, occurrence: Occurrence) -> bool:
         """Add an occurrence; return False if the schedule already has one for this time."""

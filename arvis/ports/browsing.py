@@ -35,7 +35,7 @@ class QueueItem:
     job: Job
     #: The agent's slug.
     agent: str | None
-    #: The beginning of the job's message, or the name of its schedule or web hook.
+    #: The beginning of the job's message, or the name of its schedule or webhook.
     about: str
     address: Address | None
     #: The person's name.

@@ -22,7 +22,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A plugin that forms offer."""
+    """A plugin that a form offers."""
 
     name: str
     #: A description in one or two sentences, or "".
@@ -45,7 +45,7 @@ class ModelPrice:
 
 @dataclass(frozen=True, slots=True)
 class OfferedModel:
-    """A model that forms offer."""
+    """A model that a form offers."""
 
     provider: str
     model: str
@@ -75,7 +75,7 @@ class BotField:
 
 @dataclass(frozen=True, slots=True)
 class OfferedPlatform:
-    """A platform that forms offer. If the connector has no guide, `steps` and `fields` are empty."""
+    """A platform that a form offers. If the connector has no guide, `steps` and `fields` are empty."""
 
     name: str
     title: str

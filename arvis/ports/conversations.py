@@ -138,8 +138,8 @@ class ConversationVersions(Protocol):
         ...
 
     def forget(self, version: ConversationVersion) -> None:
-        """Delete the texts of an inactive version, the version, and the points within it. A point with one version that is
-        left is no longer a point."""
+        """Delete the texts of an inactive version, the version, and the points within it. Also delete each
+        point that then has only one version; the messages of this version remain."""
         ...
 
 
@@ -171,7 +171,7 @@ class Reactions(Protocol):
 
     def add(self, message: StoredMessage, principal_id: str, emoji: str, text: str, now: int) -> None:
         """Store a reaction, unless it is already stored. `text` is the line for the next prompt of the conversation.
-        Only the newest reactions wait for this prompt."""
+        Of the reactions that no prompt has reported yet, only the newest are stored."""
         ...
 
     def remove(self, message_id: str, principal_id: str, emoji: str) -> None: ...
@@ -189,8 +189,8 @@ class Reactions(Protocol):
         ...
 
     def unrate(self, message_id: str, principal_id: str, rating: Rating | None = None) -> bool:
-        """Remove a person's rating of an answer; if `rating` is given, only if it is this rating. Return False if there
-        was no such rating."""
+        """Remove a person's rating of an answer. If `rating` is given, keep any other rating. Return False if no rating
+        was removed."""
         ...
 
     def feedback(self, message_id: str) -> Sequence[Feedback]: ...

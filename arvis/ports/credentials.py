@@ -21,7 +21,7 @@ class Credentials(Protocol):
         ...
 
     def remove(self, name: str) -> bool:
-        """Delete a credential; return False if none has this name."""
+        """Delete a credential; return False if no credential has this name."""
         ...
 
 

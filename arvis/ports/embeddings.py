@@ -12,8 +12,8 @@ from arvis.domain.embeddings import Meaning, Subject, SubjectKind, Vector
 
 @dataclass(frozen=True, slots=True)
 class Unembedded:
-    """The texts in one batch of rows that have no vector of a model, newest first. The next batch, with older rows,
-    begins at `position`; None if there are no older rows."""
+    """The texts of one batch of rows for which the vector of a model is missing, newest first. The next batch, with
+    older rows, begins at `position`; None if there are no older rows."""
 
     subjects: Sequence[Subject]
     position: str | None

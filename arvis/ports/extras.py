@@ -36,7 +36,7 @@ def missing_package(part: str, package: str, extra: str) -> MissingPackage:
 
 
 def extras() -> frozenset[str]:
-    """Return the names of the extras of the installed Arvis; none in a folder of sources that is not installed."""
+    """Return the names of the extras of the installed Arvis; an empty set if Arvis runs without installation."""
     try:
         return frozenset(metadata(_NAME).get_all("Provides-Extra") or ())
     except PackageNotFoundError:
@@ -89,7 +89,8 @@ def _requirements_of(extra: str) -> list[str]:
 
 
 def _uv_tool_command(extra: str, receipt: Mapping[str, Any]) -> str:
-    """Return the command that installs the tool again with its former extras, its source and its other packages."""
+    """Return the command by which uv installs Arvis again, with its present extras, source and other packages, and with
+    this extra."""
     main: Mapping[str, Any] = {"name": _NAME}
     others: list[str] = []
     for each in receipt.get("tool", {}).get("requirements", []):

@@ -17,12 +17,12 @@ class Generated:
 
     data: bytes = b""
     url: str = ""
-    #: The description that the service has used in place of the given one; it may be empty.
+    #: The description that the service used instead of the given description; it may be empty.
     prompt: str = ""
 
 
 class ImageGenerator(Protocol):
     async def generate(self, prompt: str, size: str) -> Generated:
-        """Return a picture. An empty `size` means the configured one. Raise `ToolError`, with a text for the model, if
-        the service returns no picture."""
+        """Return a picture. An empty `size` means the configured size. Raise `ToolError`, with a text for the model,
+        if the service returns no picture."""
         ...

@@ -73,7 +73,7 @@ class Inbox(Protocol):
         ...
 
     async def unreachable(self, place: Address, reason: str, position: FeedPosition | None = None) -> None:
-        """Store that the bot was removed from a channel, or that the person blocked it."""
+        """Store that the bot was removed from a channel, or that the person in a direct chat blocked the bot."""
         ...
 
     async def passed(self, platform: str, connector: str, position: FeedPosition) -> None:

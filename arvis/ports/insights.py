@@ -237,7 +237,7 @@ class UsagePoint:
     """The usage of one item on one day."""
 
     day: str
-    #: The key of the item, or `*` for the sum of all items that have no points of their own.
+    #: The key of the item, or `*` for the sum of all items that have no separate points.
     key: str
     name: str
     sums: UsageSums
@@ -357,8 +357,8 @@ class Insights(
 
     async def usage_by_day(self, split: UsageBy, since: int, until: int, zone: str) -> Sequence[UsagePoint]:
         """Return the sums of `usage` by day and by `split` (agent, model, account or client), ordered by day, then by
-        cost, highest first. The eight most expensive values of `split` have points of their own; all others are summed
-        up in one point a day."""
+        cost, highest first. The eight most expensive values of `split` have separate points. For each day, all other
+        values are summed up in one point."""
         ...
 
     async def clients(self, *, limit: int, cursor: str | None) -> Page[Client]: ...

@@ -11,7 +11,7 @@ from arvis.domain.embeddings import Meaning
 from arvis.domain.knowledge import Collection, Document, FoundChunk, NewChunk
 from arvis.ports.pages import Page
 
-#: A key of the vocabulary, with its word.
+#: An entry of the vocabulary: a key, and the word that is found by this key.
 WordKey: TypeAlias = tuple[str, str]
 
 

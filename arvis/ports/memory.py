@@ -118,7 +118,7 @@ class Facts(Protocol):
 
     def next_changed_scope(self, agent_id: str, after: int) -> tuple[str, int] | None:
         """Return a scope to which a model has added facts after the change with this number, and the number of the newest of
-        these changes. Of several scopes, return the one whose newest change is the oldest."""
+        these changes. Of several scopes, return the scope whose newest change is the oldest."""
         ...
 
     def changes(self, fact_id: str, limit: int) -> list[FactChange]:

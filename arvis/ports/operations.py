@@ -86,8 +86,8 @@ class Operations(Protocol):
         self, message_id: str, by: Principal, sender: Sender, *, content: str | None = None
     ) -> RewoundConversation:
         """Answer the turn of a message again in a new version of the conversation; `content` replaces the message's
-        text. `sender` has the limits of the credential of `by`. Also raise `Forbidden` if `by` is a member and other
-        people have written later messages, or if the author of a replaced text has more rights."""
+        text. `sender` contains the limits of the login or key of `by`. Also raise `Forbidden` if `by` is a member and
+        other people have written later messages, or if the author of a replaced text has more rights."""
         ...
 
     async def switch_version(self, conversation_id: str, version_id: str, by: Principal) -> RewoundConversation:

@@ -45,7 +45,7 @@ class LoginSession:
     principal: Principal
     #: The user with the principal's id; None if there is no such user.
     user: User | None
-    #: The name that the browser sends to the server.
+    #: The browser and its system, such as `Chrome on Linux`, from the header `User-Agent`; it may be empty.
     device: str
     created_at: int
     seen_at: int
@@ -89,7 +89,7 @@ class Logins(Protocol):
         ...
 
     def close_sessions_of(self, principal_id: str, but: str | None = None) -> Sequence[str]:
-        """End all logins of a person except the one with the hash `but`. Return the hashes of the ended logins."""
+        """End all logins of a person except the login with the hash `but`. Return the hashes of the ended logins."""
         ...
 
 

@@ -94,7 +94,7 @@ class Erasures(Protocol):
 
     def erase_messages(self, erasure_id: str, message_ids: Sequence[str]) -> None:
         """Delete messages with their deliveries and search words, and the summaries that include them. Store for the
-        erasure which files they had."""
+        erasure the files of these messages."""
         ...
 
     def erase_words(self, message_ids: Sequence[str]) -> None:
@@ -110,7 +110,7 @@ class Erasures(Protocol):
         ...
 
     def erase_conversation(self, conversation: Conversation) -> None:
-        """Delete a conversation without messages, and its channel if no other conversation is there."""
+        """Delete a conversation that has no messages. Also delete its channel if it has no other conversation."""
         ...
 
     def erase_quotations(self, erasure_id: str, subject: Subject, after: str) -> tuple[str | None, int]:
@@ -122,16 +122,16 @@ class Erasures(Protocol):
     def erase_overheard(self, subject: Subject, limit: int) -> int: ...
 
     def erase_events(self, erasure_id: str) -> None:
-        """Delete the ids of platform events and of calls of web hooks that belong to deleted rows."""
+        """Delete the ids of platform events and of calls of webhooks that belong to deleted rows."""
         ...
 
     def find_automation(self, erasure_id: str, subject: Subject) -> None:
-        """Store for the erasure which schedules and web hooks belong to the subject, and their executions."""
+        """Store for the erasure which schedules and webhooks belong to the subject, and their executions."""
         ...
 
     def erase_automation(self, erasure_id: str, subject: Subject) -> int:
-        """Delete the schedules and web hooks that are stored for the erasure, and the projects of the subject's people.
-        Return the number of schedules, web hooks and projects."""
+        """Delete the schedules and webhooks that are stored for the erasure, and the projects of the subject's people.
+        Return the number of schedules, webhooks and projects."""
         ...
 
     def erase_cases(self, erasure_id: str, subject: Subject) -> int:

@@ -158,7 +158,7 @@ class ChannelStatuses(Protocol):
         ...
 
     def move(self, old: Address, new_channel: str, now: int) -> None:
-        """Move bindings, conversations, unsent deliveries, schedules, web hooks, memory and lanes to the new
+        """Move bindings, conversations, unsent deliveries, schedules, webhooks, memory and lanes to the new
         channel."""
         ...
 

@@ -20,7 +20,7 @@ class WebText:
     whole: bool = True
     #: The reason why there is no text, as a part of a sentence.
     problem: str = ""
-    #: The ending of the name of a file with an image, such as `png`; empty for other files.
+    #: The file name extension for an image, such as `png`; empty if the file is not an image.
     image: str = ""
 
 

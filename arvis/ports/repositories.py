@@ -95,7 +95,7 @@ class Messages(Protocol):
         ...
 
 
-#: A key of the vocabulary of the search index, with its word.
+#: An entry of the vocabulary of the search index: a key, and the word that is found by this key.
 Key: TypeAlias = tuple[str, str]
 
 
@@ -124,8 +124,8 @@ class MessageIndex(Protocol):
         ...
 
     def is_outdated(self) -> bool:
-        """Return whether the index was made by earlier rules, or whether the row numbers of the messages have changed
-        since."""
+        """Return True if the index was built with earlier rules, or if the row numbers of the messages have changed
+        since then."""
         ...
 
     def clear(self) -> None:
@@ -258,8 +258,8 @@ class Executions(Protocol):
     def put_effect(self, effect: Effect) -> None: ...
 
     def below(self, execution_ids: Sequence[str], limit: int) -> list[Execution]:
-        """Return the first `limit` executions that were started for these: called executions, delegated tasks, runs, and those
-        that were started for them in turn."""
+        """Return the first `limit` executions that were started for these executions, directly or indirectly: called
+        executions, delegated tasks and runs."""
         ...
 
     def children_of(self, execution_id: str) -> list[Execution]: ...
@@ -407,7 +407,7 @@ class Usage(Protocol):
 
 
 class Accounts(Protocol):
-    """Accounts that were entered in the product. Accounts of the configuration are not stored."""
+    """Accounts that people added while the daemon runs. Accounts of the configuration are not stored."""
 
     def all(self) -> list[StoredAccount]:
         """Return accounts in the order of their names."""

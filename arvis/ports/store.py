@@ -72,8 +72,8 @@ class Transaction(Protocol):
     def held(self, key: Hashable, make: Callable[[], R]) -> R:
         """Return the result of `make`, which must depend only on `key` and on rows that it reads in this transaction.
         The result may be kept in memory for later transactions until one of these rows changes, so it must be
-        immutable. A result that contains many rows has a property `rows`, so that the limit of the memory counts
-        them."""
+        immutable. A result that contains many rows has a property `rows`, so that these rows count towards the
+        limit of the cache."""
         ...
 
     @property

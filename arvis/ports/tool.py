@@ -52,8 +52,8 @@ class Caller:
     call_id: str
     #: The folder of the conversation; it may not exist yet.
     workspace: Path
-    #: The name of the time zone of the person for whom the agent works; if it is not set, the agent's, otherwise the
-    #: daemon's.
+    #: The name of a time zone: the zone of the person for whom the agent works. If the person has set no zone, the zone
+    #: of the agent; if the agent has none, the zone of the daemon.
     timezone: str
     #: A function that adds a file to the reply of the turn, after the call has succeeded.
     attach: Callable[[OutgoingFile], None] = _nowhere
@@ -68,7 +68,7 @@ class Caller:
     progress: Callable[[str], None] = _nowhere
     #: The sources that may have influenced the call, other than the person who asked.
     taint: Taint = CLEAN
-    #: The judge of the calls that a tool makes for the model, such as those of a script.
+    #: The judge of the calls that a tool makes for the model, such as the calls of a script.
     objection: Objection = _without_objection
     #: True if the tool may raise `InputNeeded`.
     may_ask: bool = False

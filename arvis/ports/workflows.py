@@ -41,7 +41,7 @@ class Workflows(Protocol):
 
     def begun_by(self, workflow: Workflow) -> set[str]:
         """Return the kinds of the enabled schedules that start this workflow (values of `ScheduleKind`), and `webhook`
-        if an enabled web hook starts it."""
+        if an enabled webhook starts it."""
         ...
 
     def all(self) -> list[Workflow]:

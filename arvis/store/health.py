@@ -95,7 +95,7 @@ class Records:
     bots: Sequence[StoredBot]
     #: The states of all bots.
     bot_states: Sequence[BotStatus]
-    #: The web hooks that people added.
+    #: The webhooks that people added.
     webhooks: Sequence[Webhook]
     #: The settings that people changed, as stored text (`config/stored.py`), or None if there are none.
     settings: str | None

@@ -177,8 +177,8 @@ class _Encrypting(io.RawIOBase):
 
 
 class _Decrypting(io.RawIOBase):
-    """A file for reading that decrypts and checks its content. It can return to its start, but to no other position.
-    Raises `ValueError` for changed content."""
+    """A file for reading that decrypts and checks its content. The only position to which it can seek is its start.
+    Reading changed content raises `ValueError`."""
 
     def __init__(self, file: BinaryIO, key: bytes, lines: bytes) -> None:
         from nacl import bindings  # noqa: PLC0415 - see arvis/process/secrets.py

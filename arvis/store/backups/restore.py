@@ -5,7 +5,7 @@ other process has the old database open.
 
 A backup is a past state. Jobs that were waiting when it was made may have run since then in the replaced database, and
 their results may have been sent. These jobs must not run twice. So before any process uses the restored database, they
-fail with the reason `restored`. A person can retry them. Accepted web hook calls and idempotency keys are copied from
+fail with the reason `restored`. A person can retry them. Accepted webhook calls and idempotency keys are copied from
 the replaced database, so that a client that repeats an old request gets the stored answer. Bots must not answer the
 messages again that they received after the backup. So the read positions of bots are copied, too. If the replaced
 database cannot be read, bots begin with new messages.
@@ -53,7 +53,7 @@ _CARRIED = {
 
 
 def carry_accepted(database: Database, half: Path) -> None:
-    """Copy the accepted web hook calls, the idempotency keys and the read positions of bots from the present database
+    """Copy the accepted webhook calls, the idempotency keys and the read positions of bots from the present database
     to the database `half`, which will replace it. An unreadable table is skipped."""
     queries = load_queries(SqliteDialect())
     found = {name: _rows(database, queries[name]) for name in _CARRIED}

@@ -98,7 +98,7 @@ def _check(source: Database, target: Database, name: str, other: str) -> None:
 
 
 def _is_used(database: Database) -> bool:
-    """Return True if a database contains data that was not moved to another one."""
+    """Return True if a database contains data that was not moved to another database."""
     if database.url is None:
         return database.file.exists() and moved_to(database) is None
     used: bool = load_postgres("moving.postgres").is_used(database.url)

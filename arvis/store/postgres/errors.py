@@ -10,7 +10,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from arvis.domain.errors import DatabaseAway, DiskFull, StoreError
 
-#: The name under which the server lists the connections of Arvis, unless the address sets another one.
+#: The name under which the server lists the connections of Arvis, unless the address sets another name.
 PROGRAM = "arvis"
 
 #: Options of every connection, unless the address sets them. They are in seconds, except `tcp_user_timeout` (ms). With

@@ -1,4 +1,4 @@
-"""Schedules, their occurrences, projects, web hooks and imported skills, over SQL."""
+"""Schedules, their occurrences, projects, webhooks and imported skills, over SQL."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SqlWebhooks:
 
 
 def webhook_of(row: Row) -> Webhook:
-    """Return the web hook of a row. If the row is unreadable, return a disabled web hook."""
+    """Return the webhook of a row. If the row is unreadable, return a disabled webhook."""
     return lenient("webhooks", "name", row, sound_webhook, _disabled_webhook)
 
 
@@ -71,7 +71,7 @@ def _disabled_webhook(row: Row) -> Webhook:
 
 
 def sound_webhook(row: Row) -> Webhook:
-    """Return the web hook of a row. Raise one of `UNREADABLE` if a value is malformed."""
+    """Return the webhook of a row. Raise one of `UNREADABLE` if a value is malformed."""
     fields = {name: row[name] for name in Webhook.__slots__}
     return Webhook(**{**fields, "preset": Preset(row["preset"]), "enabled": bool(row["enabled"])})
 

@@ -367,7 +367,7 @@ class SqlErasures:
         return int(row["number"]) if row else 0
 
 
-#: Queries that delete the rows of messages. Rows that refer to other rows are deleted before these.
+#: Queries that delete the rows of messages, in this order. A row is deleted before the rows to which it refers.
 _MESSAGE_PARTS = (
     "erase_notes",
     "erase_parts",
@@ -425,7 +425,7 @@ def _address(channel: Channel) -> dict[str, str]:
 
 
 def _owner(subject: Subject) -> dict[str, str]:
-    """Return the parameters of the queries that select schedules and web hooks. If the subject is not a channel, the
+    """Return the parameters of the queries that select schedules and webhooks. If the subject is not a channel, the
     platform is empty, which matches no row."""
     return {"people": _ids(subject), **_address(subject.channel or Channel("", "", ""))}
 

@@ -418,7 +418,7 @@ class SqlJobs:
         return self._session.execute("prune_jobs", oldest=first_id_at(before), before=before, limit=limit)
 
     def move_lane(self, old: str, new: str, now: int) -> int:
-        """Move all waiting jobs of a lane to the tail of another lane, in the same order, and return their number.
+        """Move all waiting jobs of a lane to the end of another lane, in the same order, and return their number.
         Running jobs are not moved. The caller has locked both lanes."""
         moved = 0
         while rows := [*self._session.rows("waiting_head", lane=old), *self._session.rows("waiting_behind", lane=old)]:

@@ -218,8 +218,8 @@ class SqlFacts:
         return self._session.execute("erase_facts", before=before, limit=limit)
 
     def prune(self, before: int, limit: int) -> int:
-        # A change is never newer than the last update of the facts that it replaced. So it is deleted first, and every
-        # change that remains can be undone.
+        # A change is never newer than the last update of a fact that it replaced. So a change is deleted before these
+        # facts, and every remaining change can be undone.
         changes = self._session.execute("prune_changes", oldest=first_id_at(before), limit=limit)
         self._session.execute("prune_changes_of_ended_facts", before=before, limit=limit)
         return max(changes, self._session.execute("prune_ended_facts", before=before, limit=limit))

@@ -159,6 +159,6 @@ class SqlMessageIndex(WordIndex):
 
 
 def indexed_before(message_id: str) -> str:
-    """Return an id. If several processes use the database, the index contains all messages with a smaller id.
+    """Return an id below which the index contains every message, even if several processes use the database.
     `message_id` is the newest indexed message."""
     return first_id_at(time_of(message_id) - OVERLAP_MS) if message_id else ""

@@ -16,7 +16,7 @@ from arvis.store.sql.vocabulary import common_beginning
 
 #: The maximum number of found facts that are ranked, unless the caller asks for more.
 RANKED = 40
-#: The assumed total number of facts from which the rarity of a word is estimated. A turn can use about this many.
+#: The assumed total number of facts from which the rarity of a word is estimated. A turn can use about this many facts.
 _TOTAL = 1_000
 #: The operator between words of which at least one must be found, and the mark after the beginning of a word.
 _OR, _BEGINS = " OR ", "*"

@@ -20,7 +20,7 @@ from arvis.domain.regex import regex
 #: longest time is dropped first.
 MOST_CHARACTERS = 4_000_000
 _LONGEST = 400_000
-#: The number of characters that each message counts in addition to its text.
+#: The number of characters that the limits count for each message in addition to its text.
 _MESSAGE = 500
 
 _UPDATED = regex(r"^\s*UPDATE\s+messages\s+SET\s(.*?)(?:\sWHERE\s|$)", re.IGNORECASE | re.DOTALL)
@@ -53,8 +53,8 @@ class _History:
 
 
 class HistoryCache:
-    """The histories of one database, for all its connections in this process. Commits have even numbers; while a commit
-    is in progress, the number is odd."""
+    """The histories of one database, for all its connections in this process. The number of a completed commit is even.
+    While a commit is in progress, the present number is odd."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -111,8 +111,8 @@ class HistoryCache:
 
 
 def _characters_of(messages: Sequence[PastMessage], known: _History | None) -> int:
-    """Return the number of characters that the messages count. If they extend the `known` history, count only the new
-    messages."""
+    """Return the number of characters that the limits count for these messages. If the messages extend the `known`
+    history, add the new messages to its number."""
     begin, counted = 0, 0
     if known is not None and len(messages) >= len(known.messages):
         last = len(known.messages) - 1

@@ -50,8 +50,8 @@ class Migration:
 
     @property
     def recounted(self) -> frozenset[str]:
-        """Return the tables in which the migration adds or removes rows, including the tables that it drops. The names
-        are those before the migration."""
+        """Return the tables in which the migration adds or removes rows, including the tables that it drops. Each
+        table has its name from before the migration."""
         named = {name.strip() for line in _RECOUNTED.findall(self.text) for name in line.split(",")}
         return _RECOUNTED_EARLIER.get(self.name, frozenset()) | named
 

@@ -152,7 +152,7 @@ class ReferenceCache:
 
 
 def _rows_of(value: object) -> int:
-    """Return the number of rows that a result counts: the length of a tuple, or of the `rows` of a computed value."""
+    """Return the number of rows of a result: the length of a tuple, or of the `rows` of a computed value."""
     rows = (
         value if isinstance(value, tuple) else getattr(value.value, "rows", ()) if isinstance(value, Computed) else ()
     )

@@ -27,7 +27,7 @@ _ALGORITHMS = _LATIN | _CYRILLIC
 SHORTEST, LONGEST = 3, 24
 #: The number of cached stems. Computing a stem takes about 50 µs, and most words of a conversation occur again.
 _HELD = 50_000
-#: Words with the same stem have this many letters in common at their beginning.
+#: Words with the same stem count as spellings of one word only if this number of their first letters are equal.
 COMMON = 3
 #: A final `и` after a vowel, which was `й` before `domain.search` replaced it. The stemmer needs the original letter.
 _SHORT_I = regex("(?<=[аеиоуыэюя])и$")

@@ -128,8 +128,8 @@ class SqliteSession:
         self._reading = False
         self._rewrites = False
         self._read: dict[str, frozenset[str]] = {}
-        #: The tables whose cached results were used since the start of `held_value`, and True if no other query has
-        #: run.
+        #: Two values: the tables whose cached results were used since the start of `held_value`, and True if no other
+        #: query has run since then.
         self._used: set[str] = set()
         self._only_held = True
         #: SQLite's counter of the commits by other connections.

@@ -70,7 +70,7 @@ class Callers:
 
     def _set_futures(self) -> None:
         """Set the results and errors. Skip the futures of cancelled callers."""
-        self._woken = False  # before the results are taken, so that a later one wakes the loop again
+        self._woken = False  # before the results are taken, so that a later result wakes the loop again
         while self._ended:
             submission = self._ended.popleft()
             if submission.future.done():

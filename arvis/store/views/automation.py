@@ -1,4 +1,4 @@
-"""Queries for the pages about workflows and their runs, schedules, projects and web hooks. `SqlInsights` inherits from
+"""Queries for the pages about workflows and their runs, schedules, projects and webhooks. `SqlInsights` inherits from
 the classes of this module."""
 
 from __future__ import annotations
@@ -154,8 +154,9 @@ async def _workflow(snapshot: Snapshot, row: Row) -> WorkflowRow:
 
 
 async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, Any]) -> list[RunRow]:
-    """Return the runs of a page that have this status, and one more run. `status` is a status of runs that have not
-    ended. The database does not store such a status: it is computed from the questions and jobs of each run."""
+    """Return the runs of a page that have this status, and one more run if there is a next page. `status` is a status
+    of runs that have not ended. The database does not store such a status: it is computed from the questions and jobs
+    of each run."""
     wanted, before, found = int(given["limit"]), str(given["before"]), list[RunRow]()
     while rows := await snapshot.rows("list_live_runs", **{**given, "before": before}):
         shown = [await _run(snapshot, row) for row in rows]

@@ -230,7 +230,7 @@ def _line(text: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _More:
-    """The parts of the messages on a page, each by message id."""
+    """Further data of the messages on a page, by message id: files, deliveries, costs and ratings."""
 
     files: Mapping[str, Sequence[Attachment]] = field(default_factory=dict)
     deliveries: Mapping[str, Sequence[Delivery]] = field(default_factory=dict)
@@ -242,7 +242,7 @@ _NOTHING_MORE = _More()
 
 
 async def _more_of(snapshot: Snapshot, conversation_id: str, rows: Sequence[Row]) -> _More:
-    """Return the parts of the messages on a page."""
+    """Return the files, deliveries, costs and ratings of the messages on a page."""
     files: dict[str, list[Attachment]] = defaultdict(list)
     deliveries: dict[str, list[Delivery]] = defaultdict(list)
     feedback: dict[str, list[Feedback]] = defaultdict(list)

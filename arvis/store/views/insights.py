@@ -1,4 +1,4 @@
-"""The implementation of the port `Insights` with named queries. Each method reads its page in one snapshot."""
+"""The implementation of the port `Insights` with named queries. Each method reads all its data in one snapshot."""
 
 from __future__ import annotations
 

@@ -207,8 +207,8 @@ def call_of(row: Row) -> ModelCall:
 
 
 async def id_of_agent(snapshot: Snapshot, agent: str | None) -> str | None:
-    """Return the id of the agent with this id or slug. Return any other text unchanged; no row has it as the id of its
-    agent."""
+    """Return the id of the agent with this id or slug. Return any other text unchanged, so that a search for this
+    agent id finds no row."""
     found = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
     return found[0]["id"] if found else agent
 

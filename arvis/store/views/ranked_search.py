@@ -1,6 +1,6 @@
 """The ranked search of messages for a question (docs/adr/0066). The index finds candidates for each word of the
 question. The texts of the candidates and of their neighbours are then read, and `domain.ranking` ranks them. Each step
-is limited, so a search of a million messages takes little longer than one of some thousands."""
+is limited, so a search of a million messages takes little longer than a search of a few thousand."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ def _candidates(found: Sequence[_Found], total: int) -> list[_Number]:
 
 
 def _near(rows: Sequence[Row], *, alone: bool) -> dict[str, dict[str, int]]:
-    """Return the neighbours of each candidate and of each of these neighbours, with their distances. If `alone`, return
-    only the candidates, without neighbours."""
+    """Return the neighbours of each candidate with their distances, and for each neighbour the candidate with the same
+    distance. If `alone`, return only the candidates, without neighbours."""
     near = defaultdict[str, dict[str, int]](dict)
     for row in rows:
         near[row["id"]].update()

@@ -63,7 +63,7 @@ async def matching_messages(
         complete = len(found) < step
         rows: Sequence[Row] = sorted((*newest, *found), key=_newest_first, reverse=True)
         if not complete:
-            # Messages that are not in the index and are older than these belong to the next list.
+            # Unindexed messages that are older than the last found message belong to the next list.
             rows, newest = _parted(rows, found[-1])
         ids = [row["id"] for row in rows]
         places = {row["conversation_id"] for row in rows} - {None}

@@ -28,8 +28,9 @@ class Vocabulary:
 
     async def spellings_of(self, question: Question, more: Collection[str] = ()) -> list[frozenset[str]]:
         """Return the spellings of each word of a question: the word itself, and the words of texts with the same stem.
-        If there are none, return the words of texts that begin with it. If there are none of these either, return the
-        words that differ from it by a typing error. `more` are words of texts that are not in the index."""
+        If no text contains such a word, return the words that begin with the word of the question. If there are none of
+        these either, return the words that differ from the word of the question by a typing error. `more` are words of
+        texts that are not in the index."""
         keys = {key for word in question.words for key in (word, *stems_of(word, question.languages))}
         rows = await self._snapshot.rows(self._with_keys, keys=json.dumps(sorted(keys)))
         known = {row["word"] for row in rows} | {*more}
