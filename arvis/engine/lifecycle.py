@@ -229,7 +229,7 @@ def load(tx: Transaction, job: Job, graph_of: Drawn, now: int) -> Loaded | None:
     if (begun := job.begun) is not None:
         graph = graph_of(tx, begun.execution)
         opened = _open(tx, begun.execution, graph, now, begun.messages)
-        return Loaded(begun.execution, [], [], [], opened, graph)
+        return Loaded(begun.execution, [], [], [], opened, graph, messages=_messages_of(tx, job, begun.execution))
     execution_id = job.execution_id or ""
     execution = tx.executions.get(execution_id)
     if execution is None:
@@ -244,8 +244,12 @@ def load(tx: Transaction, job: Job, graph_of: Drawn, now: int) -> Loaded | None:
         _open(tx, execution, graph, now, None) if fresh else None,
         graph,
         0 if fresh or graph is None or not graph.counts_visits else tx.executions.visited(execution_id),
-        tx.messages.of_turn(root_of(tx, execution).id) if job.kind is JobKind.ADVANCE else (),
+        _messages_of(tx, job, execution),
     )
+
+
+def _messages_of(tx: Transaction, job: Job, execution: Execution) -> Sequence[StoredMessage]:
+    return tx.messages.of_turn(root_of(tx, execution).id) if job.kind is JobKind.ADVANCE else ()
 
 
 def _open(
