@@ -18,11 +18,13 @@ from arvis.app.search import SearchPool
 from arvis.config import Config
 from arvis.config.search import FALLBACK, VARIABLES
 from arvis.domain.dataclass import dataclass
+from arvis.domain.messages import Address
 from arvis.domain.runs import Account
 from arvis.graphs.agent.outgoing import OutgoingRules
 from arvis.graphs.agent.tools import ToolRules
 from arvis.llm.embedding import Embedder
 from arvis.media import WebFileReader
+from arvis.messaging.messages import WEB, is_of_programs
 from arvis.plugins import InstalledPlugins, Plugins
 from arvis.ports.http import GuardedNetwork
 from arvis.ports.plugin import PluginServices
@@ -110,6 +112,7 @@ def build_toolbox(
             hosts=_private_hosts(config) | _search_hosts(config),
             private_hosts=_private_hosts(config),
             ruled=lambda tool: Policy(rules=base.settings.current().approvals.policy).ruled(tool),
+            links_bare_hosts=_links_bare_hosts,
         ),
         sessions=base.folder.path / "sessions",
         secrets=base.secrets,
@@ -249,6 +252,14 @@ def build_sandbox(base: Base) -> Bubblewrap:
     """Return a sandbox that hides the data folder and has the limits of the configuration."""
     limits = base.config.limits
     return Bubblewrap(hidden=[base.folder.path], disk=limits.workspace_bytes, files=limits.workspace_files)
+
+
+#: Discord and the dashboard make no link of `name.host.example`. Other programs may do so.
+_WITHOUT_BARE_LINKS = frozenset({WEB, "discord"})
+
+
+def _links_bare_hosts(place: Address) -> bool:
+    return place.platform not in _WITHOUT_BARE_LINKS or is_of_programs(place)
 
 
 #: Settings of pip and of proxies that are passed on from the daemon's environment.

@@ -4,14 +4,14 @@ Chat programs load images without a click, and a click sends the address of a li
 known becomes a link, and the address of a link that may carry data becomes plain text: `https[:]//host[.]example/…`.
 
 Programs differ in where an address ends. So an address is compared as a whole, up to the next space, unless Markdown ends it
-before.
+before. Some programs also make links of hosts without a path; `bare_hosts` of `SafeLinks` says whether the text is for one of them.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from arvis.domain.outgoing import address_key, addresses_in, texts_in, words_in
@@ -37,16 +37,26 @@ _PARTS = regex(
     r"|(?P<coded>&(?:\#\d{1,8}|\#x[0-9a-f]{1,6}|[a-z]{2,31});)"
     r"|(?P<address>(?:\bhttps?:[/\\]{0,9}|\bmailto:|(?<!\[:\])(?:\b[a-z][a-z0-9+.-]{1,30}:)?[/\\]{2,9}"
     r"|(?<=\]\()[a-z][a-z0-9+-]{1,30}:|\bwww\\?\."
-    r"|(?<![\w@./:-])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?[/?\#])[^\s<>]{1,8000})",
+    r"|(?<![\w@/-])(?:[\w-]{1,63}\.){1,8}(?:xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?::\d{1,5})?[/?\#])[^\s<>]{1,8000})"
+    r"|(?P<bare>(?<![\w@/-])(?:(?:[\w-]{1,63}\.){2,8}(?:xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?::\d{1,5})?"
+    r"|[\w-]{1,63}\.[^\W\d_]{2,24}:\d{1,5})(?![\w@]|[.:-]\w))",
     re.IGNORECASE,
 )
+#: Blocks and spans of code in Markdown. Programs make no links in them.
+_CODE = regex(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^(?P=fence)[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_PARAGRAPH = regex(r"(?:[^\n]+\n?)+")
+_SPAN = regex(r"`[^`]*`")
 #: The beginning of an address with a scheme or slashes, and the host of an address.
 _SCHEME = regex(
     r"(?:(?P<name>[a-z][a-z0-9+-]{1,30}|[a-z][a-z0-9+.-]{1,30}(?=:[/\\]{2})):|(?=[/\\]{2}))[/\\]*", re.IGNORECASE
 )
 _HOST = regex(r"[^/?#]*")
+#: The beginning of a path up to a host in it, without a scheme.
+_IN_PATH = regex(r"(?:[^\s<>\"'|:]|:(?![/\\]{2}))*?/(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?=[/:?])", re.IGNORECASE)
 _MAILTO = "mailto:"
 _ENTITY = regex(r"&(?:\#\d{1,8}|\#x[0-9a-f]{1,6}|[a-z]{2,31});", re.IGNORECASE)
+#: Characters of a text in JSON that are written as a code.
+_JSON_CODE = regex(r"\\(?:u(?P<code>[0-9a-fA-F]{4})|(?P<sign>.))", re.DOTALL)
 #: Characters that ordinary texts contain in coded form. Any other coded ASCII character could hide an address.
 _USUAL = frozenset("&<>\"'")
 #: Signs that follow an address in a text, and the maximum number of them. More signs could carry data.
@@ -59,11 +69,15 @@ _END_OF_WORD = frozenset(" \n\t")
 
 class SafeLinks:
     """The links and images of one reply. `is_written` returns True for an address that a text of the turn contains.
-    `is_known` returns True for an address that the judge of outgoing data allows."""
+    `is_known` returns True for an address that the judge of outgoing data allows. `bare_hosts` is True if chat programs
+    may turn hosts without a path into links, except in code."""
 
-    def __init__(self, *, is_written: Callable[[str], bool], is_known: Callable[[str], bool]) -> None:
+    def __init__(
+        self, *, is_written: Callable[[str], bool], is_known: Callable[[str], bool], bare_hosts: bool = False
+    ) -> None:
         self._is_written = is_written
         self._is_known = is_known
+        self._bare_hosts = bare_hosts
 
     def safe(self, text: str) -> str:
         """Return the text with harmless links and images only."""
@@ -73,10 +87,13 @@ class SafeLinks:
     def replaced(self, text: str) -> str:
         """Return the text with harmless links and images only, without the note."""
         made, place = [], 0
+        code = _code_in(text) if self._bare_hosts else []
         while (found := _PARTS.search(text, place)) is not None:
             made.append(text[place : found.start()])
             place = found.end()
-            if found["image"] and self._is_known_image(found["inner"] or found["target"]):
+            if found["bare"]:
+                made.append(found["bare"] if _is_inside(found.start(), code) else self._replaced_host(found["bare"]))
+            elif found["image"] and self._is_known_image(found["inner"] or found["target"]):
                 made.append(found["image"])
             elif found["image"]:
                 place = found.start() + 1  # without the exclamation mark, the image is a link
@@ -90,14 +107,18 @@ class SafeLinks:
                 made.append(_uncoded(found["coded"]))
             else:
                 address = _address_of(text, found.start(), found.end())
-                place = found.start() + len(address.written)
-                made.append(address.written if self._is_harmless(address) else address.as_text())
+                shown, place = (
+                    (address.written, found.start() + len(address.written))
+                    if self._is_harmless(address)
+                    else _as_text(text, address, found.start(), found.end())
+                )
+                made.append(shown)
         return "".join([*made, text[place:]])
 
     def replaced_in_json(self, text: str) -> str:
         """Return the text, which is JSON, with harmless links and images only. In JSON, an address ends at a quotation
-        mark."""
-        return '"'.join(map(self.replaced, text.split('"')))
+        mark, and its characters may be written as codes."""
+        return '"'.join(map(self.replaced, _JSON_CODE.sub(_without_code, text).split('"')))
 
     def changes(self, text: str) -> bool:
         """Return True if the text has an address or an image that is not harmless."""
@@ -105,6 +126,12 @@ class SafeLinks:
 
     def _is_known_image(self, target: str) -> bool:
         return _is_plain(target) and not {*"#\\"} & {*target} and self._is_known(target)
+
+    def _replaced_host(self, host: str) -> str:
+        """Return a host without a path so that no program makes a link of it."""
+        url = f"https://{host}"
+        harmless = not self._bare_hosts or self._is_written(url) or self._is_known(url)
+        return host if harmless else host.replace(".", "[.]")
 
     def _is_harmless(self, address: _Address) -> bool:
         if not address.address:
@@ -138,13 +165,16 @@ class _Address:
         address = self.address.replace("&amp;", "&")
         return address if "://" in address[:32] else f"https://{address.lstrip('/')}"
 
-    def as_text(self) -> str:
-        """Return the written text so that no program makes a link of it."""
+    def head_as_text(self) -> tuple[str, int]:
+        """Return scheme and host so that no program makes a link of them, and the length of their written form."""
         scheme = _SCHEME.match(self.written)
-        head = "" if scheme is None else f"{scheme['name'] or ''}[:]//"
-        rest = self.written if scheme is None else self.written[scheme.end() :]
-        plain = _ENTITY.sub(lambda found: _uncoded(found[0]), rest)
-        return head + _HOST.sub(lambda host: host[0].replace(".", "[.]"), plain, count=1)
+        start = 0 if scheme is None else scheme.end()
+        end = start + len(_HOST.match(self.written, start)[0])  # type: ignore[index]  # matches every text
+        host = _ENTITY.sub(lambda found: _uncoded(found[0]), self.written[start:end])
+        return (
+            f"{'' if scheme is None else scheme['name'] or ''}{'' if scheme is None else '[:]//'}{host.replace('.', '[.]')}",
+            end,
+        )
 
 
 def _address_of(text: str, start: int, end: int) -> _Address:
@@ -162,6 +192,17 @@ def _address_of(text: str, start: int, end: int) -> _Address:
         address = address[:-1].rstrip(_AFTER_ADDRESS.replace(")", ""))
     certain = len(written) - len(address) <= _MOST_AFTER and _is_plain(address)
     return _Address(written=written, address=address, certain=certain)
+
+
+def _as_text(text: str, address: _Address, start: int, end: int) -> tuple[str, int]:
+    """Return the beginning of the address at `start` so that no program makes a link of it, and the place behind it. The rest
+    of the path, up to `end`, may contain another address with a scheme, which some programs show as a second link."""
+    shown, length = address.head_as_text()
+    place = start + length
+    while (inner := _IN_PATH.match(text, place, end)) is not None:
+        shown += inner[0].replace(".", "[.]")
+        place = inner.end()
+    return shown, place
 
 
 def _end_of_target(run: str) -> int:
@@ -183,6 +224,30 @@ def _uncoded(coded: str) -> str:
     """Return a coded character. If it could be a part of an address, return the code as a text."""
     sign = html.unescape(coded)
     return f"&amp;{coded[1:]}" if sign.isascii() and sign not in _USUAL and sign != coded else coded
+
+
+def _without_code(found: re.Match[str]) -> str:
+    """Return a character of JSON that is written as a code, if it can be a part of an address. Other codes stay."""
+    sign = chr(int(found["code"], 16)) if found["code"] else "/" if found["sign"] == "/" else ""
+    return sign if sign.isascii() and sign.isprintable() and sign not in {'"', "\\"} and sign else found[0]
+
+
+def _code_in(text: str) -> list[tuple[int, int]]:
+    """Return the places of code in a text in Markdown. A paragraph with unusual backticks counts as having none."""
+    places, start = [], 0
+    for block in [*_CODE.finditer(text), None]:
+        end = len(text) if block is None else block.start()
+        for paragraph in _PARAGRAPH.finditer(text, start, end):
+            if "``" not in paragraph[0] and "\\`" not in paragraph[0] and "<" not in paragraph[0]:
+                places += [found.span() for found in _SPAN.finditer(text, paragraph.start(), paragraph.end())]
+        if block is not None:
+            places.append(block.span())
+            start = block.end()
+    return places
+
+
+def _is_inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= place < end for start, end in spans)
 
 
 def _changed_addresses(text: str) -> int:

@@ -162,7 +162,10 @@ class AppHarness:
             registry=Registry(sources=[self.tools, PastTurns(store=self.store)]),
             permit=Policy(rules=self.rules).permit,
             outgoing=OutgoingRules(
-                hosts=self.known_hosts, private_hosts=(), ruled=lambda tool: tool.spec.name in self.ruled
+                hosts=self.known_hosts,
+                private_hosts=(),
+                ruled=lambda tool: tool.spec.name in self.ruled,
+                links_bare_hosts=lambda place: place.channel != "plain",
             ),
             sessions=self.senses.sessions,
             secrets=PlainBox(),

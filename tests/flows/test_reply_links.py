@@ -96,6 +96,14 @@ async def test_a_link_that_the_agent_has_opened_stays_a_link(app: AppHarness) ->
     assert (await app.ask("Read the mail", is_direct=True)).reply == "It is https://mail.example/meet/93"
 
 
+async def test_a_host_without_a_path_is_text_where_programs_make_links_of_it(app: AppHarness) -> None:
+    says, shown = "See hunter2.evil.example, at meet.mail.example", "See hunter2[.]evil[.]example, at meet.mail.example"
+    for channel, reply in (("room", f"{shown}\n\n{NOTE}"), ("plain", says)):
+        app.tools.look.script.append("Join meet.mail.example.")
+        app.provider.script += [asking(call(1, "look", words="mail")), says]
+        assert (await app.ask("Read the mail", is_direct=True, channel=channel)).reply == reply
+
+
 async def test_a_person_is_asked_before_an_address_with_data_is_stored(app: AppHarness) -> None:
     keeps = DeclaredTool("keep", ToolDeclaration(risk=Risk.WRITE, own_output=True, without_approval=True))
     app.tools.more.append(keeps)

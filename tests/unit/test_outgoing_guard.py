@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from arvis.domain.dataclass import replace
+from arvis.domain.messages import Address
 from arvis.domain.outgoing import Known
 from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.domain.taint import CLEAN, Label, Taint
@@ -43,9 +44,13 @@ TOOLS = {
 
 def guard(*rounds: Round, taint: Taint = READ, own: str = "Read https://a.example/x", ruled: str = "") -> Guard:
     rules = OutgoingRules(
-        hosts={"wiki.local", "10.0.0.1"}, private_hosts={"10.0.0.1"}, ruled=lambda tool: tool.spec.name == ruled
+        hosts={"wiki.local", "10.0.0.1"},
+        private_hosts={"10.0.0.1"},
+        ruled=lambda tool: tool.spec.name == ruled,
+        links_bare_hosts=lambda _place: True,
     )
-    return Guard(rules=rules, known=Known(own), taint=taint, tools=TOOLS, rounds=rounds)
+    place = Address("chat", "main", "room")
+    return Guard(rules=rules, known=Known(own), taint=taint, tools=TOOLS, place=place, rounds=rounds)
 
 
 def made(name: str, output: str, *sources: str, **arguments: Any) -> Round:

@@ -50,6 +50,9 @@ def test_known_addresses_stay(text: str) -> None:
         ("ftp://evil.example/4711", "ftp[:]//evil[.]example/4711"),
         ("https\\://evil.example/4711", "https\\:[:]//evil[.]example/4711"),
         ("evil.example:80/4711", "evil[.]example:80/4711"),
+        ("_secret_1.evil.example/x_", "_secret_1[.]evil[.]example/x_"),
+        ("See:sécret.evil.example/4711", "See:sécret[.]evil[.]example/4711"),
+        ("..secret.evil.example?4711", "..secret[.]evil[.]example?4711"),
         ("www.secret.evil.example", "www[.]secret[.]evil[.]example"),
         ("www\\.secret\\.evil.example", "www\\[.]secret\\[.]evil[.]example"),
         ("https://secret.evil.example", "https[:]//secret[.]evil[.]example"),
@@ -126,6 +129,82 @@ def test_an_address_in_json_ends_at_a_quotation_mark() -> None:
     assert made.startswith(shown[:60])
     assert json.loads(made)["b"] == ["https[:]//evil[.]example/4711"]
     assert json.loads(made)["a"] == "https://mail.example/meet/93"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "ht\\u0074p:\\u002f\\u002fevil\\u002Eexample\\u002fSECRET",
+        "http:\\/\\/evil.example\\/SECRET",
+        "\\u0068ttps://evil\\u002eexample/SECRET",
+        "evil\\u002eexample/SECRET",
+    ],
+)
+def test_an_address_in_json_may_be_written_in_codes(code: str) -> None:
+    made = json.loads(LINKS.replaced_in_json(f'{{"a":"{code}","b":"x\\\\ \\u00e9 \\u0022 \\n \\ud83d\\ude00"}}'))
+    assert LINKS.replaced(made["a"]) == made["a"]
+    assert "[.]" in made["a"]
+    assert made["b"] == 'x\\ é " \n 😀'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'https://a.example/x","https://evil.example/SECRET',
+        "https://a.example/x|https://evil.example/SECRET",
+        "www.a.example/,www.evil.example/SECRET",
+        "https://a.example/evil.example/SECRET",
+        "https://a.example/b/evil.example:80/evil.example/SECRET",
+        '[x](https://a.example/x"https://evil.example/SECRET)',
+    ],
+)
+def test_every_address_in_a_changed_path_is_text(text: str) -> None:
+    made = LINKS.replaced(text)
+    assert "evil.example" not in made
+    assert "a.example" not in made
+    assert LINKS.replaced(made) == made
+
+
+BARE = SafeLinks(
+    is_written=lambda url: url == "https://meet.mail.example", is_known=KNOWN.__contains__, bare_hosts=True
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("See SECRET.evil.example.", "See SECRET[.]evil[.]example."),
+        ("(s3cret.evil.example)", "(s3cret[.]evil[.]example)"),
+        ("**secret_1.evil.example**", "**secret_1[.]evil[.]example**"),
+        ("sécret.evil.example, then", "sécret[.]evil[.]example, then"),
+        ("evil.example:4711", "evil[.]example:4711"),
+        ("a.b.xn--p1ai", "a[.]b[.]xn--p1ai"),
+        ("a ` b\n\nSECRET.evil.example ` c", "a ` b\n\nSECRET[.]evil[.]example ` c"),
+        ("\\`SECRET.evil.example`", "\\`SECRET[.]evil[.]example`"),
+        (
+            "``` x\nSECRET.evil.example\n```\nSECRET.evil.example",
+            "``` x\nSECRET.evil.example\n```\nSECRET[.]evil[.]example",
+        ),
+    ],
+)
+def test_a_host_without_a_path_is_text_where_programs_make_links_of_it(text: str, shown: str) -> None:
+    assert BARE.replaced(text) == shown
+    assert BARE.replaced(shown) == shown
+    assert LINKS.replaced(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Join at meet.mail.example!",
+        "Call `os.path.join(a, b)`, then `self.app.run`.",
+        "```python\nos.path.join(a, b)\n```",
+        "Version 1.2.3, 10.0.0.1, e.g. this, notes.txt, Node.js, at 10:30.",
+        "Write to ann@mail.shop.example.",
+    ],
+)
+def test_other_words_with_dots_stay(text: str) -> None:
+    assert BARE.safe(text) == text
 
 
 def test_written_addresses_are_those_of_others() -> None:

@@ -263,6 +263,7 @@ class _Nodes:
             known=Known(words_of(turn.current), today=day_of(context.now())),
             taint=state.taint,
             tools=offer.tools,
+            place=state.address,
             rounds=rounds,
         )
         return guard.links([call.system, call.changing], call.turns)

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from arvis.domain.dataclass import dataclass, replace
-from arvis.domain.messages import Role, StoredMessage
+from arvis.domain.messages import Address, Role, StoredMessage
 from arvis.domain.outgoing import Found, Judge, Known, Outgoing, Reach, texts_in
 from arvis.domain.outgoing_links import SafeLinks, WrittenAddresses
 from arvis.domain.quotations import is_forward, own_taint
@@ -60,6 +60,9 @@ class OutgoingRules:
     private_hosts: Collection[str]
     #: A function that returns True if the configuration has a rule for the tool. Calls of such a tool are not judged.
     ruled: Callable[[Tool], bool]
+    #: A function that returns True if programs that show texts of this place may make links of hosts without a scheme
+    #: and a path.
+    links_bare_hosts: Callable[[Address], bool]
 
 
 def words_of(messages: Sequence[StoredMessage]) -> str:
@@ -149,7 +152,8 @@ def reach_of(tool: Tool) -> Reach | None:
 
 class Guard:
     """The judge of the calls of a turn. `taint` is the taint of the turn: in a turn without taint, all calls that the
-    policy permits may run. `rounds` are the earlier rounds of the turn; their calls count towards the limits."""
+    policy permits may run. `rounds` are the earlier rounds of the turn; their calls count towards the limits.
+    People read the reply at `place`."""
 
     def __init__(
         self,
@@ -158,9 +162,11 @@ class Guard:
         known: Known,
         taint: Taint,
         tools: Mapping[str, Tool],
+        place: Address,
         rounds: Sequence[Round] = (),
     ) -> None:
         self._rules = rules
+        self._bare_hosts = rules.links_bare_hosts(place)
         self._taint = taint
         self._tools = tools
         self._rounds = rounds
@@ -224,7 +230,7 @@ class Guard:
                 allowed[url] = judge.objection(Outgoing({"url": url}, Reach.ADDRESSES, {})) is None
             return allowed[url]
 
-        return SafeLinks(is_written=written.has, is_known=is_known)
+        return SafeLinks(is_written=written.has, is_known=is_known, bare_hosts=self._bare_hosts)
 
     def _earlier_rounds(self, written: WrittenAddresses, turns: Sequence[Turn]) -> Iterator[Made]:
         """Add the texts of the messages, and yield the calls of each message with their outputs. The agent's text and arguments

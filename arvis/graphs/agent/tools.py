@@ -52,7 +52,9 @@ TOO_LONG = "A person must approve this call, and these arguments are too long to
 _NOTED = 2_000
 
 
-_NO_RULES = OutgoingRules(hosts=frozenset(), private_hosts=frozenset(), ruled=lambda _tool: False)
+_NO_RULES = OutgoingRules(
+    hosts=frozenset(), private_hosts=frozenset(), ruled=lambda _tool: False, links_bare_hosts=lambda _place: True
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +249,14 @@ class ToolNode:
             names = turn.agent.credentials
             hosts = await self._store.read(hosts_of, names) if names else ()
             known = replace(known, earlier=earlier, hosts=hosts)
-        return Guard(rules=self._rules.outgoing, known=known, taint=state.taint, tools=offer.tools, rounds=rounds)
+        return Guard(
+            rules=self._rules.outgoing,
+            known=known,
+            taint=state.taint,
+            tools=offer.tools,
+            place=state.address,
+            rounds=rounds,
+        )
 
     def _verdicts(self, answer: Answer | None, state: AgentState, planned: Sequence[Planned]) -> dict[str, Any]:
         """Return people's decisions so far, by the index of the call. The decisions include the new answer if the call

@@ -78,6 +78,7 @@ class Adviser:
             known=Known(words_of(turn.current), today=day_of(context.now())),
             taint=taint,
             tools=(await self._tools.registry.offer(turn.agent.tools)).tools,
+            place=state.address,
             rounds=evidence.rounds,
         )
         if prompt is None:

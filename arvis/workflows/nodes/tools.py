@@ -112,7 +112,8 @@ class _ToolCall:
         written = json.dumps(dict(self._spec.data), ensure_ascii=False)
         hosts = await self._store.read(hosts_of, agent.credentials) if taint and agent.credentials else ()
         known = Known(written, hosts=hosts, today=day_of(context.now()))
-        return Guard(rules=self._rules.outgoing, known=known, taint=taint, tools={})
+        place = WorkState.from_json(context.state).address
+        return Guard(rules=self._rules.outgoing, known=known, taint=taint, tools={}, place=place)
 
     async def _use(
         self, context: NodeContext, token: Token, kept: Mapping[str, Any], verdict: Mapping[str, Any] | None
