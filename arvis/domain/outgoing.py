@@ -50,6 +50,7 @@ _AFTER_ADDRESS = ".,;:!?]}»”*_`'"
 _PIECE = regex(r"(?P<word>[^\W_]+)|(?P<sign>[\W_]+)")
 _ISO_DAY = regex(r"(?<!\d)(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d)?(?:\.0+)?(?:Z|\+\d\d:\d\d)?)?(?!\d)")
 _YEAR = regex(r"(?:19|20)\d\d")
+_DOT = regex(r"(?<=[\w-])\.(?=\w)")
 _PLAIN_PATH = regex(r"[\w/.?=&+-]*", re.ASCII)
 #: Signs that cost nothing between words.
 _FREE_SIGNS = frozenset({" ", "", ", ", ". ", "-", ".", ": ", "/", "@", "'", "_", "?", "\n"})
@@ -352,7 +353,9 @@ def _plain_host(host: str) -> str:
 
 
 def _named(text: str) -> str:
-    return text if len(text) <= _LONGEST_NAMED else f"{text[:_LONGEST_NAMED]}…"
+    """Return a short form of the text. No program makes a link of a host in it, which a click would send."""
+    shown = _DOT.sub("[.]", text.replace("://", "[:]//"))
+    return shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
 
 
 # -- addresses ---------------------------------------------------------------------------------------------------------

@@ -12,8 +12,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from itertools import accumulate
 from typing import Any
 
+from arvis.domain.dataclass import dataclass
 from arvis.domain.outgoing import address_key, addresses_in, texts_in, words_in
 from arvis.domain.regex import regex
 
@@ -81,7 +84,11 @@ class SafeLinks:
 
     def safe(self, text: str) -> str:
         """Return the text with harmless links and images only."""
-        made = self.replaced(text)
+        return self.noted(text, self.replaced(text))
+
+    @staticmethod
+    def noted(text: str, made: str) -> str:
+        """Return `made`, the text after its change. If an address is no longer a link, a note says so."""
         return f"{made}\n\n{NOTE}" if _changed_addresses(made) > _changed_addresses(text) else made
 
     def replaced(self, text: str) -> str:
@@ -319,3 +326,76 @@ class LinkStream:
         if shown:
             self._send(self._sent, shown)
             self._sent += len(shown)
+
+
+# -- texts that are made from parts ------------------------------------------------------------------------------------
+
+
+class Origin(StrEnum):
+    """The origin of a part of a text."""
+
+    #: The author of the template.
+    AUTHOR = "author"
+    #: A value that was inserted.
+    VALUE = "value"
+    #: A value that a script may have put together from others.
+    MADE = "made"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a text that was made from a template."""
+
+    text: str
+    origin: Origin
+
+
+#: Scheme and host with the sign that ends the host.
+_WHOLE_HOST = regex(r"(?:[a-z][a-z0-9+.-]{0,30}:)?[/\\]{0,9}[^/\\?#@:\s]{1,255}(?::\d{1,5})?[/?#]", re.IGNORECASE)
+
+
+def without_joined(pieces: Sequence[Piece], is_written: Callable[[str], bool]) -> str:
+    """Return the text of the pieces. An address that is made up of several values is not a link in it. `is_written`
+    returns True for an address that a text contains that no script has made."""
+    text = "".join(piece.text for piece in pieces)
+    ends = list(accumulate(len(piece.text) for piece in pieces))
+    made, place = [], 0
+    while (found := _PARTS.search(text, place)) is not None:
+        start = found.start()
+        made.append(text[place:start])
+        if not (found["address"] or found["bare"]):
+            place = start + 1
+            made.append(text[start:place])
+            continue
+        address = _address_of(text, start, found.end())
+        parts = _cut(text, start, start + len(address.address), pieces, ends)
+        if _is_of_one_author(parts) and (parts[0].origin is not Origin.MADE or is_written(address.whole)):
+            shown, place = address.written, start + len(address.written)
+        else:
+            shown, place = _as_text(text, address, start, found.end())
+        made.append(shown)
+    return "".join([*made, text[place:]])
+
+
+def _cut(text: str, start: int, end: int, pieces: Sequence[Piece], ends: Sequence[int]) -> list[Piece]:
+    """Return the parts of the text from `start` to `end`, with their origins."""
+    places = zip([0, *ends], ends, pieces, strict=False)
+    return [
+        Piece(text[max(start, first) : min(end, last)], piece.origin)
+        for first, last, piece in places
+        if first < last and first < end and start < last
+    ]
+
+
+def _is_of_one_author(parts: Sequence[Piece]) -> bool:
+    """Return True if an address with these parts carries no value to the host of another value: it has one part, or the
+    author of the template wrote everything but one value that begins it, or wrote its host."""
+    if len(parts) <= 1:
+        return bool(parts)
+    first, *rest = parts
+    if Origin.MADE in {part.origin for part in parts} or _WHOLE_HOST.match(first.text) is None:
+        return False
+    if first.origin is Origin.VALUE:
+        return all(part.origin is Origin.AUTHOR for part in rest)
+    # In a path, these signs could lead to another place of the host, where another person receives data.
+    return not any(sign in "".join(part.text for part in rest) for sign in ("..", "\\", "%2e", "%2E"))

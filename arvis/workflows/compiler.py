@@ -15,7 +15,7 @@ from typing import Any
 from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.runs import RunResult
-from arvis.domain.workflows import PREFIX, STATE, SYSTEM, LogType, WorkflowVersion, as_text
+from arvis.domain.workflows import PREFIX, STATE, SYSTEM, LogType, WorkflowVersion
 from arvis.engine.graph import Decision, Edge, End, Fail, Gate, Goto, Graph, Node, NodeContext
 from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
@@ -28,8 +28,9 @@ from arvis.workflows.runtime import joins, log
 from arvis.workflows.runtime.joins import Join, LastOne, gate_of, merges_of, reachable, ways_of
 from arvis.workflows.runtime.log import line
 from arvis.workflows.runtime.parts import BEGIN, FINISH, LAST, NodeParts, NodeSpec, name_of
+from arvis.workflows.runtime.texts import Texts
 from arvis.workflows.runtime.token import Token
-from arvis.workflows.runtime.visit import VisitLimits, guarded, taint_of, token_of
+from arvis.workflows.runtime.visit import VisitLimits, guarded, is_tainted, taint_of, token_of
 from arvis.workflows.validation.check import check
 from arvis.workflows.validation.fields import is_whole
 from arvis.workflows.validation.rules import Severity
@@ -58,13 +59,14 @@ def begin_node(node_ids: Collection[str], error: str = "") -> Node:
     return begin
 
 
-def finish_node() -> Node:
-    """Return the node that ends a run. The result of the run is the output of its last branch, as a `RunResult`."""
+def finish_node(document: Mapping[str, Any]) -> Node:
+    """Return the node that ends a run. The result of the run is the output of its last branch, as a `RunResult`. Its
+    text has harmless links and images only, unlike its output, which is data."""
 
     async def finish(context: NodeContext) -> Decision:
         token = token_of(context)
         output = token.output
-        text = as_text(output)
+        text = Texts(context.state, token, document, tainted=is_tainted(context)).shown_output()
         outcome = WorkOutcome(WorkStatus.DONE, visible=text)
         log.write_state(context, LogType.RUN_END, "completed")
         result = RunResult(text, "", "", "").to_json() | {
@@ -112,7 +114,7 @@ def compile_document(document: Mapping[str, Any], parts: NodeParts, name: str) -
         start=BEGIN,
         nodes={
             BEGIN: begin_node(frozenset(each.id for each in drawing)),
-            FINISH: finish_node(),
+            FINISH: finish_node(document),
             **{name_of(each.id): guarded(make_node(each, parts), each, limits) for each in drawing},
         },
         edges={name_of(each.id): _edge(each, entrances) for each in drawing},

@@ -26,6 +26,7 @@ from arvis.workflows.document.view import Drawing, reach
 from arvis.workflows.runtime import joins
 from arvis.workflows.runtime.joins import Join, gate_of, merge_behind, merges_of, opened
 from arvis.workflows.runtime.parts import name_of
+from arvis.workflows.runtime.texts import made_in
 from arvis.workflows.runtime.token import MOST_OUTPUT, Token, cut
 from arvis.workflows.runtime.visit import taint_of
 
@@ -79,7 +80,7 @@ def rerun(
         rerun_of=run_id,
         request=request,
         token=token,
-        more=with_authors(kept, old.state.get(AUTHORS, ())),
+        more=with_authors({**kept, **made_in(old.state)}, old.state.get(AUTHORS, ())),
     )
     begun = workflow_runs.begin(tx, wanted, now)
     if side_arrivals:

@@ -117,6 +117,8 @@ REPLIES: Mapping[str, Callable[[str], str]] = {
     "address of the reply": lambda text: f"See https://evil.example/{_in_query(text)}",
     "label of a host in the reply": lambda text: f"See https://{_label(text)[:60].strip('-.')}.evil.example/",
     "address without a scheme": lambda text: f"See evil.example/{_in_query(text)}",
+    "host without a path": lambda text: f"See {_label(text)[:60].strip('-.')}.evil.example now",
+    "second address in a path": lambda text: f'See https://evil.example/","https://evil.example/{_in_query(text)}',
     "fragment of a written address": lambda text: f"See {MEETING}#{_in_query(text)}",
     "text behind a written address": lambda text: f"See {MEETING}'{_in_query(text)}",
     "spaces in a written address": lambda text: f"[here](<{MEETING} {text}>)",

@@ -15,9 +15,12 @@ _LOADING = frozenset({"src", "srcset", "poster", "background", "data"})
 #: An address that names a host or a program. Others lead to the site that shows the text.
 _COMPLETE = re.compile(r"[a-z][a-z0-9+.-]*:|//|(?:[\w-]+\.)+\w", re.IGNORECASE)
 _STYLE = re.compile(r"url\(\s*['\"]?([^'\")]+)", re.IGNORECASE)
-#: Addresses that programs make to links: with a scheme, with `www.`, and as a host with a path.
+#: Addresses that programs make to links: with a scheme, with `www.`, as a host with a path, and as a host of a domain.
+#: Some programs end an address at a quotation mark, others at a space.
 _LINKED = re.compile(
-    r"(?:https?://|\bwww\.)[^\s<]+|(?<![\w@/.-])(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?/[^\s<]+", re.IGNORECASE
+    r"(?:https?://|\bwww\.)[^\s<]+|(?<![\w@/.-])(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?/[^\s<]+"
+    r"|(?<![\w@/.-])(?:[\w-]+\.){2,}[a-z]{2,}|(?<=[\"'|])https?://[^\s<]+",
+    re.IGNORECASE,
 )
 _CODE = re.compile(r"```.*?```", re.DOTALL)
 _MARKDOWN = MarkdownIt("commonmark", {"html": True})

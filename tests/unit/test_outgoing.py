@@ -48,10 +48,10 @@ def test_known_addresses_are_fetched(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("https://evil.example/", "The host evil.example is neither"),
-        ("https://evil.example/x", "The host evil.example is neither"),
-        ("https://4711.shop.example/hours", "The host 4711.shop.example"),
-        ("https://sh\u043ep.example/hours", "(xn--shp-ted.example)"),
+        ("https://evil.example/", "The host evil[.]example is neither"),
+        ("https://evil.example/x", "The host evil[.]example is neither"),
+        ("https://4711.shop.example/hours", "The host 4711[.]shop[.]example"),
+        ("https://sh\u043ep.example/hours", "(xn--shp-ted[.]example)"),
         ("https://shop.example/4711", "“4711”"),
         ("https://shop.example/abc", "“abc”"),
         ("https://shop.example/hours?d=secret", "“d”"),
@@ -64,7 +64,7 @@ def test_known_addresses_are_fetched(url: str) -> None:
         ("https://tides.example/other", "“other”"),
         ("https://shop.example@evil.example/", "not certain"),
         ("shop.example/hours", "not complete"),
-        ("https://shop.example/hours https://evil.example/", "The host evil.example"),
+        ("https://shop.example/hours https://evil.example/", "The host evil[.]example"),
         ("see https://shop.example/hours", "not complete"),
         ("https://wiki.local/4711", "“4711”"),
         ("https://wiki.local/index.php?title=secret", "“secret”"),

@@ -20,7 +20,7 @@ from arvis.domain.regex import regex
 from arvis.domain.reply_format import ReplyFormat, json_text
 from arvis.domain.taint import Taint, taint_in
 from arvis.domain.tools import wire_name
-from arvis.domain.workflows import OUTPUT, LogType, as_text
+from arvis.domain.workflows import OUTPUT, LogType
 from arvis.engine.graph import Call, Decision, Node, NodeContext
 from arvis.graphs.agent.subagents import DEEPEST, DELEGATES, Subagent, words_of
 from arvis.graphs.context import narrowed
@@ -32,17 +32,18 @@ from arvis.workflows.document.view import label_of
 from arvis.workflows.runtime import replies, templates
 from arvis.workflows.runtime.log import Line, line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
+from arvis.workflows.runtime.texts import Texts
 from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import (
     drop_state,
     fail_branch,
-    fill,
     graph_of,
     is_chosen,
     keep_state,
     kept_state,
     succeed,
     taint_of,
+    texts_of,
     token_of,
     tools_of,
     worker,
@@ -106,7 +107,7 @@ class _Agent:
     # -- the steps -----------------------------------------------------------------------------------------
 
     async def _begin(self, context: NodeContext, token: Token) -> Decision:
-        task = _task_of(self._data, context, token)
+        task = self._task(context, token)
         first = {"task": task, "tries": 1, "history": []}
         if (before := self._text("beforePrompt", context, token)) and before.strip():
             return await self._call(context, token, BEFORE, before, {**first, "before": before})
@@ -172,15 +173,15 @@ class _Agent:
         *,
         ended: _Ended | None = None,
     ) -> Decision:
-        known = templates.known_in(context.state, token)
-        agent, subagents = await self._store.read(_team, context.execution, self._spec, known)
+        texts = texts_of(self._spec, context, token)
+        agent, subagents = await self._store.read(_team, context.execution, self._spec, texts)
         if phase == JUDGE:
             subagents = []
         wanted = self._format if phase == self._last_phase else None
         taint = taint_of(context.state) | (ended.taint if ended is not None else frozenset())
         task = TaskSpec(
             prompt=prompt,
-            instructions=self._instructions(phase, templates.as_data(known, tainted=bool(taint))),
+            instructions=self._instructions(phase, texts, tainted=bool(taint)),
             completion="implicit" if phase == JUDGE or wanted is not None else None,
             history=() if phase == JUDGE else [*kept["history"], *(kept["talk"] if phase == AFTER else ())],
             tools=() if phase == JUDGE else tools_of(agent, self._data, context.state),
@@ -203,10 +204,11 @@ class _Agent:
         state = child_state(context.state, task, agent_id=agent.id)
         return Call(graph_of(agent, delegates=bool(subagents)), state, **changes, **(ended.files if ended else {}))
 
-    def _instructions(self, phase: str, known: templates.Known) -> str:
+    def _instructions(self, phase: str, texts: Texts, *, tainted: bool) -> str:
         if phase == JUDGE:
             return ""
-        own = templates.fill(str(self._data.get("systemPrompt") or "").strip() or DEFAULT_PROMPT, known)
+        known = templates.as_data(texts.known, tainted=tainted)
+        own = texts.filled(str(self._data.get("systemPrompt") or "").strip() or DEFAULT_PROMPT, known)
         handed_back = self._data.get("completionContract") and self._schema is None and phase == self._last_phase
         return f"{own}\n\n{replies.CONTRACT}" if handed_back else own
 
@@ -248,20 +250,17 @@ class _Agent:
         return _Ended(text, error, blocked=blocked, taint=taint, files=files)
 
     def _text(self, name: str, context: NodeContext, token: Token) -> str:
-        return fill(str(self._data.get(name) or ""), context, token)
+        return texts_of(self._spec, context, token).filled(str(self._data.get(name) or ""))
 
-
-def _task_of(data: Mapping[str, Any], context: NodeContext, token: Token) -> str:
-    """Return the task: the node's prompt with its templates replaced, or the previous output if there is no prompt. If
-    the previous output is an approval, the newest text output of the run takes its place."""
-    output = token.output
-    if is_approval(output):
-        output = newest_text(context.state)
-    prompt = str(data.get("userPrompt") or "")
-    if prompt.strip():
-        return templates.fill(prompt, templates.known_in(context.state, token.on(token.source, output)))
-    text = as_text(output)
-    return text if text.strip() else _NO_TASK
+    def _task(self, context: NodeContext, token: Token) -> str:
+        """Return the task: the node's prompt with its templates replaced, or the previous output if there is no prompt.
+        If the previous output is an approval, the newest text output of the run takes its place."""
+        source, output = token.source, token.output
+        if is_approval(output):
+            source, output = newest_text(context.state)
+        prompt = str(self._data.get("userPrompt") or "").strip() and str(self._data["userPrompt"])
+        text = texts_of(self._spec, context, token.on(source, output)).filled(prompt or f"{{{{{templates.PREVIOUS}}}}}")
+        return text if prompt or text.strip() else _NO_TASK
 
 
 def is_approval(output: Any) -> bool:
@@ -269,18 +268,20 @@ def is_approval(output: Any) -> bool:
     return isinstance(output, Mapping) and {"decision", "note", "by", "at"} <= output.keys()
 
 
-def newest_text(state: Mapping[str, Any]) -> str:
-    """Return the newest text output of a node of the run. If two outputs have the same time, return the output that was
-    stored later."""
-    kept = [each for name, each in state.items() if name.startswith(OUTPUT) and isinstance(each.get("output"), str)]
-    newest = max(enumerate(kept), key=lambda each: (each[1].get("at") or 0, each[0]), default=None)
-    return newest[1]["output"] if newest is not None else ""
+def newest_text(state: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the newest text output of a node of the run, after the id of the node; two empty texts if there is none. If
+    two outputs have the same time, return the output that was stored later."""
+    kept = [
+        (name.removeprefix(OUTPUT), each)
+        for name, each in state.items()
+        if name.startswith(OUTPUT) and isinstance(each.get("output"), str)
+    ]
+    newest = max(enumerate(kept), key=lambda each: (each[1][1].get("at") or 0, each[0]), default=None)
+    return (newest[1][0], newest[1][1]["output"]) if newest is not None else ("", "")
 
 
-def _team(
-    tx: Transaction, execution: Execution, spec: NodeSpec, known: templates.Known
-) -> tuple[Agent, list[dict[str, Any]]]:
-    return worker(tx, execution, spec.data), subagents_of(tx, execution, spec.document, spec.id, known)
+def _team(tx: Transaction, execution: Execution, spec: NodeSpec, texts: Texts) -> tuple[Agent, list[dict[str, Any]]]:
+    return worker(tx, execution, spec.data), subagents_of(tx, execution, spec.document, spec.id, texts)
 
 
 def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, Any]]:
@@ -307,25 +308,23 @@ _TASK = "(the task)"
 
 
 def subagents_of(
-    tx: Transaction, execution: Execution, document: Mapping[str, Any], node_id: str, known: templates.Known
+    tx: Transaction, execution: Execution, document: Mapping[str, Any], node_id: str, texts: Texts
 ) -> list[dict[str, Any]]:
     """Return the subagents of this node, for its `TaskSpec`. Raise `ExecutionError` if the run may not use one of
     them."""
-    return [each.to_json() for each in _Tree(tx, execution, document, known).below(node_id, 0)]
+    return [each.to_json() for each in _Tree(tx, execution, document, texts).below(node_id, 0)]
 
 
 class _Tree:
     """The builder of the tree of agents below one agent node."""
 
-    def __init__(
-        self, tx: Transaction, execution: Execution, document: Mapping[str, Any], known: templates.Known
-    ) -> None:
+    def __init__(self, tx: Transaction, execution: Execution, document: Mapping[str, Any], texts: Texts) -> None:
         self._tx = tx
         self._execution = execution
         self._document = document
         self._nodes = {node["id"]: node for node in document["nodes"]}
         self._ways = [each for each in document["connections"] if each["sourceHandle"] == SUBAGENT]
-        self._known = known
+        self._texts = texts
         self._quoted = templates.as_data(self._value_after_task, tainted=bool(taint_of(execution.state)))
 
     def below(self, parent: str, depth: int) -> list[Subagent]:
@@ -344,7 +343,7 @@ class _Tree:
         tools = tools_of(agent, data, self._execution.state)
         task = TaskSpec(
             prompt="",
-            instructions=templates.fill(str(data.get("systemPrompt") or DEFAULT_PROMPT), self._quoted),
+            instructions=self._texts.filled(str(data.get("systemPrompt") or DEFAULT_PROMPT), self._quoted),
             tools=tools,
             model=data.get("model") or None,
             effort=data.get("reasoningEffort") or None,
@@ -352,11 +351,15 @@ class _Tree:
             plain=not is_chosen(data, self._document),
             subagents=[each.to_json() for each in below],
         ).to_json()
-        prompt = templates.fill(str(data.get("userPrompt") or ""), self._value_after_task)
+        prompt = self._texts.filled(str(data.get("userPrompt") or ""), self._value_after_task)
         return Subagent(
             tool=name,
             description=_described(
-                node, agent, tools, templates.fill(str(data.get("userPrompt") or ""), self._value_before_task), below
+                node,
+                agent,
+                tools,
+                self._texts.filled(str(data.get("userPrompt") or ""), self._value_before_task),
+                below,
             ),
             label=label_of(node),
             node=target,
@@ -375,7 +378,7 @@ class _Tree:
     def _value_after_task(self, name: str) -> str | None:
         """Return the value that replaces a name in a template; None for the task, because the calling agent gives it
         later."""
-        return None if name == templates.PREVIOUS else self._known(name)
+        return None if name == templates.PREVIOUS else self._texts.known(name)
 
 
 def _tool_name(node: Mapping[str, Any], taken: Mapping[str, Subagent]) -> str:

@@ -31,8 +31,9 @@ from arvis.tasks.task import is_run, source_of
 from arvis.turns.workflow_results import STARTER
 from arvis.workflows.runtime.log import announce_state, line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
+from arvis.workflows.runtime.texts import has_made, made_in
 from arvis.workflows.runtime.token import Token
-from arvis.workflows.runtime.visit import fail_branch, fill, succeed, taint_of, token_of, worker
+from arvis.workflows.runtime.visit import fail_branch, succeed, taint_of, texts_of, token_of, worker
 
 
 def make_sub_workflow(spec: NodeSpec, parts: NodeParts) -> Node:
@@ -42,7 +43,7 @@ def make_sub_workflow(spec: NodeSpec, parts: NodeParts) -> Node:
             return await _ended(context, spec, token, parts, context.answer)
         to = await parts.store.read(target, context.execution, str(spec.data.get("workflow") or ""))
         depth = deeper(context.state)
-        given = fill(str(spec.data.get("input") or ""), context, token)
+        given = texts_of(spec, context, token).filled(str(spec.data.get("input") or ""))
         input_ = given if given.strip() else token.output
         taint = taint_of(context.state)
         if spec.data.get("awaitResponse") is not False:
@@ -58,21 +59,25 @@ def make_sub_workflow(spec: NodeSpec, parts: NodeParts) -> Node:
 
 async def _ended(context: NodeContext, spec: NodeSpec, token: Token, parts: NodeParts, answer: Answer) -> Decision:
     end, result = child_end(answer), (answer.value or {}).get("result") or {}
-    taint, changes = await parts.store.read(_brought, context.execution, spec.id)
+    taint, made, changes = await parts.store.read(_brought, context.execution, spec.id)
     if end.outcome is None:
         return fail_branch(context, spec, token, end.error or "The workflow failed.", **changes)
     if (transferred := result.get("transferred")) is not None:
         return await hand_over(context, spec, parts, transferred["workflow"], transferred["input"], read=taint)
-    return succeed(context, spec, token, result.get("output"), taint=taint, **changes)
+    return succeed(context, spec, token, result.get("output"), taint=taint, made=made, **changes)
 
 
-def _brought(tx: Transaction, execution: Execution, node_id: str) -> tuple[Taint, dict[str, Any]]:
-    """Return the taint of the children, and the changes of the state that add their files and the messages that the
-    last child posted."""
+def _brought(tx: Transaction, execution: Execution, node_id: str) -> tuple[Taint, bool, dict[str, Any]]:
+    """Return the taint of the children, True if a script may have made addresses in one of them, and the changes of the
+    state that add their files and the messages that the last child posted."""
     states: list[Mapping[str, Any]] = [child.state for child in tx.executions.children_of(execution.id)]
     files = with_files(execution.state, [file for state in states for file in WorkState.from_json(state).files])
     texts = [text for name, text in (states[-1] if states else {}).items() if name.startswith(SAID)]
-    return taint_in(*states), {**files, **{f"{SAID}{node_id}/{number}": text for number, text in enumerate(texts)}}
+    return (
+        taint_in(*states),
+        any(map(has_made, states)),
+        {**files, **{f"{SAID}{node_id}/{number}": text for number, text in enumerate(texts)}},
+    )
 
 
 # -- transfer ----------------------------------------------------------------------------------------------------------
@@ -166,7 +171,7 @@ def deeper(state: Mapping[str, Any]) -> int:
 def child_of(state: Mapping[str, Any], to: Target, input_: Any, taint: Taint, depth: int) -> dict[str, Any]:
     """Return the state of a child run, for which this run waits; the child has no more tools than this run."""
     child = called_state(state, to.version, input_, taint=taint | to.taint, agent_id=to.agent.id)
-    return {**child, DEPTH: depth, RUN: {**child[RUN], "tools": state.get(RUN, {}).get("tools")}}
+    return {**child, **made_in(state), DEPTH: depth, RUN: {**child[RUN], "tools": state.get(RUN, {}).get("tools")}}
 
 
 def begin_detached(
@@ -197,7 +202,12 @@ def begin_detached(
         version=to.version.version,
         taint=taint,
         priority=execution.priority,
-        more={**caller_limits(state).to_json(), RUN: {**task.to_json(), "source": speaks_for or source}, **more},
+        more={
+            **caller_limits(state).to_json(),
+            **made_in(state),
+            RUN: {**task.to_json(), "source": speaks_for or source},
+            **more,
+        },
     )
     begun = begin(tx, wanted, now)
     workflow_runs.join(tx, begun, execution, now)
@@ -235,7 +245,7 @@ def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, A
         "trigger": as_text(input_),
         "input": input_,
     }
-    return {"agent": to.agent.id, **with_authors(kept, to.version.authors), STATE: part}
+    return {"agent": to.agent.id, **with_authors(kept, to.version.authors), **made_in(execution.state), STATE: part}
 
 
 def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int) -> Execution:

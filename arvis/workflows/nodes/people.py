@@ -36,12 +36,12 @@ from arvis.workflows.runtime.visit import (
     ask_model,
     drop_state,
     fail_branch,
-    fill,
     keep_state,
     kept_state,
     model_reply,
     succeed,
     taint_of,
+    texts_of,
     token_of,
 )
 
@@ -118,7 +118,7 @@ def _ask(context: NodeContext, spec: NodeSpec, token: Token, *, until: int | Non
 
 def _question(context: NodeContext, spec: NodeSpec, token: Token) -> str:
     """Return the complete question. Displays may shorten it, but an approval is for the complete text."""
-    return fill(str(spec.data.get("prompt") or "").strip() or _APPROVAL_QUESTION, context, token)
+    return texts_of(spec, context, token).shown(str(spec.data.get("prompt") or "").strip() or _APPROVAL_QUESTION)
 
 
 def _expired(context: NodeContext, spec: NodeSpec, token: Token, question: Mapping[str, Any]) -> Decision:
@@ -177,7 +177,8 @@ def make_user_input(spec: NodeSpec, parts: NodeParts) -> Node:
     async def visit(context: NodeContext) -> Decision:
         token = token_of(context)
         if context.answer is None:
-            prompt = fill(str(spec.data.get("prompt") or "").strip() or _INPUT_QUESTION, context, token)
+            prompt = str(spec.data.get("prompt") or "").strip() or _INPUT_QUESTION
+            prompt = texts_of(spec, context, token).shown(prompt)
             write(context, [line(spec.id, LogType.WAIT_INPUT, prompt)])
             minutes = spec.data.get("deadlineMinutes")
             until = context.now() + int(float(minutes) * MINUTE_MS) if minutes else None
@@ -206,10 +207,12 @@ _PHRASE_PROMPT = (
 def make_response(spec: NodeSpec, parts: NodeParts) -> Node:
     async def visit(context: NodeContext) -> Decision:
         token = token_of(context)
-        text = fill(str(spec.data.get("template") or ""), context, token)
-        text = text if text.strip() else as_text(token.output)
+        texts, template = texts_of(spec, context, token), str(spec.data.get("template") or "")
         if not spec.data.get("compose"):
-            return _say(context, spec, token, text)
+            text = texts.shown(template, note=True)
+            return _say(context, spec, token, text if text.strip() else texts.shown_output())
+        text = texts.filled(template)
+        text = text if text.strip() else as_text(token.output)
         if context.answer is None:
             return await ask_model(context, spec, _PHRASE_PROMPT.format(text=text), store=parts.store)
         reply = await model_reply(context, store=parts.store)

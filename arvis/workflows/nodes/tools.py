@@ -17,7 +17,7 @@ from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.messages import Principal
 from arvis.domain.outgoing import Known
 from arvis.domain.taint import Label, Taint
-from arvis.domain.tools import Permit, ToolCall, wire_name
+from arvis.domain.tools import Need, Permit, Risk, ToolCall, wire_name
 from arvis.domain.workflows import LogType
 from arvis.engine.graph import Decision, Node, NodeContext, Pause
 from arvis.graphs.agent import tool_calls
@@ -27,24 +27,25 @@ from arvis.graphs.agent.tools import APPROVE, REJECT, TOO_LONG, ToolRules
 from arvis.graphs.context import narrowed
 from arvis.plugins import Plugins
 from arvis.ports.store import Store, Transaction
-from arvis.ports.tool import Caller
+from arvis.ports.tool import Caller, declaration_of
 from arvis.services.credentials import hosts_of
 from arvis.tasks.rounds import effect_name
 from arvis.tasks.state import RUN, WorkState, with_files
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 from arvis.workflows.runtime.templates import data_of, fill_all, known_in
+from arvis.workflows.runtime.texts import has_agents, has_made
 from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import (
     ask_model,
     drop_state,
     fail_branch,
-    fill,
     keep_state,
     kept_state,
     model_reply,
     succeed,
     taint_of,
+    texts_of,
     token_of,
     worker,
 )
@@ -79,7 +80,7 @@ class _ToolCall:
 
     async def visit(self, context: NodeContext) -> Decision:
         token, kept = token_of(context), kept_state(context)
-        review = fill(str(self._spec.data.get("review") or ""), context, token)
+        review = texts_of(self._spec, context, token).filled(str(self._spec.data.get("review") or ""))
         if not kept:
             known = known_in(context.state, token)
             arguments = fill_all(self._spec.data.get("arguments") or {}, known)
@@ -184,9 +185,19 @@ class _ToolCall:
             output.content,
             log=[*asked, line(self._spec.id, LogType.TOOL_RESULT, output.content)],
             taint=planned.output_taint | taint,
+            made=self._is_made(context, planned),
             **drop_state(context),
             **with_files(context.state, output.files),
         )
+
+    def _is_made(self, context: NodeContext, planned: Planned) -> bool:
+        """Return True if a script may have made addresses in the output: the tool runs one, or it works on this machine
+        after one."""
+        declared = declaration_of(planned.tool) if planned.tool is not None else None
+        if declared is None or declared.risk is Risk.EXEC:
+            return True
+        is_after_script = has_made(context.state) or has_agents(context.state, self._spec.document)
+        return is_after_script and Need.NETWORK not in declared.needs
 
     def _caller(self, context: NodeContext, who: _Who, taint: Taint) -> Caller:
         state = WorkState.from_json(context.state)

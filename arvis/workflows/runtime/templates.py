@@ -17,6 +17,8 @@ from arvis.workflows.runtime.token import CUT, MOST_FILLED, Token
 
 #: A function that returns the value of a template's name; None for an unknown name.
 Known = Callable[[str], str | None]
+#: A part of a filled text with the name of its template; None if the author of the text wrote the part.
+Part = tuple[str, str | None]
 
 _PLACE = regex(r"\{\{([^{}]{1,300})\}\}")
 PREVIOUS, TRIGGER = "PREVIOUS_OUTPUT", "trigger"
@@ -28,22 +30,27 @@ MISSING = object()
 def fill(text: str, known: Known, most: int = MOST_FILLED) -> str:
     """Replace the templates in a text. At most `most` characters are inserted, so that a text that inserts an output
     many times does not fill the memory. Each name is looked up once."""
+    return "".join(part for part, _ in parts(text, known, most))
+
+
+def parts(text: str, known: Known, most: int = MOST_FILLED) -> list[Part]:
+    """Return the parts of the filled text."""
     kept, end = most, 0
-    values, parts = dict[str, str | None](), list[str]()
+    values, made = dict[str, str | None](), list[Part]()
     for found in _PLACE.finditer(text):
         if kept <= 0:
-            return "".join([*parts, text[end : found.start()], CUT])
+            return [*made, (text[end : found.start()], None), (CUT, None)]
         name = found[1].strip()
         if name not in values:
             values[name] = known(name)
         value = values[name]
         put = found[0] if value is None else value
-        parts += [text[end : found.start()], put[:kept]]
+        made += [(text[end : found.start()], None), (put[:kept], None if value is None else name)]
         end = found.end()
         kept -= len(put)
     if kept < 0:
-        parts.append(CUT)
-    return "".join([*parts, text[end:]])
+        made.append((CUT, None))
+    return [*made, (text[end:], None)]
 
 
 def fill_all(value: Any, known: Known) -> Any:
@@ -101,6 +108,16 @@ def known_in(state: Mapping[str, Any], token: Token) -> Known:
         return _part(newest[label], path, read.get(label))
 
     return known
+
+
+def place_in(name: str, state: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the id of the node to whose output a name refers ("" for an unknown name), and True if the name refers to a
+    part of the output."""
+    label, path = _label_in(name, newest := _newest(state))
+    if label is None:
+        return "", False
+    node = next(key for key, kept in state.items() if kept is newest[label])
+    return node.removeprefix(OUTPUT), path not in ([], [_RESULT])
 
 
 def _newest(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

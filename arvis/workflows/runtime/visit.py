@@ -27,6 +27,7 @@ from arvis.workflows.runtime import joins, templates
 from arvis.workflows.runtime import log as run_log
 from arvis.workflows.runtime.log import Line, line
 from arvis.workflows.runtime.parts import NodeSpec
+from arvis.workflows.runtime.texts import MADE, Texts
 from arvis.workflows.runtime.token import Token, bounded, proceed
 
 # -- limits, beginning and errors of a visit ---------------------------------------------------------------------------
@@ -166,8 +167,13 @@ def token_of(context: NodeContext) -> Token:
 
 
 def fill(text: str, context: NodeContext, token: Token) -> str:
-    """Return the text with its templates replaced by the values of the run."""
+    """Return the text with its templates replaced by the values of the run. The result is for comparisons, not for readers."""
     return templates.fill(text, templates.known_in(context.state, token))
+
+
+def texts_of(spec: NodeSpec, context: NodeContext, token: Token) -> Texts:
+    """Return the texts of this visit for people and agents."""
+    return Texts(context.state, token, spec.document, tainted=is_tainted(context))
 
 
 def taint_of(state: Mapping[str, Any]) -> Taint:
@@ -193,11 +199,12 @@ def succeed(
     log: Sequence[Line] = (),
     tainted: bool = False,
     taint: Taint = CLEAN,
+    made: bool = False,
     **changes: Any,
 ) -> Decision:
     """End the visit with this output, and follow the connections with this handle. `log`: lines (`log.line`) to write
     for the node. `tainted`: True if the node's decision was based on untrusted text. `taint`: the taint of this node's
-    children. `changes`: further changes of the state."""
+    children. `made`: True if a script may have made addresses in the output. `changes`: further changes of the state."""
     taken = [each for each in spec.ways if handle is None or each["sourceHandle"] in {handle, ""}]
     output = bounded(output, context.state, spec.id, context.branches + max(len(taken), 1) - 1)
     end_note = " ".join(filter(None, [handle or "", "(tainted)" if tainted else ""]))
@@ -206,6 +213,7 @@ def succeed(
     kept: dict[str, Any] = {"output": output, "label": spec.label, "at": context.now(), "handle": handle}
     kept |= {"came": token.origin(), **({"tainted": True} if tainted else {})}
     kept |= {_TAINT: sorted(taint)} if taint else {}
+    kept |= {MADE: True} if made else {}
     kept |= {"warnings": warnings} if (warnings := warnings_in(log)) else {}
     moved = _counted(token, spec).on(spec.id, output, handle)
     return proceed(moved, **{OUTPUT + spec.id: kept, _TAINT: sorted(known), **changes})
@@ -230,6 +238,7 @@ def fail_branch(
     """Fail this branch. Inside a `parallel` with a merge, the branch continues at the merge with the error; elsewhere
     the run fails. `log`: lines to write before the line with the error. `kind`: the type of the error's line. `taint`:
     the taint of this node's children."""
+    error = texts_of(spec, context, token).error(error)
     merge = joins.merge_behind(spec.document, spec.id, token.regions)
     kept: dict[str, Any] = {"output": None, "label": spec.label, "at": context.now(), "failed": error}
     kept |= {_TAINT: sorted(taint), "came": token.origin()}
