@@ -161,6 +161,32 @@ def test_another_programs_database_is_refused(database: Database, tmp_path: Path
     assert everything(database.folder) == before
 
 
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        (
+            "CREATE TRIGGER grant AFTER INSERT ON messages BEGIN UPDATE principals SET role = 'owner'; END",
+            "the trigger grant",
+        ),
+        ("CREATE VIEW extra AS SELECT * FROM messages", "the view extra"),
+        ("ALTER TABLE messages ADD COLUMN spy TEXT GENERATED ALWAYS AS (upper(content))", "column messages.spy"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_backup_with_statements_of_its_own_is_refused(
+    database: Database, tmp_path: Path, statement: str, named: str, *, packed: bool
+) -> None:
+    hostile = copied(database, tmp_path / "hostile")
+    with contextlib.closing(sqlite3.connect(hostile.file)) as connection, connection:
+        connection.execute(statement)
+    source = make_backup(hostile, NOW).path if packed else hostile.file
+    before = everything(database.folder)
+    with pytest.raises(BackupDamaged) as raised:
+        restore(database, source, LATER)
+    assert named in str(raised.value.why)
+    assert everything(database.folder) == before
+
+
 def test_a_plain_file_that_is_damaged_is_refused(database: Database, tmp_path: Path) -> None:
     pages = bytearray(database.file.read_bytes())
     pages[4096 * 3 : 4096 * 20] = bytes(4096 * 17)

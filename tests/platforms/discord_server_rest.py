@@ -42,6 +42,8 @@ class RestSide:
         self.said: dict[str, list[tuple[str, Json]]] = {}
         self.tokens: dict[str, Json] = {}
         self.typed: list[str] = []
+        #: The bodies of all requests that send or change a message.
+        self.bodies: list[Json] = []
         self.registered = 0
         self.hides_sizes = False
         #: Headers of the answers to new messages.
@@ -270,7 +272,8 @@ class RestSide:
 
     async def _body(self, request: web.Request) -> tuple[Json, list[Json]]:
         if request.content_type == "application/json":
-            return await request.json(), []
+            self.bodies.append(await request.json())
+            return self.bodies[-1], []
         body: Json = {}
         files = []
         async for part in await request.multipart():
@@ -282,6 +285,7 @@ class RestSide:
                 files.append(self.world.add_file(part.filename or "", "text/plain", bytes(data), self.base))
         if len(body.get("attachments", [])) != len(files):
             raise ApiError(400, 50035, "Invalid Form Body")
+        self.bodies.append(body)
         return body, files
 
 

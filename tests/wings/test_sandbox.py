@@ -20,11 +20,13 @@ import pytest
 
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ToolError
+from arvis.domain.tools import Permit
 from arvis.ports.sandbox import WORKSPACE, Finished, Task
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.process.sandbox import Bubblewrap, _limited, _limits
 from arvis.process.subprocess_guard import _control_group, _crowded, _namespace_init
 from arvis.tools import run_shell
+from arvis.tools.registry import Policy
 from tests.flows.web_server import running_site
 from tests.parts import find, refused, require
 from tests.wings.sandbox_escapes import ESCAPES, PREAMBLE, SURVIVORS
@@ -384,6 +386,40 @@ async def test_the_tool_tells_output_errors_and_the_end(place: Place) -> None:
     assert long.endswith("end\n[exit code 0]")
     assert "characters omitted" in long
     assert len(long) < 4_200
+
+
+#: One deletion in forms that lists of forbidden words recognize, and in forms that they do not.
+DELETIONS = (
+    "rm -rf {target}",
+    "r''m -r\\f {target}",
+    "$(printf 'r%s' m) -rf {target}",
+    "eval $(echo cm0gLXJm | base64 -d) {target}",
+    "find {target} -delete",
+    "/usr/bin/python3 -c \"import shutil; shutil.rmtree('{target}')\"",
+    "x=m; r$x -rf {target}; :",
+    "ls\nrm -rf {target}",
+    "true `rm -rf {target}`",
+    ": > {target}/kept; > {target}/kept",
+)
+
+
+@pytest.mark.parametrize("command", DELETIONS)
+async def test_the_sandbox_and_no_list_of_words_protects_files(
+    place: Place, tmp_path_factory: pytest.TempPathFactory, command: str
+) -> None:
+    """The command may do in its own folder what it cannot do elsewhere, in whatever words."""
+    tool, caller = tool_of(place.sandbox), caller_in(place.workspace / "new")
+    # The policy knows the risk of the tool only, so it asks before every command.
+    assert Policy(rules={}).permit(tool) is Permit.ASK
+    other = tmp_path_factory.mktemp("other") / "folder"
+    for folder in (other, caller.workspace / "own"):
+        folder.mkdir(parents=True)
+        (folder / "kept").write_text("kept")
+    await tool.call({"command": command.format(target=other)}, caller)
+    assert (other / "kept").read_text() == "kept"
+    await tool.call({"command": command.format(target="own")}, caller)
+    own = caller.workspace / "own" / "kept"
+    assert not own.exists() or own.read_text() == ""
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,15 @@ class _Ready:
     blobs: Sequence[str]
 
 
+#: Arvis makes no triggers, views and generated columns.
+_ADDED = """
+SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')
+UNION ALL SELECT 'generated column', m.name || '.' || c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c
+WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL TABLE%' AND c.hidden IN (2, 3)
+LIMIT 1
+"""
+
+
 def _is_plain(source: Path) -> bool:
     with reading(source), source.open("rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE
@@ -284,6 +293,9 @@ def _make_ready(source: Path, half: Path, now: int) -> _Ready:
         target = SqliteTarget(connection=connection, now=now)
         if not target.applied():
             raise damaged(source, "it is not an Arvis database")
+        if added := connection.execute(_ADDED).fetchone():
+            # A trigger would run statements of its author at later writes of the daemon.
+            raise damaged(source, f"it contains the {added['type']} {added['name']}, which Arvis does not make")
         migrate(target, available())
         connection.execute(queries["forget_positions"])
         ready = _Ready(
