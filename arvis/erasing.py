@@ -174,34 +174,22 @@ class Eraser:
 
     async def _remove_folders(self, erasure: Erasure, holding: Holding) -> None:
         """Remove the folders of conversations that are deleted, the person's files from the folders of others, and the
-        browser profiles of the agents of all these conversations. The other processes remove their profiles when they
-        learn of the erasure."""
+        browser profiles of the agents of all these conversations. The other processes remove their folders and profiles
+        when they learn of the erasure."""
         agents: set[str] = set()
-        async for conversation_id in self._items(erasure, ItemKind.CONVERSATION):
-            agents |= await self._store.read(_agents_of, conversation_id)
-            await asyncio.to_thread(remove_folder, self._sessions / conversation_id)
-        async for conversation_id in self._items(erasure, ItemKind.SHARED):
-            agents |= await self._store.read(_agents_of, conversation_id)
-            held = await asyncio.to_thread(_hashes, self._sessions / conversation_id)
-            erased = await self._store.read(_erased_files, erasure.id, set(held.values()))
-            for file in [file for file, sha256 in held.items() if sha256 in erased]:
-                await asyncio.to_thread(file.unlink, missing_ok=True)
+        for kind in (ItemKind.CONVERSATION, ItemKind.SHARED):
+            async for conversation_id in _items(self._store, erasure.id, kind):
+                agents |= await self._store.read(_agents_of, conversation_id)
+        await remove_folders(self._store, self._sessions, erasure.id)
         if agents:
             await self._store.write(_note_profiles, holding, erasure.id, agents, self._clock.now())
             await self._remove_profiles()
 
     async def _remove_files(self, erasure: Erasure) -> None:
         """Remove the files of deleted messages if no other message has them."""
-        async for sha256 in self._items(erasure, ItemKind.FILE):
+        async for sha256 in _items(self._store, erasure.id, ItemKind.FILE):
             if await self._store.read(_erased_files, erasure.id, {sha256}):
                 await self._store.delete_blob(sha256)
-
-    async def _items(self, erasure: Erasure, kind: ItemKind) -> AsyncIterator[str]:
-        after = ""
-        while page := await self._store.read(_page, erasure.id, kind, after):
-            for item in page:
-                yield item
-            after = page[-1]
 
     async def _clean_indexes(self, holding: Holding) -> None:
         """Remove the words of deleted messages and facts from the search indexes."""
@@ -210,6 +198,26 @@ class Eraser:
         while await self._store.write(_purge_facts, holding, begin=begin):
             begin = False
             await self._clock.sleep(REST_SECONDS)
+
+
+async def remove_folders(store: Store, sessions: Path, erasure_id: str) -> None:
+    """Remove the folders of deleted conversations below `sessions`, and the deleted files from the folders of others. A
+    second call changes nothing. Raise `OSError`."""
+    async for conversation_id in _items(store, erasure_id, ItemKind.CONVERSATION):
+        await asyncio.to_thread(remove_folder, sessions / conversation_id)
+    async for conversation_id in _items(store, erasure_id, ItemKind.SHARED):
+        held = await asyncio.to_thread(_hashes, sessions / conversation_id)
+        erased = await store.read(_erased_files, erasure_id, set(held.values()))
+        for file in [file for file, sha256 in held.items() if sha256 in erased]:
+            await asyncio.to_thread(file.unlink, missing_ok=True)
+
+
+async def _items(store: Store, erasure_id: str, kind: ItemKind) -> AsyncIterator[str]:
+    after = ""
+    while page := await store.read(_page, erasure_id, kind, after):
+        for item in page:
+            yield item
+        after = page[-1]
 
 
 def _hashes(folder: Path) -> dict[Path, str]:
@@ -282,7 +290,7 @@ def run_slice(tx: Transaction, holding: Holding, erasure_id: str, now: int) -> t
         after = replace(after, phase=erasure.phase.following)
     if after.phase is Phase.DONE:
         after = replace(after, ended_at=now)
-        tx.erasures.forget_items(erasure_id)
+        tx.erasures.forget_items(erasure_id, folders=tx.alone)
     tx.erasures.save(after)
     return after, step
 

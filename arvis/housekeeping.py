@@ -36,6 +36,8 @@ REST_SECONDS = 0.05
 SLICE = 500
 #: The time (ms) for which the ids of events are kept. With these ids, Arvis recognises events that a platform repeats.
 KNOWN_EVENTS_MS = 7 * 86_400_000
+#: The time (ms) after an erasure in which other processes remove their folders. A process that was stopped for longer keeps them.
+ERASED_FOLDERS_MS = 90 * 86_400_000
 #: The time (ms) for which the usage of personal limits is kept. It is longer than the period of any of these limits.
 KNOWN_ALLOWANCES_MS = 2 * 86_400_000
 #: The maximum number of summaries in a batch. A summary may replace a few hundred messages, and the words of these
@@ -138,6 +140,7 @@ def prune_records(tx: Transaction, holding: Holding, keep: KeepTimes, now: int) 
     """Delete expired deliveries, incidents, reactions, usage, audit entries, facts, notifications and evaluations, at
     most one batch of each. Return True if more expired rows may be left."""
     holding.check(tx)
+    tx.erasures.prune_items(now - ERASED_FOLDERS_MS)
     gone = (
         tx.deliveries.prune(now - keep.deliveries, SLICE),
         tx.incidents.prune(now - keep.history, SLICE),

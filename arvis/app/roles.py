@@ -103,7 +103,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         await supervisor.start(Role("presence", lambda up: _show_presence(base, work, up), required=False))
         kinds = set(JobKind) - {JobKind.DELIVER}
         handlers: dict[JobKind, Handler] = {kind: LateHandler(work=work, kind=kind) for kind in kinds}
-        await supervisor.start(Role("profiles", lambda up: _keep_profiles(base, outside.tools, up), required=False))
+        await supervisor.start(Role("folders", lambda up: _keep_folders(base, outside.tools, up), required=False))
         traces = await traced(base, handlers, supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, traces, work, up)))
     if "scheduler" in config.roles:
@@ -172,9 +172,9 @@ def _web(
     )
 
 
-async def _keep_profiles(base: Base, tools: Tools, up: Up) -> None:
+async def _keep_folders(base: Base, tools: Tools, up: Up) -> None:
     up()
-    await tools.keep_profiles(base.clock, base.bus)
+    await tools.keep_folders(base.clock, base.bus)
 
 
 async def _show_presence(base: Base, work: OnDemand[Work], up: Up) -> None:

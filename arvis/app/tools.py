@@ -29,9 +29,9 @@ from arvis.process.on_demand import OnDemand
 
 log = structlog.get_logger(__name__)
 
-#: The seconds between two removals of unused browser profiles.
+#: The seconds between two removals of unused browser profiles and erased folders.
 PROFILE_SECONDS = 3600.0
-#: The file beside the profiles with the erasures that were carried out there.
+#: The file in a folder with the erasures that were carried out there.
 _DONE = "erasures.json"
 
 
@@ -44,8 +44,9 @@ class Tools:
     embedder: OnDemand[Any]
     slow: Sequence[ToolSource]
     store: Store
-    #: The parent of the browser profiles of agents.
+    #: The parents of the browser profiles of agents, and of the folders of conversations.
     profiles: Path
+    sessions: Path
 
     async def warm(self) -> None:
         """Query the slow sources before their first use, and load the plugins that agents use, so that `/help` lists
@@ -55,9 +56,9 @@ class Tools:
         for source in self.slow:
             await source.all()
 
-    async def keep_profiles(self, clock: Clock, bus: EventBus) -> None:
-        """Remove unused and erased browser profiles of this process now, every hour, and when people have changed. Each
-        process has its own profiles."""
+    async def keep_folders(self, clock: Clock, bus: EventBus) -> None:
+        """Remove unused and erased browser profiles of this process, and its folders of erased conversations, now, every
+        hour, and when people have changed. Each process has its own profiles and folders."""
         changed = asyncio.Event()
 
         def listen(event: Changed) -> None:
@@ -70,8 +71,9 @@ class Tools:
                 changed.clear()
                 try:
                     await self.remove_unused_profiles()
+                    await self.remove_erased_folders()
                 except (StoreError, OSError) as error:
-                    log.warning("duty_failed", duty="browser_profiles", error=str(error))
+                    log.warning("duty_failed", duty="folders", error=str(error))
                 await _first_of(changed.wait(), clock.sleep(PROFILE_SECONDS))
         finally:
             unsubscribe()
@@ -88,6 +90,20 @@ class Tools:
             await (await self.box.get()).browsers.forget(gone)
         if erased != done:
             await asyncio.to_thread(_write_done, self.profiles, erased)
+
+    async def remove_erased_folders(self) -> None:
+        """Remove the folders and files of conversations that other processes have erased. Raise `StoreError` or
+        `OSError`."""
+        if not self.store.shared:
+            return
+        erased = dict.fromkeys(await self.store.read(_erasures_with_folders), "done")
+        done = await asyncio.to_thread(_read_done, self.sessions)
+        if missing := [each for each in erased if each not in done]:
+            erasing = await asyncio.to_thread(importlib.import_module, "arvis.erasing")
+            for each in missing:
+                await erasing.remove_folders(self.store, self.sessions, each)
+        if erased != done:
+            await asyncio.to_thread(_write_done, self.sessions, erased)
 
 
 async def _first_of(*waits: Coroutine[Any, Any, Any]) -> None:
@@ -120,6 +136,10 @@ def _read_done(folder: Path) -> Mapping[str, str]:
 def _write_done(folder: Path, erased: Mapping[str, str]) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / _DONE).write_text(json.dumps(erased))
+
+
+def _erasures_with_folders(tx: Transaction) -> Sequence[str]:
+    return tx.erasures.with_folders()
 
 
 def _agents_of_profiles(tx: Transaction) -> tuple[frozenset[str], Mapping[str, str]]:
@@ -157,7 +177,14 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Tools
             guard = await asyncio.to_thread(importlib.import_module, "arvis.net.guard")
             guard.read_rules(allow=config.tools.allow_hosts)
         present = bool(config.mcp.servers) or await base.store.read(_has_stored_servers)
-        yield Tools(box, embedder, [await servers.get()] if present else [], base.store, base.folder.browser)
+        yield Tools(
+            box,
+            embedder,
+            [await servers.get()] if present else [],
+            base.store,
+            base.folder.browser,
+            base.folder.path / "sessions",
+        )
 
 
 def _has_stored_servers(tx: Transaction) -> bool:

@@ -49,7 +49,18 @@ class Erasures(Protocol):
 
     def remember(self, erasure_id: str, kind: ItemKind, items: Collection[str]) -> None: ...
 
-    def forget_items(self, erasure_id: str) -> None: ...
+    def forget_items(self, erasure_id: str, *, folders: bool) -> None:
+        """Delete the items of an erasure. If `folders` is False, keep the items that name folders and files, because
+        other processes must still remove theirs."""
+        ...
+
+    def with_folders(self) -> Sequence[str]:
+        """Return the ids of the ended erasures whose folders and files other processes may still have to remove."""
+        ...
+
+    def prune_items(self, before: int) -> None:
+        """Delete the items of the erasures that ended before this time."""
+        ...
 
     def find_messages(self, erasure_id: str, subject: Subject, after: str) -> str | None:
         """Examine the next batch of messages. Store for the erasure which of them belong to the subject, with their

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import psycopg
@@ -169,3 +170,48 @@ async def until(true: Callable[[], object], otherwise: str) -> None:
                 await asyncio.sleep(0.02)
     except TimeoutError:
         pytest.fail(otherwise)
+
+
+async def test_every_process_removes_its_folders_and_profiles_of_an_erased_person(cluster: Cluster) -> None:
+    one, two = [await cluster.start("web,workers,scheduler") for _ in range(2)]
+    assert (await one.ask("My secret is heron", "room"))["status"] == "answered"
+    [talk, *_] = await _items(one, "/api/conversations")
+    [agent, *_] = await _items(one, "/api/agents")
+    [person, *_] = await _items(one, "/api/people")
+
+    def furnish() -> list[Path]:
+        made = []
+        for place in (one, two):
+            for folder in (f"sessions/{talk['id']}/workspace", f"browser/{agent['id']}/Default"):
+                (path := place.daemon.data / folder).mkdir(parents=True, exist_ok=True)
+                (path / "kept").write_text("heron")
+                made.append(path.parent)
+        # Folders of others stay.
+        (one.daemon.data / "sessions/other/workspace").mkdir(parents=True, exist_ok=True)
+        (two.daemon.data / "sessions/other/workspace").mkdir(parents=True, exist_ok=True)
+        return made
+
+    made = furnish()
+    status, begun = await one.call("POST", "/api/erasures", json={"people": [person["id"]]})
+    assert status == 202, begun
+    await until(lambda: not any(map(Path.exists, made)), "folders are left")
+
+    # A process that did not run during an erasure removes its folders when it starts.
+    assert (await one.ask("My secret is heron", "room"))["status"] == "answered"
+    [talk, *_] = await _items(one, "/api/conversations")
+    [person, *_] = await _items(one, "/api/people")
+    await asyncio.to_thread(two.daemon.stop)
+    made = furnish()
+    status, begun = await one.call("POST", "/api/erasures", json={"people": [person["id"]]})
+    assert status == 202, begun
+    await until(lambda: not any(map(Path.exists, made[:2])), "folders are left")
+    assert all(folder.exists() for folder in made[2:])
+    await asyncio.to_thread(two.daemon.start)
+    await until(lambda: not any(map(Path.exists, made)), "folders are left")
+    for place in (one, two):
+        assert (place.daemon.data / "sessions/other/workspace").exists()
+
+
+async def _items(place: Place, path: str) -> list[dict[str, Any]]:
+    _, page = await place.call("GET", path)
+    return list(page["items"])

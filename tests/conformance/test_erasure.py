@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from arvis.app.tools import Tools
 from arvis.bus import EventBus
 from arvis.domain.conversations import Conversation
 from arvis.domain.erasures import ERASED_PROFILES, Channel, Erasure, ItemKind, Phase
@@ -32,6 +35,7 @@ from arvis.message_indexing import MessageIndexer
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker
 from arvis.process.leases import Holding
+from arvis.process.on_demand import OnDemand
 from arvis.store.open import Database, open_store
 from arvis.store.sql.session import SqliteDialect, load_queries
 from arvis.testing.clock import SteppedClock
@@ -363,6 +367,29 @@ async def test_an_erasure_continues_after_every_slice(scene: Scene, slices: int)
         await scene.eraser().erase(erasure, scene.holding)
     assert await scene.store.read(left_of, scene) == EXPECTED
     assert await scene.store.read(lambda tx: tx.erasures.next_open()) is None
+
+
+async def test_another_process_removes_its_folders_later(scene: Scene, tmp_path: Path) -> None:
+    other = tmp_path / "other process" / "sessions"
+    shutil.copytree(scene.folder, other)
+    (other / scene.hall / "workspace" / "own").write_bytes(b"written by the agent")
+    done = await scene.eraser().erase(await scene.begin(), scene.holding)
+    box: OnDemand[Any] = OnDemand("types:SimpleNamespace")
+    tools = Tools(box, box, [], scene.store, tmp_path / "browser", other)
+    await tools.remove_erased_folders()
+    left = sorted(str(each.relative_to(other)) for each in other.rglob("*") if each.is_file())
+    if not scene.store.shared:
+        assert await scene.store.read(lambda tx: tx.erasures.with_folders()) == []
+        return
+    assert left == [f"{scene.hall}/workspace/own", f"{scene.hall}/workspace/theirs", "erasures.json"]
+    # The process carries out each erasure once, and the other items are forgotten.
+    (other / scene.direct).mkdir()
+    await tools.remove_erased_folders()
+    assert (other / scene.direct).exists()
+    assert await scene.store.read(lambda tx: tx.erasures.with_folders()) == [done.id]
+    assert await scene.store.read(lambda tx: tx.erasures.items(done.id, ItemKind.PERSON, limit=9)) == []
+    await scene.store.write(lambda tx: tx.erasures.prune_items(scene.clock.now() + 1))
+    assert await scene.store.read(lambda tx: tx.erasures.with_folders()) == []
 
 
 async def test_files_and_folders_beyond_the_first_page_are_erased(scene: Scene) -> None:

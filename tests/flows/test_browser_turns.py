@@ -168,13 +168,13 @@ async def test_profiles_are_removed_with_their_agents(database: Database, tmp_pa
         await here.app.store.write(lambda tx: tx.agents.add(gone, 0))
         profiles = tmp_path / "browser"
         box: OnDemand[Any] = OnDemand("types:SimpleNamespace", browsers=here.surf.browsers)
-        tools = Tools(box, box, [], here.app.store, profiles)
+        tools = Tools(box, box, [], here.app.store, profiles, tmp_path / "sessions")
         await tools.remove_unused_profiles()
         await here.surf.open(agent=gone.id)
         (profiles / "unknown").mkdir()
         clock = SteppedClock()
         bus = EventBus()
-        keeping = asyncio.create_task(tools.keep_profiles(clock, bus))
+        keeping = asyncio.create_task(tools.keep_folders(clock, bus))
         await until(lambda: [each.name for each in profiles.iterdir()] == [SURFER.id])
         (profiles / "unknown").mkdir()
         await until(lambda: not (profiles / "unknown").exists())
@@ -192,7 +192,7 @@ async def test_each_process_removes_erased_profiles(database: Database, tmp_path
     async with shop(database, tmp_path) as here:
         profiles = tmp_path / "browser"
         box: OnDemand[Any] = OnDemand("types:SimpleNamespace", browsers=here.surf.browsers)
-        tools = Tools(box, box, [], here.app.store, profiles)
+        tools = Tools(box, box, [], here.app.store, profiles, tmp_path / "sessions")
         await here.surf.open("/bought", agent=SURFER.id)
         await tools.remove_unused_profiles()
         assert (profiles / SURFER.id).exists()
@@ -205,7 +205,7 @@ async def test_each_process_removes_erased_profiles(database: Database, tmp_path
         assert (profiles / SURFER.id).exists()  # a profile that was made after the erasure stays
 
         clock, bus = StoppedClock(), EventBus()
-        keeping = asyncio.create_task(tools.keep_profiles(clock, bus))
+        keeping = asyncio.create_task(tools.keep_folders(clock, bus))
         await clock.asleep.wait()
         await erase("second")
         bus.publish(Changed(ChangeTopic.PEOPLE))

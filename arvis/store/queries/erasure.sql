@@ -40,6 +40,17 @@ ORDER BY item DESC LIMIT :limit;
 -- name: drop_erasure_items
 DELETE FROM erasure_items WHERE erasure_id = :erasure_id;
 
+-- The items that name folders and files of other processes stay for them.
+-- name: drop_other_erasure_items
+DELETE FROM erasure_items WHERE erasure_id = :erasure_id AND kind NOT IN ('conversation', 'shared', 'file');
+
+-- name: erasures_with_folders
+SELECT DISTINCT erasures.id FROM erasures JOIN erasure_items ON erasure_items.erasure_id = erasures.id
+WHERE erasures.ended_at IS NOT NULL AND erasure_items.kind IN ('conversation', 'shared') ORDER BY erasures.id;
+
+-- name: prune_erasure_items
+DELETE FROM erasure_items WHERE erasure_id IN (SELECT id FROM erasures WHERE ended_at < :before);
+
 -- name: end_of_messages
 -- The last id of the next slice of messages.
 SELECT max(slice.id) AS id FROM (SELECT id FROM messages WHERE id > :after ORDER BY id LIMIT :limit) AS slice;

@@ -111,8 +111,14 @@ class SqlErasures:
             rows = [{"erasure_id": erasure_id, "kind": kind, "item": item} for item in items]
             self._session.execute_many("add_erasure_item", rows)
 
-    def forget_items(self, erasure_id: str) -> None:
-        self._session.execute("drop_erasure_items", erasure_id=erasure_id)
+    def forget_items(self, erasure_id: str, *, folders: bool) -> None:
+        self._session.execute("drop_erasure_items" if folders else "drop_other_erasure_items", erasure_id=erasure_id)
+
+    def with_folders(self) -> Sequence[str]:
+        return [row["id"] for row in self._session.rows("erasures_with_folders")]
+
+    def prune_items(self, before: int) -> None:
+        self._session.execute("prune_erasure_items", before=before)
 
     # -- finding ---------------------------------------------------------------------------------------------
 
