@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, TextContent, TextResourceContents
+from mcp_types import CallToolResult, PromptReference, ResourceTemplateReference, TextContent, TextResourceContents
 
 from arvis.domain.messages import Role
 from tests.acceptance.daemon import Daemon, environment
@@ -130,6 +130,31 @@ async def test_resources_and_the_prompt_have_the_rights_of_the_tools(daemon: Dae
         assert (await client.list_prompts()).prompts == []
         with pytest.raises(MCPError, match="no prompt"):
             await client.get_prompt(prompt.name, {"text": "Hello"})
+
+
+async def test_arguments_of_the_prompt_and_the_template_are_completed(daemon: Daemon) -> None:
+    async def values(client: Client, ref: Any, name: str, value: str) -> list[str]:
+        return (await client.complete(ref, {"name": name, "value": value})).completion.values
+
+    prompt = PromptReference(type="ref/prompt", name="ask_agent")
+    template = ResourceTemplateReference(type="ref/resource", uri="arvis://conversations/{id}")
+    async with client_of(daemon, CHAT) as client:
+        assert client.server_capabilities.completions is not None
+        sent = data_of(await client.call_tool("send_message", {"text": "demo: say mine"}))
+        own = sent["conversationId"]
+        assert sorted(await values(client, prompt, "agent", "")) == ["helper", "second"]
+        assert await values(client, prompt, "agent", "SE") == ["second"]
+        assert await values(client, prompt, "agent", "x") == []
+        assert await values(client, prompt, "text", "a") == []
+        assert own in await values(client, template, "id", own[:20].lower())
+        with pytest.raises(MCPError, match="There is no such"):
+            await values(client, PromptReference(type="ref/prompt", name="other"), "agent", "")
+    async with client_of(daemon, OTHER_CHAT) as client:
+        assert own not in await values(client, template, "id", "")
+    async with client_of(daemon, VIEWER) as client:
+        assert own in await values(client, template, "id", "")
+        with pytest.raises(MCPError, match="There is no such"):
+            await values(client, prompt, "agent", "")
 
 
 async def test_what_takes_longer_comes_back_with_its_status(daemon: Daemon) -> None:

@@ -19,7 +19,7 @@ _ASKS_NOTHING = "Arvis asks the client nothing as a server, and the scenario nee
 REASONS: Mapping[str, Mapping[str, str]] = {
     "server": {
         "server-stateless": "four of its checks need the suite's own tools; all others pass",
-        "completion-complete": "Arvis completes no arguments of prompts and templates",
+        "completion-complete": "Arvis completes the arguments of its own prompt and template; the scenario needs the suite's own prompt",
         "tools-list": "",
         "tools-call-simple-text": _FIXTURE,
         "tools-call-image": _FIXTURE,

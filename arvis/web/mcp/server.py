@@ -17,6 +17,9 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
     GetPromptRequestParams,
     GetPromptResult,
     ListPromptsResult,
@@ -27,6 +30,7 @@ from mcp_types import (
     Prompt,
     PromptArgument,
     PromptMessage,
+    PromptReference,
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
@@ -59,6 +63,8 @@ CONVERSATION = "arvis://conversations/{id}"
 ASK_AGENT = "ask_agent"
 _PREFIX = CONVERSATION.partition("{")[0]
 _LONGEST_TEXT = 100_000
+#: The maximum number of values in a completion, as the protocol requires.
+_MOST_VALUES = 100
 
 Context = ServerRequestContext[Any, Any]
 
@@ -79,6 +85,18 @@ class ArvisResources:
         else:
             raise NotFound("There is no such resource.", fix="List the resources and their templates.")
         return json.dumps(found.data, ensure_ascii=False)
+
+    async def complete(self, identity: Identity, place: str, argument: str, value: str) -> list[str]:
+        """Return the possible values of an argument of the prompt or of a template (`place`) that begin with `value`. An
+        argument with free values has none. Raise `NotFound` if the credential may use no prompt or template of this name."""
+        if place == ASK_AGENT and self.may_prompt(identity):
+            found = await self.tools.call(identity, "list_agents", {})
+            known = [str(agent["slug"]) for agent in found.data["agents"]] if argument == "agent" else []
+        elif place == CONVERSATION:
+            known = [*await self.tools.recent_conversations(identity, _MOST_VALUES)] if argument == "id" else []
+        else:
+            raise NotFound("There is no such prompt or template.", fix="List the prompts and the templates.")
+        return [each for each in known if each.casefold().startswith(value.casefold())]
 
     def may_prompt(self, identity: Identity) -> bool:
         """Return whether this credential may use the prompt, which requires the right to send messages."""
@@ -114,6 +132,7 @@ class Serving:
             on_read_resource=_Reader(ArvisResources(tools)).read,
             on_list_prompts=_Prompter(ArvisResources(tools)).list,
             on_get_prompt=_Prompter(ArvisResources(tools)).get,
+            on_completion=_Completer(ArvisResources(tools)).complete,
         )
         self._manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
         self._closing = asyncio.Event()
@@ -206,6 +225,20 @@ class _Prompter:
         except Unprocessable as wrong:
             raise MCPError(INVALID_PARAMS, wrong.what) from None
         return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))])
+
+
+class _Completer:
+    def __init__(self, resources: ArvisResources) -> None:
+        self._resources = resources
+
+    async def complete(self, context: Context, asked: CompleteRequestParams) -> CompleteResult:
+        place = asked.ref.name if isinstance(asked.ref, PromptReference) else asked.ref.uri
+        given = asked.argument
+        found = await attempt(self._resources.complete(_identity(context), place, given.name, given.value))
+        if isinstance(found, Failure):
+            raise MCPError(INVALID_PARAMS, f"{found.message} {found.fix}".strip())
+        shown = found[:_MOST_VALUES]
+        return CompleteResult(completion=Completion(values=shown, total=len(found), has_more=len(shown) < len(found)))
 
 
 _PROMPT = Prompt(

@@ -12,13 +12,14 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound
 from arvis.domain.messages import MessageStatus, StoredMessage
+from arvis.ports.browsing import ConversationFilter
 from arvis.ports.clock import Clock
 from arvis.ports.embeddings import MeaningOf
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.routing import can_access
 from arvis.web.api.message_input import MessageParser, NewMessage
 from arvis.web.api.messages import SETTLED_STATUSES, StatusWaiter
-from arvis.web.auth.authorization import Authorizer
+from arvis.web.auth.authorization import Authorizer, person_of
 from arvis.web.http.identity import AGENT_CHANNEL, ANYONE, SEND, Access, Identity, Role, address_for
 from arvis.web.http.limits import Timeouts
 from arvis.web.http.requests import Fields, unusable
@@ -140,6 +141,13 @@ class ArvisTools:
         for strange in arguments.keys() - described.parameters["properties"].keys():
             raise unusable(strange[:100], "is not a parameter of this tool")
         return await self._works[name](identity, Fields(arguments))
+
+    async def recent_conversations(self, identity: Identity, limit: int) -> Sequence[str]:
+        """Return the ids of the conversations that the caller may read, last used first."""
+        self._gate.admit(identity, _READ.access)
+        which = ConversationFilter(own=await person_of(self._gate, identity))
+        page = await self._insights.talks(which, limit=limit, cursor=None)
+        return [talk.id for talk in page.items]
 
     async def _send(self, identity: Identity, fields: Fields) -> ToolResult:
         agent, channel = fields.label("agent"), fields.label("channel")
