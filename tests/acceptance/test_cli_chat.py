@@ -214,3 +214,16 @@ def test_the_channel_of_one_agent_is_not_for_another(daemon: Daemon) -> None:
     done = daemon.arvis("chat", "--agent", "clerk", "--channel", "dashboard-agent-helper", "hi")
     assert (done.returncode, done.stdout) == (1, "")
     assert "belongs to" in done.stderr
+
+
+def test_a_reply_matches_the_schema_of_a_file(daemon: Daemon, tmp_path: Path) -> None:
+    (schema := tmp_path / "schema.json").write_text('{"type": "object", "required": ["sum"]}')
+    ended = daemon.arvis("chat", 'demo: say {"sum": 3}', "--schema", str(schema))
+    assert (ended.returncode, json.loads(ended.stdout)) == (0, {"sum": 3})
+    ended = daemon.arvis("chat", "demo: say three", "--schema", str(schema))
+    assert ended.returncode == 1
+    assert "does not have the format that the request demands" in ended.stderr
+    schema.write_text("no JSON")
+    ended = daemon.arvis("chat", "hello", "--schema", str(schema))
+    assert ended.returncode != 0
+    assert "contains no JSON" in ended.stderr

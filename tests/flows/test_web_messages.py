@@ -52,6 +52,17 @@ async def test_owners_are_known(site: Site, fields: dict[str, str], role: Princi
     assert site.inbox.received[0].sender.role is role
 
 
+async def test_a_message_may_demand_json_of_a_schema(site: Site) -> None:
+    schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+    await send(site, content="Add 1 and 2", replySchema=schema)
+    assert site.inbox.received[0].wishes == {"format": {"schema": schema, "name": "reply", "strict": False}}
+    for wrong, why in (({"type": "thing"}, "`replySchema`"), ("object", "replySchema")):
+        refused = await site.call("POST", "/api/messages", json={"content": "hello", "replySchema": wrong})
+        assert refused.status in {400, 422}, wrong
+        assert why in refused.json()["error"]["message"]
+    assert len(site.inbox.received) == 1
+
+
 async def test_a_message_may_have_its_own_effort(site: Site) -> None:
     await send(site, content="hello", effort="high")
     assert site.inbox.received[0].wishes == {"effort": "high"}

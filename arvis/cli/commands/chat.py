@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import sys
 import time
 import uuid
@@ -16,12 +17,13 @@ import click
 
 from arvis.cli.api_client import TIMEOUT, Api
 from arvis.cli.commands.chat_stream import Posts, show_while_written
-from arvis.cli.options import JsonCommand, given
+from arvis.cli.options import JsonCommand, existing_file, given, read_text
 from arvis.cli.output import FAILED, error_text, print_json, tell
 from arvis.domain.effort import EFFORTS
 from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.explanation import why_not
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
+from arvis.domain.reply_format import MOST_BYTES
 
 #: The time in seconds for which one request waits for an answer. After this time, the client sends the request again.
 _ONE_WAIT = 30
@@ -48,6 +50,9 @@ _AGENT_CHANNEL = "dashboard-agent-"
 @click.option(
     "--effort", type=click.Choice(EFFORTS), help="The reasoning effort for these messages (default: the agent's)."
 )
+@click.option(
+    "--schema", type=existing_file, metavar="PATH", help="The replies must match the JSON Schema in this file."
+)
 @click.option("--follow", is_flag=True, help="After the answer, print new messages of the channel until Ctrl-C.")
 def chat(
     *,
@@ -55,6 +60,7 @@ def chat(
     agent: str | None,
     channel: str | None,
     effort: str | None,
+    schema: Path | None,
     follow: bool,
     as_json: bool,
     config: Path | None,
@@ -63,7 +69,7 @@ def chat(
     """Send one message and print its answer, or send line by line until the end of input."""
     api = Api(config, data).connect()
     place = channel or (f"{_AGENT_CHANNEL}{agent}" if agent else f"cli-{_user()}")
-    more = given({"agent": agent if channel else None, "effort": effort})
+    more = given({"agent": agent if channel else None, "effort": effort, "replySchema": schema and _schema_in(schema)})
     session = ChatSession(api, place, more, as_json=as_json)
     if text is not None:
         session.begin(listening=False)
@@ -73,6 +79,14 @@ def chat(
         _require_answer(timeline)
     elif _lines_of(session, follow=follow):
         sys.exit(FAILED)
+
+
+def _schema_in(file: Path) -> Any:
+    """Return the JSON of a file. Raise `ClickException` if the file contains none."""
+    try:
+        return json.loads(read_text(file, "--schema", MOST_BYTES))
+    except ValueError as wrong:
+        raise click.ClickException(f"{file} contains no JSON: {wrong}.") from None
 
 
 class ChatSession:

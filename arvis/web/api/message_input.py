@@ -23,13 +23,14 @@ from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Princ
 from arvis.domain.platforms import Click
 from arvis.domain.quotations import Quotation, QuotationKind, Writer
 from arvis.domain.regex import regex
+from arvis.domain.reply_format import ReplyFormat, UnusableSchema, check_schema
 from arvis.domain.taint import CLEAN, Taint
 from arvis.messaging.messages import STOP, WAIT
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
 from arvis.web.http.identity import AGENT_CHANNEL
 from arvis.web.http.limits import BodyLimit, message_limit
-from arvis.web.http.models import About, Body, Label
+from arvis.web.http.models import About, AnyObject, Body, Label
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import one_of
 
@@ -75,13 +76,24 @@ class NewMessage(Body):
         Annotated[str, About(**one_of(EFFORTS))] | None,
         About("The reasoning effort for this message; default: the agent's."),
     ] = None
+    reply_schema: Annotated[
+        AnyObject | None,
+        About("A JSON Schema that the reply must match. An invalid reply is corrected once, then the turn fails."),
+    ] = None
 
     @property
     def wishes(self) -> Mapping[str, Any]:
         """Return the parameters for the model."""
         if self.effort is not None and self.effort not in EFFORTS:
             raise unusable("effort", f"must be one of {', '.join(EFFORTS)}")
-        return {} if self.effort is None else {"effort": self.effort}
+        effort = {} if self.effort is None else {"effort": self.effort}
+        if self.reply_schema is None:
+            return effort
+        try:
+            check_schema(self.reply_schema)
+        except UnusableSchema as wrong:
+            raise unusable("replySchema", str(wrong)) from None
+        return {**effort, "format": ReplyFormat(self.reply_schema).to_json()}
 
 
 class ClickedButton(Body):

@@ -554,7 +554,7 @@ export interface Routes {
   };
   /** Send a message; the response follows its commit. */
   "POST /api/messages": {
-    body: { content?: string; agent?: string; id?: string; replyTo?: string; attachments?: { filename: string; contentType?: string; data: string; voice?: boolean }[]; effort?: "high" | "low" | "medium" | "minimal" | "none" | "xhigh"; userId?: string; userName?: string; channelId?: string };
+    body: { content?: string; agent?: string; id?: string; replyTo?: string; attachments?: { filename: string; contentType?: string; data: string; voice?: boolean }[]; effort?: "high" | "low" | "medium" | "minimal" | "none" | "xhigh"; replySchema?: Record<string, unknown>; userId?: string; userName?: string; channelId?: string };
     answer: { ok: boolean; messageId: string };
   };
   /** Show the timeline of a message. */
