@@ -24,7 +24,7 @@ from arvis.graphs.agent.outgoing import OutgoingRules
 from arvis.graphs.agent.tools import ToolRules
 from arvis.llm.embedding import Embedder
 from arvis.media import WebFileReader
-from arvis.messaging.messages import WEB, is_of_programs
+from arvis.messaging.messages import WEB
 from arvis.plugins import InstalledPlugins, Plugins
 from arvis.ports.http import GuardedNetwork
 from arvis.ports.plugin import PluginServices
@@ -254,12 +254,13 @@ def build_sandbox(base: Base) -> Bubblewrap:
     return Bubblewrap(hidden=[base.folder.path], disk=limits.workspace_bytes, files=limits.workspace_files)
 
 
-#: Discord and the dashboard make no link of `name.host.example`. Other programs may do so.
+#: Discord and the dashboard make no link of `name.host.example`, and neither do clients of the API, which show the Markdown of
+#: GitHub. Other programs may do so.
 _WITHOUT_BARE_LINKS = frozenset({WEB, "discord"})
 
 
 def _links_bare_hosts(place: Address) -> bool:
-    return place.platform not in _WITHOUT_BARE_LINKS or is_of_programs(place)
+    return place.platform not in _WITHOUT_BARE_LINKS
 
 
 #: Settings of pip and of proxies that are passed on from the daemon's environment.

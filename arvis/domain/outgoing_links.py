@@ -45,9 +45,9 @@ _PARTS = regex(
     r"|[\w-]{1,63}\.[^\W\d_]{2,24}:\d{1,5})(?![\w@]|[.:-]\w))",
     re.IGNORECASE,
 )
-#: Blocks and spans of code in Markdown. Programs make no links in them.
-_CODE = regex(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^(?P=fence)[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
-_PARAGRAPH = regex(r"(?:[^\n]+\n?)+")
+#: The line that begins or ends a block of code in Markdown, another line with such signs, and a span of code in a line.
+_FENCE = regex(r"(?P<fence>`{3,}|~{3,})(?P<about>[\w+#.-]*)")
+_LIKE_FENCE = regex(r"```|~~~")
 _SPAN = regex(r"`[^`]*`")
 #: The beginning of an address with a scheme or slashes, and the host of an address.
 _SCHEME = regex(
@@ -91,10 +91,11 @@ class SafeLinks:
         """Return `made`, the text after its change. If an address is no longer a link, a note says so."""
         return f"{made}\n\n{NOTE}" if _changed_addresses(made) > _changed_addresses(text) else made
 
-    def replaced(self, text: str) -> str:
-        """Return the text with harmless links and images only, without the note."""
+    def replaced(self, text: str, *, whole: bool = True) -> str:
+        """Return the text with harmless links and images only, without the note. If `whole` is False, the text is a part of
+        a text, so it is not certain which of it is code."""
         made, place = [], 0
-        code = _code_in(text) if self._bare_hosts else []
+        code = _code_in(text) if self._bare_hosts and whole else []
         while (found := _PARTS.search(text, place)) is not None:
             made.append(text[place : found.start()])
             place = found.end()
@@ -240,17 +241,35 @@ def _without_code(found: re.Match[str]) -> str:
 
 
 def _code_in(text: str) -> list[tuple[int, int]]:
-    """Return the places of code in a text in Markdown. A paragraph with unusual backticks counts as having none."""
-    places, start = [], 0
-    for block in [*_CODE.finditer(text), None]:
-        end = len(text) if block is None else block.start()
-        for paragraph in _PARAGRAPH.finditer(text, start, end):
-            if "``" not in paragraph[0] and "\\`" not in paragraph[0] and "<" not in paragraph[0]:
-                places += [found.span() for found in _SPAN.finditer(text, paragraph.start(), paragraph.end())]
-        if block is not None:
-            places.append(block.span())
-            start = block.end()
+    """Return the places of code in a text in Markdown, in which programs make no links. Programs differ in how they read
+    unusual code, so only code in the usual form counts."""
+    lines, start = [], 0
+    for line in text.split("\n"):
+        lines.append((start, line))
+        start += len(line) + 1
+    if any(_LIKE_FENCE.search(line) and not _FENCE.fullmatch(line) for _, line in lines):
+        return []
+    places, opened, paragraph = list[tuple[int, int]](), None, list[tuple[int, str]]()
+    for start, line in [*lines, (len(text), "")]:
+        fence = _FENCE.fullmatch(line)
+        if opened is not None:
+            if fence and fence["fence"].startswith(opened[1]) and not fence["about"]:
+                places.append((opened[0], start))
+                opened = None
+        elif fence or not line.strip():
+            places += _spans_in(paragraph)
+            paragraph = []
+            opened = (start, fence["fence"]) if fence else None
+        else:
+            paragraph.append((start, line))
     return places
+
+
+def _spans_in(paragraph: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
+    """Return the spans of code in the lines of a paragraph. A paragraph has none if one of its lines has an unusual one."""
+    if any(line.count("`") % 2 or any(sign in line for sign in ("``", "\\`", "|", "<")) for _, line in paragraph):
+        return []
+    return [(start + found.start(), start + found.end()) for start, line in paragraph for found in _SPAN.finditer(line)]
 
 
 def _is_inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
@@ -322,7 +341,7 @@ class LinkStream:
         self._show(len(self._held))
 
     def _show(self, end: int) -> None:
-        shown, self._held = self._links.replaced(self._held[:end]), self._held[end:]
+        shown, self._held = self._links.replaced(self._held[:end], whole=False), self._held[end:]
         if shown:
             self._send(self._sent, shown)
             self._sent += len(shown)

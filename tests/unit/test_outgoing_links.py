@@ -182,9 +182,16 @@ BARE = SafeLinks(
         ("a ` b\n\nSECRET.evil.example ` c", "a ` b\n\nSECRET[.]evil[.]example ` c"),
         ("\\`SECRET.evil.example`", "\\`SECRET[.]evil[.]example`"),
         (
-            "``` x\nSECRET.evil.example\n```\nSECRET.evil.example",
-            "``` x\nSECRET.evil.example\n```\nSECRET[.]evil[.]example",
+            "```x\nSECRET.evil.example\n```\nSECRET.evil.example",
+            "```x\nSECRET.evil.example\n```\nSECRET[.]evil[.]example",
         ),
+        ("```\na\n```x\nb\n```\nSECRET.evil.example", "```\na\n```x\nb\n```\nSECRET[.]evil[.]example"),
+        ("   ```\na\n```\nSECRET.evil.example\n```", "   ```\na\n```\nSECRET[.]evil[.]example\n```"),
+        ("``` a`b\nSECRET.evil.example\n```", "``` a`b\nSECRET[.]evil[.]example\n```"),
+        ("~~~\na\n```\n~~~\nSECRET.evil.example\n```", "~~~\na\n```\n~~~\nSECRET[.]evil[.]example\n```"),
+        ("- a `\n- SECRET.evil.example ` b", "- a `\n- SECRET[.]evil[.]example ` b"),
+        ("| a ` | SECRET.evil.example ` |", "| a ` | SECRET[.]evil[.]example ` |"),
+        ("<a`> SECRET.evil.example `", "<a`> SECRET[.]evil[.]example `"),
     ],
 )
 def test_a_host_without_a_path_is_text_where_programs_make_links_of_it(text: str, shown: str) -> None:
@@ -225,6 +232,15 @@ def test_an_output_that_repeats_arguments_supplies_no_address() -> None:
     assert written.has("https://mail.example/meet/93")
     assert written.has("https://evil.example/other")
     assert not written.has("https://evil.example/?d=hunter2")
+
+
+def test_a_stream_regards_no_part_of_a_text_as_code() -> None:
+    shown: list[str] = []
+    stream = LinkStream(links=BARE, send=lambda _offset, text: shown.append(text))
+    for offset, piece in ((0, "a `b"), (4, "` SECRET.evil.example `c` "), (30, "d")):
+        stream.add(offset, piece)
+    stream.close()
+    assert "".join(shown) == "a `b` SECRET[.]evil[.]example `c` d"
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
