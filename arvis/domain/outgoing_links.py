@@ -129,8 +129,9 @@ class SafeLinks:
         return '"'.join(map(self.replaced, _JSON_CODE.sub(_without_code, text).split('"')))
 
     def changes(self, text: str) -> bool:
-        """Return True if the text has an address or an image that is not harmless."""
-        return self.replaced(text) != text
+        """Return True if the text has an address or an image that is not harmless, also in code, because another text may
+        quote it outside of code."""
+        return self.replaced(text, whole=False) != text
 
     def _is_known_image(self, target: str) -> bool:
         return _is_plain(target) and not {*"#\\"} & {*target} and self._is_known(target)

@@ -203,7 +203,7 @@ def _harmless(text: str, messages: Sequence[PastMessage], summaries: Sequence[Co
         written.read(known)
     for file in (file for each in messages for file in file_texts(each, Detail.FULL, reads=False)):
         written.read(file)
-    return SafeLinks(is_written=written.has, is_known=lambda _url: False, bare_hosts=True).replaced(text)
+    return SafeLinks(is_written=written.has, is_known=lambda _url: False, bare_hosts=True).replaced(text, whole=False)
 
 
 log = structlog.get_logger(__name__)
