@@ -13,6 +13,7 @@ import structlog
 from arvis.config.servers import STORED_SERVERS, stored_names
 from arvis.domain.conversations import OBSERVED_MS, conversation_lane
 from arvis.domain.dataclass import dataclass
+from arvis.domain.erasures import ERASED_FOLDERS_MS
 from arvis.domain.errors import StoreError
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
@@ -36,8 +37,6 @@ REST_SECONDS = 0.05
 SLICE = 500
 #: The time (ms) for which the ids of events are kept. With these ids, Arvis recognises events that a platform repeats.
 KNOWN_EVENTS_MS = 7 * 86_400_000
-#: The time (ms) after an erasure in which other processes remove their folders. A process that was stopped for longer keeps them.
-ERASED_FOLDERS_MS = 90 * 86_400_000
 #: The time (ms) for which the usage of personal limits is kept. It is longer than the period of any of these limits.
 KNOWN_ALLOWANCES_MS = 2 * 86_400_000
 #: The maximum number of summaries in a batch. A summary may replace a few hundred messages, and the words of these

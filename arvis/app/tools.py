@@ -19,12 +19,13 @@ from arvis.config.servers import STORED_SERVERS
 from arvis.domain.agents import AgentStatus
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.dataclass import dataclass
-from arvis.domain.erasures import ERASED_PROFILES
+from arvis.domain.erasures import ERASED_FOLDERS_MS, ERASED_PROFILES
 from arvis.domain.errors import StoreError
 from arvis.domain.events import Changed
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import ToolServices, ToolSource
+from arvis.process.logging import erase_details
 from arvis.process.on_demand import OnDemand
 
 log = structlog.get_logger(__name__)
@@ -57,7 +58,7 @@ class Tools:
             await source.all()
 
     async def keep_folders(self, clock: Clock, bus: EventBus) -> None:
-        """Remove unused and erased browser profiles of this process, and its folders of erased conversations, now, every
+        """Remove unused and erased browser profiles of this process, its folders of erased conversations, and erased texts of its logs, now, every
         hour, and when people have changed. Each process has its own profiles and folders."""
         changed = asyncio.Event()
 
@@ -71,7 +72,7 @@ class Tools:
                 changed.clear()
                 try:
                     await self.remove_unused_profiles()
-                    await self.remove_erased_folders()
+                    await self.remove_erased_folders(clock.now())
                 except (StoreError, OSError) as error:
                     log.warning("duty_failed", duty="folders", error=str(error))
                 await _first_of(changed.wait(), clock.sleep(PROFILE_SECONDS))
@@ -91,17 +92,18 @@ class Tools:
         if erased != done:
             await asyncio.to_thread(_write_done, self.profiles, erased)
 
-    async def remove_erased_folders(self) -> None:
-        """Remove the folders and files of conversations that other processes have erased. Raise `StoreError` or
-        `OSError`."""
+    async def remove_erased_folders(self, now: int) -> None:
+        """Remove the folders and files of conversations that other processes have erased, and the texts of the log files
+        of this process. Raise `StoreError` or `OSError`."""
         if not self.store.shared:
             return
-        erased = dict.fromkeys(await self.store.read(_erasures_with_folders), "done")
+        erased = dict.fromkeys(await self.store.read(_ended_erasures, now - ERASED_FOLDERS_MS), "done")
         done = await asyncio.to_thread(_read_done, self.sessions)
         if missing := [each for each in erased if each not in done]:
             erasing = await asyncio.to_thread(importlib.import_module, "arvis.erasing")
             for each in missing:
                 await erasing.remove_folders(self.store, self.sessions, each)
+            await asyncio.to_thread(erase_details)
         if erased != done:
             await asyncio.to_thread(_write_done, self.sessions, erased)
 
@@ -138,8 +140,8 @@ def _write_done(folder: Path, erased: Mapping[str, str]) -> None:
     (folder / _DONE).write_text(json.dumps(erased))
 
 
-def _erasures_with_folders(tx: Transaction) -> Sequence[str]:
-    return tx.erasures.with_folders()
+def _ended_erasures(tx: Transaction, since: int) -> Sequence[str]:
+    return tx.erasures.ended_since(since)
 
 
 def _agents_of_profiles(tx: Transaction) -> tuple[frozenset[str], Mapping[str, str]]:

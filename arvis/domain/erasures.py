@@ -12,6 +12,8 @@ from arvis.domain.messages import Principal
 #: id of the newest of these erasures. Each process compares the object with the erasures that it has carried out in its
 #: data folder.
 ERASED_PROFILES = "erased browser profiles"
+#: The time (ms) after an erasure in which other processes remove their folders and the texts of their logs.
+ERASED_FOLDERS_MS = 90 * 86_400_000
 
 
 class ErasureKind(StrEnum):

@@ -54,8 +54,8 @@ class Erasures(Protocol):
         other processes must still remove theirs."""
         ...
 
-    def with_folders(self) -> Sequence[str]:
-        """Return the ids of the ended erasures whose folders and files other processes may still have to remove."""
+    def ended_since(self, since: int) -> Sequence[str]:
+        """Return the ids of the erasures that ended at this time or later."""
         ...
 
     def prune_items(self, before: int) -> None:

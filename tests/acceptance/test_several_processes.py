@@ -192,9 +192,12 @@ async def test_every_process_removes_its_folders_and_profiles_of_an_erased_perso
         return made
 
     made = furnish()
+    (logs := two.daemon.data / "logs").mkdir(exist_ok=True)
+    (log := logs / "arvis-2026-01-01.log").write_text('{"event": "said", "content": "heron"}\n')
     status, begun = await one.call("POST", "/api/erasures", json={"people": [person["id"]]})
     assert status == 202, begun
     await until(lambda: not any(map(Path.exists, made)), "folders are left")
+    await until(lambda: "heron" not in log.read_text(), "a text is left in a log")
 
     # A process that did not run during an erasure removes its folders when it starts.
     assert (await one.ask("My secret is heron", "room"))["status"] == "answered"

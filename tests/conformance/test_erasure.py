@@ -376,20 +376,20 @@ async def test_another_process_removes_its_folders_later(scene: Scene, tmp_path:
     done = await scene.eraser().erase(await scene.begin(), scene.holding)
     box: OnDemand[Any] = OnDemand("types:SimpleNamespace")
     tools = Tools(box, box, [], scene.store, tmp_path / "browser", other)
-    await tools.remove_erased_folders()
+    await tools.remove_erased_folders(scene.clock.now())
     left = sorted(str(each.relative_to(other)) for each in other.rglob("*") if each.is_file())
     if not scene.store.shared:
-        assert await scene.store.read(lambda tx: tx.erasures.with_folders()) == []
+        assert await scene.store.read(lambda tx: tx.erasures.items(done.id, ItemKind.SHARED, limit=9)) == []
         return
     assert left == [f"{scene.hall}/workspace/own", f"{scene.hall}/workspace/theirs", "erasures.json"]
     # The process carries out each erasure once, and the other items are forgotten.
     (other / scene.direct).mkdir()
-    await tools.remove_erased_folders()
+    await tools.remove_erased_folders(scene.clock.now())
     assert (other / scene.direct).exists()
-    assert await scene.store.read(lambda tx: tx.erasures.with_folders()) == [done.id]
+    assert scene.hall in await scene.store.read(lambda tx: tx.erasures.items(done.id, ItemKind.SHARED, limit=9))
     assert await scene.store.read(lambda tx: tx.erasures.items(done.id, ItemKind.PERSON, limit=9)) == []
     await scene.store.write(lambda tx: tx.erasures.prune_items(scene.clock.now() + 1))
-    assert await scene.store.read(lambda tx: tx.erasures.with_folders()) == []
+    assert await scene.store.read(lambda tx: tx.erasures.items(done.id, ItemKind.SHARED, limit=9)) == []
 
 
 async def test_files_and_folders_beyond_the_first_page_are_erased(scene: Scene) -> None:

@@ -44,9 +44,8 @@ DELETE FROM erasure_items WHERE erasure_id = :erasure_id;
 -- name: drop_other_erasure_items
 DELETE FROM erasure_items WHERE erasure_id = :erasure_id AND kind NOT IN ('conversation', 'shared', 'file');
 
--- name: erasures_with_folders
-SELECT DISTINCT erasures.id FROM erasures JOIN erasure_items ON erasure_items.erasure_id = erasures.id
-WHERE erasures.ended_at IS NOT NULL AND erasure_items.kind IN ('conversation', 'shared') ORDER BY erasures.id;
+-- name: ended_erasures
+SELECT id FROM erasures WHERE ended_at >= :since ORDER BY id;
 
 -- name: prune_erasure_items
 DELETE FROM erasure_items WHERE erasure_id IN (SELECT id FROM erasures WHERE ended_at < :before);

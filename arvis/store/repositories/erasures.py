@@ -114,8 +114,8 @@ class SqlErasures:
     def forget_items(self, erasure_id: str, *, folders: bool) -> None:
         self._session.execute("drop_erasure_items" if folders else "drop_other_erasure_items", erasure_id=erasure_id)
 
-    def with_folders(self) -> Sequence[str]:
-        return [row["id"] for row in self._session.rows("erasures_with_folders")]
+    def ended_since(self, since: int) -> Sequence[str]:
+        return [row["id"] for row in self._session.rows("ended_erasures", since=since)]
 
     def prune_items(self, before: int) -> None:
         self._session.execute("prune_erasure_items", before=before)
