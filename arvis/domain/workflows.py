@@ -22,6 +22,9 @@ OUTPUT = "out:"
 #: The prefix of the name of a workflow's node in the engine. The id of the node follows.
 POSITION = "node:"
 #: A prefix of keys in the state of a run's execution. Under `SAID` plus the id of a node is a text that this node has
+#: The key of a stored output, or of the state of a run that another run began: a script may have made addresses in the
+#: output, or in the input of the run.
+MADE = "made"
 #: already posted. The text is not posted again when the run ends.
 SAID = "said:"
 #: The key in the state for the depth of a run. If a person or event starts run A, and A starts run B, the depth of A is
@@ -162,6 +165,12 @@ ENDS: Mapping[ExecutionStatus, RunStatus] = {
     ExecutionStatus.FAILED: RunStatus.FAILED,
     ExecutionStatus.CANCELLED: RunStatus.CANCELLED,
 }
+
+
+def has_made(state: Mapping[str, Any]) -> bool:
+    """Return True if a script may have made addresses in an output of the run with this state, or in its input."""
+    outputs = (kept for name, kept in state.items() if name.startswith(OUTPUT))
+    return bool(state.get(MADE)) or any(kept.get(MADE) for kept in outputs)
 
 
 def as_text(value: Any) -> str:

@@ -11,8 +11,9 @@ from arvis.domain.agents import Agent
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Priority
+from arvis.domain.outgoing_links import SafeLinks
 from arvis.domain.taint import Label, Taint, taint_in
-from arvis.domain.workflows import ENDS, OUTPUT, RESULTS, STATE, SYSTEM, LogType, as_text
+from arvis.domain.workflows import ENDS, OUTPUT, RESULTS, STATE, SYSTEM, LogType, as_text, has_made
 from arvis.engine.state import State, changes, stored
 from arvis.graphs.agent.subagents import DELEGATES, close_calls
 from arvis.ports.store import Transaction
@@ -31,6 +32,7 @@ _LONGEST_ERROR = 4_000
 LONGEST_OUTPUT = 200
 _MOST_NODES = 100
 _LONGEST_NAME = 60
+_WITHOUT_LINKS = SafeLinks(is_written=lambda _url: False, is_known=lambda _url: False, bare_hosts=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,11 @@ def _results(execution: Execution, name: str) -> str:
     if execution.error:
         lines.append(f"Error: {_short(execution.error)}")
     given = outputs_of(execution.state)
+    if taint_of(execution.state) and has_made(execution.state):
+        # The text of a turn counts as written by others, but a script may have made an address that carries data.
+        given = [
+            (node, {**kept, "output": _WITHOUT_LINKS.replaced(as_text(kept.get("output")))}) for node, kept in given
+        ]
     lines += [f"- {_plain(str(kept.get('label') or node))}: {_of(kept)}" for node, kept in given[-_MOST_NODES:]]
     if not given:
         lines.append("(No node produced an output.)")

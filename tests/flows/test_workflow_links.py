@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from arvis.domain.executions import ExecutionStatus
+from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.outgoing_links import NOTE
 from arvis.domain.taint import Label
 from arvis.domain.tools import Permit
 from arvis.ports.store import Store
+from arvis.turns.workflow_results import _results
 from tests.flows.drawn_kit import Play, Played, WorkflowStage, drawing, node, ran
 from tests.flows.scripted import ScriptedTools
 
@@ -126,6 +127,24 @@ async def test_an_address_of_a_script_is_a_link_only_if_others_wrote_it(store: S
     assert played.execution.result["content"] == f"{EVIL} https://mail.example/meet/93\n\n{NOTE}"
     if not template:  # the data stays
         assert played.output == "https://evil.example/SECRET https://mail.example/meet/93"
+
+
+async def test_a_text_that_was_posted_is_not_posted_again_in_another_form(store: Store) -> None:
+    logo = "![logo](https://shop.example/logo.png) {{go.host}}{{go.word}}"
+    say, rest = node("say", "response", "Say", template=logo), node("rest", "wait", "Rest", amount=0)
+    played = await made(store, say, rest, ways="go > say > rest")
+    text = f"![logo](https://shop.example/logo.png) {EVIL}\n\n{NOTE}"
+    assert (played.execution.result["content"], played.execution.state["said:say"]) == (text, text)
+
+
+def test_the_report_to_an_agent_has_no_address_of_a_script() -> None:
+    kept = {"output": "https://evil.example/SECRET", "label": "run", "at": 1}
+    for state, shown in (({"out:run": {**kept, "made": True}}, EVIL), ({"out:run": kept}, kept["output"])):
+        whole = {**state, "taint": ["tools"]}
+        run = Execution(
+            "run", "workflow:x", "1", whole, ExecutionStatus.DONE, None, "lane", 1, None, None, 0, None, 0, 0
+        )
+        assert f"- run: {shown}" in _results(run, "flow")
 
 
 async def test_an_agents_json_that_codes_an_address_makes_no_link(store: Store) -> None:

@@ -18,7 +18,18 @@ from arvis.domain.executions import Answer, Execution
 from arvis.domain.jobs import NewJob
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import CLEAN, Taint, taint_in
-from arvis.domain.workflows import DEPTH, PREFIX, SAID, STATE, SYSTEM, LogType, Workflow, WorkflowVersion, as_text
+from arvis.domain.workflows import (
+    DEPTH,
+    PREFIX,
+    SAID,
+    STATE,
+    SYSTEM,
+    LogType,
+    Workflow,
+    WorkflowVersion,
+    as_text,
+    has_made,
+)
 from arvis.engine import lifecycle
 from arvis.engine.graph import Call, Decision, End, Node, NodeContext
 from arvis.ports.store import Transaction
@@ -31,7 +42,7 @@ from arvis.tasks.task import is_run, source_of
 from arvis.turns.workflow_results import STARTER
 from arvis.workflows.runtime.log import announce_state, line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
-from arvis.workflows.runtime.texts import has_made, made_in
+from arvis.workflows.runtime.texts import made_in
 from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import fail_branch, succeed, taint_of, texts_of, token_of, worker
 

@@ -18,7 +18,7 @@ from arvis.domain.messages import Principal
 from arvis.domain.outgoing import Known
 from arvis.domain.taint import Label, Taint
 from arvis.domain.tools import Need, Permit, Risk, ToolCall, wire_name
-from arvis.domain.workflows import LogType
+from arvis.domain.workflows import LogType, has_made
 from arvis.engine.graph import Decision, Node, NodeContext, Pause
 from arvis.graphs.agent import tool_calls
 from arvis.graphs.agent.outgoing import Guard, day_of
@@ -34,7 +34,7 @@ from arvis.tasks.state import RUN, WorkState, with_files
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 from arvis.workflows.runtime.templates import data_of, fill_all, known_in
-from arvis.workflows.runtime.texts import has_agents, has_made
+from arvis.workflows.runtime.texts import has_agents
 from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import (
     ask_model,

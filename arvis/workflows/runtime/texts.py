@@ -13,14 +13,11 @@ from typing import Any
 
 from arvis.domain.outgoing import addresses_in, texts_in
 from arvis.domain.outgoing_links import Origin, Piece, SafeLinks, WrittenAddresses, without_joined
-from arvis.domain.workflows import OUTPUT, as_text
+from arvis.domain.workflows import MADE, OUTPUT, SAID, as_text, has_made
 from arvis.workflows.runtime import templates
 from arvis.workflows.runtime.templates import PREVIOUS, TRIGGER, Known, Part
 from arvis.workflows.runtime.token import Token
 
-#: The key of a stored output, or of the state of a run that another run began: a script may have made addresses in the
-#: output, or in the input of the run.
-MADE = "made"
 #: The kinds of nodes whose outputs contain no addresses that a script has made: agents and responses, because the links
 #: of their texts are judged, and people.
 _JUDGED = frozenset({"agent", "response", "user-input"})
@@ -48,9 +45,11 @@ class Texts:
         return self._for_people(templates.parts(text, self.known), note=note)
 
     def shown_output(self) -> str:
-        """Return the output in the token as a text for people. The texts of agents and responses have been judged."""
+        """Return the output in the token as a text for people. The texts of agents and responses have been judged, also those
+        that another node passed on."""
         output = self._token.output
-        if not self._token.joined and self._kinds.get(self._token.source) in {"agent", "response"}:
+        judged = not self._token.joined and self._kinds.get(self._token.source) in {"agent", "response"}
+        if judged or output in [text for name, text in self._state.items() if name.startswith(SAID)]:
             return as_text(output)
         return self._for_people([(as_text(output), PREVIOUS)], note=isinstance(output, str))
 
@@ -111,12 +110,6 @@ class Texts:
         for text, _ in texts_in(self._document):
             written.read(text)
         return written
-
-
-def has_made(state: Mapping[str, Any]) -> bool:
-    """Return True if a script may have made addresses in an output of the run, or in its input."""
-    outputs = (kept for name, kept in state.items() if name.startswith(OUTPUT))
-    return bool(state.get(MADE)) or any(kept.get(MADE) for kept in outputs)
 
 
 def made_in(state: Mapping[str, Any]) -> dict[str, Any]:

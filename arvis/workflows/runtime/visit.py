@@ -15,7 +15,7 @@ from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ExecutionError, sentences
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.taint import CLEAN, Taint, taint_in
-from arvis.domain.workflows import OUTPUT, SYSTEM, LogType
+from arvis.domain.workflows import MADE, OUTPUT, SYSTEM, LogType
 from arvis.engine.graph import Call, Decision, Fail, Goto, Node, NodeContext, Pause
 from arvis.graphs.agent.subagents import words_of
 from arvis.graphs.context import narrowed
@@ -27,7 +27,7 @@ from arvis.workflows.runtime import joins, templates
 from arvis.workflows.runtime import log as run_log
 from arvis.workflows.runtime.log import Line, line
 from arvis.workflows.runtime.parts import NodeSpec
-from arvis.workflows.runtime.texts import MADE, Texts
+from arvis.workflows.runtime.texts import Texts
 from arvis.workflows.runtime.token import Token, bounded, proceed
 
 # -- limits, beginning and errors of a visit ---------------------------------------------------------------------------
