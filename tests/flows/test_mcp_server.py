@@ -19,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, PromptReference, ResourceTemplateReference, TextContent, TextResourceContents
 
 from arvis.domain.messages import Role
+from arvis.domain.reply_format import problems_of
 from tests.acceptance.daemon import Daemon, environment
 from tests.flows.app_harness import AppHarness
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, OWNER_KEY, VIEWER_KEY, Site, running_site
@@ -130,6 +131,26 @@ async def test_resources_and_the_prompt_have_the_rights_of_the_tools(daemon: Dae
         assert (await client.list_prompts()).prompts == []
         with pytest.raises(MCPError, match="no prompt"):
             await client.get_prompt(prompt.name, {"text": "Hello"})
+
+
+async def test_results_have_the_form_that_their_tools_describe(daemon: Daemon) -> None:
+    async with client_of(daemon, CHAT) as client:
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        sent = data_of(await client.call_tool("send_message", {"text": "demo: say told"}))
+        calls: dict[str, dict[str, Any]] = {
+            "send_message": {"text": "demo: say again", "wait_seconds": 0},
+            "list_agents": {},
+            "search_conversations": {"query": "told"},
+            "read_conversation": {"id": sent["conversationId"]},
+        }
+        assert schemas.keys() == calls.keys()
+        for name, arguments in calls.items():
+            schema = schemas[name]
+            assert schema is not None
+            result = data_of(await client.call_tool(name, arguments))
+            assert problems_of(result, schema) == []
+            assert result.keys() == schema["properties"].keys()
+            assert problems_of({}, schema) != []
 
 
 async def test_arguments_of_the_prompt_and_the_template_are_completed(daemon: Daemon) -> None:

@@ -256,6 +256,7 @@ def _tool(each: ToolDescription) -> Tool:
         name=each.name,
         description=each.description,
         input_schema=dict(each.parameters),
+        output_schema=dict(each.returns),
         annotations=ToolAnnotations(read_only_hint=each.reads, open_world_hint=not each.reads),
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.errors import NotFound
 from arvis.domain.messages import MessageStatus, StoredMessage
+from arvis.domain.messages import Role as MessageRole
 from arvis.ports.browsing import ConversationFilter
 from arvis.ports.clock import Clock
 from arvis.ports.embeddings import MeaningOf
@@ -23,9 +24,10 @@ from arvis.web.auth.authorization import Authorizer, person_of
 from arvis.web.http.identity import AGENT_CHANNEL, ANYONE, SEND, Access, Identity, Role, address_for
 from arvis.web.http.limits import Timeouts
 from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import INTEGER, LABEL, NUMBER, STRING, Schema
+from arvis.web.http.schema import INTEGER, LABEL, NUMBER, STRING, TIME, Schema, array, object_schema, one_of, optional
 
-_DEFAULT_WAIT = 60
+#: Seconds. Many clients give up a request after 60 seconds.
+_DEFAULT_WAIT = 50
 _LONGEST_WAIT = 120
 _DEFAULT_HITS, _MOST_HITS = 20, 50
 _DEFAULT_MESSAGES, _MOST_MESSAGES = 50, 200
@@ -50,6 +52,8 @@ class ToolDescription:
     access: Access
     #: True: the tool changes nothing.
     reads: bool
+    #: The schema of `ToolResult.data`.
+    returns: Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,29 @@ def _whole(default: int, most: int) -> Schema:
     return {**INTEGER, "minimum": 1, "maximum": most, "default": default}
 
 
+_MESSAGE_SCHEMA = object_schema(
+    {
+        "conversationId": optional(STRING),
+        "messageId": STRING,
+        "role": one_of(MessageRole),
+        "from": STRING,
+        "at": TIME,
+        "content": STRING,
+    }
+)
+_OUTCOME_SCHEMA = object_schema(
+    {
+        "messageId": STRING,
+        "id": {**STRING, "description": "The id for a call that continues to wait."},
+        "status": one_of(MessageStatus),
+        "reason": optional(STRING),
+        "reply": optional(STRING),
+        "agent": optional(STRING),
+        "conversationId": optional(STRING),
+    }
+)
+_AGENT_SCHEMA = object_schema(dict.fromkeys(("slug", "name", "description", "status"), STRING))
+
 _SEND = ToolDescription(
     "send_message",
     _SEND_ABOUT.replace("\n", " "),
@@ -84,8 +111,16 @@ _SEND = ToolDescription(
     ),
     SEND,
     reads=False,
+    returns=_OUTCOME_SCHEMA,
 )
-_AGENTS = ToolDescription("list_agents", "Lists the agents that accept messages.", _parameters({}), ANYONE, reads=True)
+_AGENTS = ToolDescription(
+    "list_agents",
+    "Lists the agents that accept messages.",
+    _parameters({}),
+    ANYONE,
+    reads=True,
+    returns=object_schema({"agents": array(_AGENT_SCHEMA)}),
+)
 _SEARCH = ToolDescription(
     "search_conversations",
     "Finds the messages that answer a question or contain its words, best match first, with the ids"
@@ -93,6 +128,7 @@ _SEARCH = ToolDescription(
     _parameters({"query": LABEL, "limit": _whole(_DEFAULT_HITS, _MOST_HITS)}, "query"),
     ANYONE,
     reads=True,
+    returns=object_schema({"messages": array(_MESSAGE_SCHEMA)}),
 )
 _READ = ToolDescription(
     "read_conversation",
@@ -100,6 +136,7 @@ _READ = ToolDescription(
     _parameters({"id": LABEL, "limit": _whole(_DEFAULT_MESSAGES, _MOST_MESSAGES)}, "id"),
     ANYONE,
     reads=True,
+    returns=object_schema({"id": STRING, "messages": array(_MESSAGE_SCHEMA)}),
 )
 _OFFERED = (_SEND, _AGENTS, _SEARCH, _READ)
 
