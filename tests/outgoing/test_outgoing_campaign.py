@@ -63,7 +63,7 @@ async def test_the_campaign_sees_what_leaves(tmp_path: Path, monkeypatch: pytest
 
 
 async def test_the_campaign_sees_what_replies_load_and_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SafeLinks, "replaced", lambda _links, text: text)
+    monkeypatch.setattr(SafeLinks, "replaced", lambda _links, text, **_more: text)
     async with open_stage(tmp_path) as stage:
         for attack in (each for each in short_form() if each.place in REPLIES):
             assert await attacked(stage, attack, Tally()), attack.name
