@@ -413,7 +413,7 @@ def _is_of_one_author(parts: Sequence[Piece]) -> bool:
     if len(parts) <= 1:
         return bool(parts)
     first, *rest = parts
-    if Origin.MADE in {part.origin for part in parts} or _WHOLE_HOST.match(first.text) is None:
+    if first.origin is Origin.MADE or _WHOLE_HOST.match(first.text) is None:
         return False
     if first.origin is Origin.VALUE:
         return all(part.origin is Origin.AUTHOR for part in rest)

@@ -129,6 +129,17 @@ async def test_an_address_of_a_script_is_a_link_only_if_others_wrote_it(store: S
         assert played.output == "https://evil.example/SECRET https://mail.example/meet/93"
 
 
+async def test_a_value_of_a_script_may_follow_a_host_of_the_author(store: Store) -> None:
+    tools = ScriptedTools()
+    tools.rm.script.append("4711")
+    run = node("run", "tool-call", "run", tool="rm", arguments={"words": "{{go.word}}"})
+    say = node("say", "response", "Say", template="https://shop.example/orders/{{run}} https://{{run}}.evil.example/x")
+    more = {"tools": tools, "agent_tools": ("rm",), "permits": {"rm": Permit.ALWAYS}}
+    played = await made(store, run, say, ways="go > run > say", **more)
+    shown = "https://shop.example/orders/4711 https[:]//4711[.]evil[.]example/x"
+    assert played.execution.result["content"] == f"{shown}\n\n{NOTE}"
+
+
 async def test_a_text_that_was_posted_is_not_posted_again_in_another_form(store: Store) -> None:
     logo = "![logo](https://shop.example/logo.png) {{go.host}}{{go.word}}"
     say, rest = node("say", "response", "Say", template=logo), node("rest", "wait", "Rest", amount=0)
