@@ -58,26 +58,17 @@ class Tools:
             await source.all()
 
     async def keep_folders(self, clock: Clock, bus: EventBus) -> None:
-        """Remove unused and erased browser profiles of this process, its folders of erased conversations, and erased texts of its logs, now, every
-        hour, and when people have changed. Each process has its own profiles and folders."""
-        changed = asyncio.Event()
-
-        def listen(event: Changed) -> None:
-            if event.topic == ChangeTopic.PEOPLE:
-                changed.set()
-
-        unsubscribe = bus.subscribe(Changed, listen)
-        try:
+        """Remove unused and erased browser profiles of this process, its folders of erased conversations, and erased
+        texts of its logs: now, every hour, and when people have changed. Each process has its own profiles, folders and
+        logs."""
+        with bus.signal(Changed, when=lambda event: event.topic == ChangeTopic.PEOPLE) as changed:
             while True:
-                changed.clear()
                 try:
                     await self.remove_unused_profiles()
                     await self.remove_erased_folders(clock.now())
                 except (StoreError, OSError) as error:
                     log.warning("duty_failed", duty="folders", error=str(error))
                 await _first_of(changed.wait(), clock.sleep(PROFILE_SECONDS))
-        finally:
-            unsubscribe()
 
     async def remove_unused_profiles(self) -> None:
         """Remove the browser profiles of agents that no longer exist, and those that an erasure has noted since the last
