@@ -253,7 +253,7 @@ def _post_run(
     results: Sequence[EffectResult],
     situation: ActionContext,
 ) -> None:
-    """Post the text of a run that no execution called. Record the end of the run in its schedule or web hook."""
+    """Post the text of a run that no execution called. Record the end of the run in its schedule or webhook."""
     visible = "" if _said_before(execution) else unsilenced(reply.visible)
     text = "\n\n".join(filter(None, [visible, report(results)]))
     # If an agent or a client of the API started the workflow, the result is not posted, because the agent or client

@@ -17,7 +17,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.messaging import owner_alerts
 from arvis.web.realtime.connector import WebConnector
 
-#: The roles that need connectors. They run the bots, send deliveries, or receive web hooks.
+#: The roles that need connectors. They run the bots, send deliveries, or receive webhooks.
 CONNECTOR_ROLES = frozenset({"connectors", "workers", "web"})
 
 

@@ -1,5 +1,5 @@
 """The connectors of this process. Every process has a connector for each bot, so that it can send, fetch files and
-receive web hooks even if another process runs the bot."""
+receive webhooks even if another process runs the bot."""
 
 from __future__ import annotations
 

@@ -312,7 +312,7 @@ def _alert_budget(tx: Transaction, job: Job, reason: str, text: str, now: int) -
 
 
 def alert_failed_run(tx: Transaction, execution: Execution, source: str, error: str, now: int) -> bool:
-    """Send an alert about a failed run of a schedule or web hook, at most once an hour for each workflow and source."""
+    """Send an alert about a failed run of a schedule or webhook, at most once an hour for each workflow and source."""
     cause = _cause_of_run(execution, source)
     if cause is None:
         return False
@@ -329,7 +329,7 @@ def alert_failed_run(tx: Transaction, execution: Execution, source: str, error: 
 
 
 def resolve_failed_runs(tx: Transaction, execution: Execution, source: str, now: int) -> None:
-    """End the alert about failed runs, because a later run for the same schedule or web hook has ended well."""
+    """End the alert about failed runs, because a later run for the same schedule or webhook has ended well."""
     cause = _cause_of_run(execution, source)
     if cause is not None:
         resolve(tx, cause, now)

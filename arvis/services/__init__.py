@@ -1,1 +1,1 @@
-"""Services that the API, the CLI and agents share: agents, schedules, projects, people, web hooks, workflow runs."""
+"""Services that the API, the CLI and agents share: agents, schedules, projects, people, webhooks, workflow runs."""

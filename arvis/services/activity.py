@@ -28,7 +28,7 @@ _LONGEST_DESCRIPTION = 120
 
 
 class ActivityKind(StrEnum):
-    """The source of the work: the agent's heartbeat, a person in a chat, a schedule, a web hook."""
+    """The source of the work: the agent's heartbeat, a person in a chat, a schedule, a webhook."""
 
     HEARTBEAT = "heartbeat"
     AGENT = "agent"

@@ -192,7 +192,7 @@ def _person(caller: Caller) -> tuple[str, Address]:
 
 
 def _began_by_itself(tx: Transaction, execution_id: str) -> bool:
-    """Return True if a schedule or web hook, not a person, started the work of this execution. To find the start,
+    """Return True if a schedule or webhook, not a person, started the work of this execution. To find the start,
     follow the executions that called this execution or gave it a task."""
     execution: Execution | None = tx.executions.get(execution_id)
     for _ in range(_MOST_ANCESTORS):

@@ -1,7 +1,7 @@
 """The start of workflow runs, the limits of runs with the same root, and lines in their logs.
 
 A run is an execution of its workflow's graph and keeps the version with which it started. The API, `/run`, a schedule,
-a web hook or an agent starts a run; a run can also be the turn of a message, or the child of another run.
+a webhook or an agent starts a run; a run can also be the turn of a message, or the child of another run.
 `arvis/workflows/` interprets documents; this module reads only their start nodes and agents.
 `turns/workflow_results.py` handles the end of a run. The functions are parts of transaction scripts.
 
@@ -184,7 +184,7 @@ def find(tx: Transaction, name: str) -> Workflow:
 
 
 def graph_of(tx: Transaction, name: str) -> str:
-    """Return the name with which schedules, web hooks and agents refer to a workflow: the prefix and its slug. Raise
+    """Return the name with which schedules, webhooks and agents refer to a workflow: the prefix and its slug. Raise
     `Unprocessable` if the workflow does not exist, or if `name` lacks the prefix."""
     if not name.startswith(PREFIX):
         raise Unprocessable(f"`graph` names {name[:60]!r}, which is not a workflow.", fix=f"Write {PREFIX}SLUG.")

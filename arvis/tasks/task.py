@@ -1,4 +1,4 @@
-"""Runs: work of an agent that no chat message started. If a schedule or a web hook begins a run, its result is posted.
+"""Runs: work of an agent that no chat message started. If a schedule or a webhook begins a run, its result is posted.
 If a graph begins a run as its child, the graph reads the outcome.
 
 A run has no user message, and no history except the history in its task. It has a separate lane, so that it delays no
@@ -24,7 +24,7 @@ from arvis.tasks.state import RUN, UNDER, RunTask, TaskSpec, WorkState
 
 GRAPH = "agent"
 #: The words for the source of a run in a prompt, by the part of `RunTask.source` before the colon.
-_CALLERS = {"schedule": "a schedule", "webhook": "a web hook"}
+_CALLERS = {"schedule": "a schedule", "webhook": "a webhook"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def message_of(execution: Execution, person: Principal | None) -> StoredMessage:
     """Return the prompt of a run as one message. No row of the database contains this message; the prompt is stored in
     the execution."""
     state = WorkState.from_json(execution.state)
-    # The author's name mentions the schedule or web hook, so that the model does not take the prompt for a person's
+    # The author's name mentions the schedule or webhook, so that the model does not take the prompt for a person's
     # message.
     caller = _CALLERS.get(_begun_by(state).partition(":")[0], "")
     name = person.name if person is not None else ""

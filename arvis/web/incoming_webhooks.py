@@ -195,7 +195,7 @@ class WebhookReceiver:
         self._room = room
         self._buckets = Buckets(clock=clock, burst=_A_MINUTE, per_second=_A_MINUTE / 60)
         self._places = asyncio.Semaphore(_AT_ONCE)
-        #: The number of refused calls since the last accepted one, by the id of the web hook.
+        #: The number of refused calls since the last accepted one, by the id of the webhook.
         self._refused: dict[str, int] = {}
 
     async def take(self, path: str, call: Call) -> Response:
@@ -248,7 +248,7 @@ class WebhookReceiver:
             return self._secrets.open(sealed) if sealed else ""
         except SecretLost:
             raise Unavailable(
-                "The secret of this web hook cannot be decrypted.",
+                "The secret of this webhook cannot be decrypted.",
                 fix="Create a new secret: `arvis webhooks rotate ID`.",
             ) from None
 
@@ -270,7 +270,7 @@ async def _body(call: Call) -> bytes:
 
 def _too_many(seconds: int) -> Response:
     """Return the error with the time until the next call is accepted."""
-    error = TooMany("This web hook is called too often.", fix=f"Send the request again in {seconds} seconds.")
+    error = TooMany("This webhook is called too often.", fix=f"Send the request again in {seconds} seconds.")
     response = failure_of(error).to_response()
     response.headers["Retry-After"] = str(seconds)
     return response

@@ -87,7 +87,7 @@ class AvailableNames:
 
 def known_in(tx: Transaction, available: AvailableNames, workflow: str | None = None) -> KnownNames:
     """Return the names that the document of a workflow may use. `workflow`: the id or slug of the workflow; None if it
-    is not saved yet. In that case, no schedule or web hook can refer to it."""
+    is not saved yet. In that case, no schedule or webhook can refer to it."""
     agents = tx.agents.all()
     saved = None if workflow is None else find(tx, workflow)
     return KnownNames(

@@ -1,4 +1,4 @@
-"""A workflow as the graph of a web hook, a schedule and an agent, set from the command line."""
+"""A workflow as the graph of a webhook, a schedule and an agent, set from the command line."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_the_secret_of_a_web_hook_counts_as_well(patient: Patient) -> None:
 
     patient.write(make)
     found = patient.examined()["stored_secrets"]
-    assert (found.status, found.what) == ("fail", "Secrets that cannot be decrypted: the secret of the web hook /ci")
+    assert (found.status, found.what) == ("fail", "Secrets that cannot be decrypted: the secret of the webhook /ci")
 
 
 def test_a_key_that_others_may_read(patient: Patient) -> None:

@@ -1,4 +1,4 @@
-"""Web hooks with the real daemon: a program calls, and the agent answers in a channel, also after a kill."""
+"""Webhooks with the real daemon: a program calls, and the agent answers in a channel, also after a kill."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Work without a chat message, as the user of the shipped daemon sees it: schedules, heartbeats, projects and web
-hooks, made by commands, with results in channels."""
+"""Work without a chat message, as the user of the shipped daemon sees it: schedules, heartbeats, projects and webhooks,
+made by commands, with results in channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Web hooks: created with a secret that is shown once and a working command, rotated, turned off and removed."""
+"""Webhooks: created with a secret that is shown once and a working command, rotated, turned off and removed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ async def call(command: str) -> str:
 
 async def test_a_web_hook_is_made_and_the_shown_command_calls_it(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/settings/webhooks")
-    await dashboard.get_by_role("link", name="New web hook").first.click()
-    form = dashboard.get_by_role("form", name="New web hook")
+    await dashboard.get_by_role("link", name="New webhook").first.click()
+    form = dashboard.get_by_role("form", name="New webhook")
     await form.get_by_label("Path").fill("ci/deploy")
     await form.get_by_label("Agent", exact=True).select_option("conductor")
     await form.get_by_label("Prompt").fill("demo: say {{payload.build}}")

@@ -198,7 +198,7 @@ async def test_an_empty_condition_and_a_trigger_that_nothing_begins_are_not_call
     await expect(dashboard.get_by_text("Ready to run")).to_have_count(0)
     await step(dashboard, "t").click()
     kinds = await dashboard.get_by_role("combobox", name="When").locator("option").all_text_contents()
-    assert "A web hook is called" in kinds
+    assert "A webhook is called" in kinds
     assert "A calendar event begins" not in kinds
 
 

@@ -1,4 +1,4 @@
-"""A workflow as the graph of an agent, a schedule and a web hook: chosen by its name, and linked from their pages."""
+"""A workflow as the graph of an agent, a schedule and a webhook: chosen by its name, and linked from their pages."""
 
 from __future__ import annotations
 

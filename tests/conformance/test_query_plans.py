@@ -39,7 +39,7 @@ COLD = {
     "counted_tables": "once an upgrade; one row for each table",
     "all_agents": "a handful of rows",
     "people_with_rights": "once a start",
-    "rows_that_begin_workflow": "when a workflow is checked; schedules and web hooks are few",
+    "rows_that_begin_workflow": "when a workflow is checked; schedules and webhooks are few",
     "all_bots": "a handful of rows",
     "bot_statuses": "a handful of rows",
     "archived_agents": "a page of the dashboard; a handful of rows",

@@ -80,7 +80,7 @@ class Puppet:
 
 
 class HookPuppet(Puppet):
-    """A puppet that accepts web hooks and reports the result of a check."""
+    """A puppet that accepts webhooks and reports the result of a check."""
 
     hooks: list[tuple[Mapping[str, str], bytes]]
 
@@ -99,7 +99,7 @@ class HookPuppet(Puppet):
 
 
 class Workshop(ConnectorFactory):
-    """A factory of puppets. Bots of the platform `hooked` accept web hooks; a setting `bad` is refused."""
+    """A factory of puppets. Bots of the platform `hooked` accept webhooks; a setting `bad` is refused."""
 
     def __init__(self) -> None:
         super().__init__(services=ConnectorServices(clock=SystemClock(), commands=()))

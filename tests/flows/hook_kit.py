@@ -1,4 +1,4 @@
-"""A site with agents and web hooks, and programs that call them."""
+"""A site with agents and webhooks, and programs that call them."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def reminder(tx: Transaction, principal_id: str, memo: dict[str, Any]) -> Schedu
     return made
 
 
-# -- web hooks -----------------------------------------------------------------------------------------------------------
+# -- webhooks -----------------------------------------------------------------------------------------------------------
 
 HOOK = {"path": "ci/deploy", "agent": "closed", "template": "Look.", "platform": "web", "channelId": "hall"}
 

@@ -198,7 +198,7 @@ async def test_rights_are_those_of_the_moment(site: Site) -> None:
     assert (refused.status, refused.code) == (422, "out_of_reach")
 
 
-# -- schedules and web hooks ---------------------------------------------------------------------------------------------
+# -- schedules and webhooks ---------------------------------------------------------------------------------------------
 
 
 async def test_words_of_an_operator_stay_theirs_when_an_owner_changes_the_time(site: Site) -> None:

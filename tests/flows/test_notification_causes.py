@@ -1,4 +1,4 @@
-"""The causes of notifications where they arise, and their ends: bots, schedules, backups, the clock, web hooks."""
+"""The causes of notifications where they arise, and their ends: bots, schedules, backups, the clock, webhooks."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ async def test_what_began_by_itself_makes_none(desk: Desk) -> None:
 
 
 def begin_runs(tx: Transaction, ann: str, now: int) -> list[str]:
-    """Start a run of a schedule, a run of a web hook, and a child of the first one."""
+    """Start a run of a schedule, a run of a webhook, and a child of the first one."""
     task, started = TaskSpec("x"), []
     for source in ("schedule:s1", "webhook:w1"):
         new = NewRun(BERLIN, task, PLACE, ann, source)

@@ -1,4 +1,4 @@
-"""Bots over HTTP: tokens are never returned, and running bots follow the rows; and web hooks of platforms."""
+"""Bots over HTTP: tokens are never returned, and running bots follow the rows; and webhooks of platforms."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ async def test_bots_that_are_down_leave_the_daemon_ready(site: Site) -> None:
     assert ready.json()["bots"] == {"plain/main": False}
 
 
-# -- web hooks -----------------------------------------------------------------------------------------------
+# -- webhooks -----------------------------------------------------------------------------------------------
 
 
 async def hooked(site: Site, *, enabled: bool = True, platform: str = "hooked") -> HookPuppet:

@@ -49,7 +49,7 @@ async def _told(site: Site) -> dict[str, str]:
     key = await make_key(site, "operator")
     code = (await site.call("POST", "/api/auth/codes")).json()["code"]
     return {
-        "key of an account": ACCOUNT, "password in an address": IN_ADDRESS, "variable": VARIABLE, "secret of a web hook": HOOK, "password": PASSWORD,
+        "key of an account": ACCOUNT, "password in an address": IN_ADDRESS, "variable": VARIABLE, "secret of a webhook": HOOK, "password": PASSWORD,
         "login": again.cookie, "login of before": amy.cookie, "key of the product": key["key"], "login code": code,
         "key of the daemon": DAEMON_KEY, "key of the configuration": OWNER_KEY,
     }  # fmt: skip

@@ -96,7 +96,7 @@ async def test_who_is_blocked_hears_nothing_more(site: Site) -> None:
 
 
 async def test_a_revoked_key_leaves_no_rights_behind(site: Site) -> None:
-    """The schedules and web hooks that it had created continued."""
+    """The schedules and webhooks that it had created continued."""
     made = await make_key(site, "operator")
     await site.store.write(_seen_as_operator, f"key-{made['id']}")
     assert (await site.call("DELETE", f"/api/keys/{made['id']}")).status == 200

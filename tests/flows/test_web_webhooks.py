@@ -1,4 +1,4 @@
-"""Web hooks over HTTP: people create and change them, programs call them."""
+"""Webhooks over HTTP: people create and change them, programs call them."""
 
 from __future__ import annotations
 

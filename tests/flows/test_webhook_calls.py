@@ -1,4 +1,4 @@
-"""Calls of web hooks: each is accepted once, counted, and forgotten after a week."""
+"""Calls of webhooks: each is accepted once, counted, and forgotten after a week."""
 
 from __future__ import annotations
 

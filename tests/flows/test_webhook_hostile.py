@@ -1,4 +1,4 @@
-"""Attacks on web hooks: a caller without the right signature starts nothing."""
+"""Attacks on webhooks: a caller without the right signature starts nothing."""
 
 from __future__ import annotations
 

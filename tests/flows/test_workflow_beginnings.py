@@ -1,4 +1,4 @@
-"""Starts of workflow runs by messages, commands, schedules, web hooks and agents, and the effects of their ends."""
+"""Starts of workflow runs by messages, commands, schedules, webhooks and agents, and the effects of their ends."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ async def test_stop_ends_a_run_with_its_children(app: AppHarness) -> None:
     assert (await log_of(app, run.id))[-1] == ("system", "run_end", "cancelled: Owner")
 
 
-# -- schedules and web hooks -------------------------------------------------------------------------------
+# -- schedules and webhooks -------------------------------------------------------------------------------
 
 
 def scheduled(tx: Transaction, graph: str, now: int) -> tuple[str, str | None]:

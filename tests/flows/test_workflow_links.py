@@ -19,7 +19,7 @@ from tests.flows.scripted import ScriptedTools
 
 START = node("go", "trigger", kind="message")
 READ = frozenset({Label.TOOLS})
-#: The foreign values of a web hook: two parts of an address, and whole addresses.
+#: The foreign values of a webhook: two parts of an address, and whole addresses.
 VALUES = {
     "host": "https://evil.example/",
     "word": "SECRET",

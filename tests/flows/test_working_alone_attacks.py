@@ -297,7 +297,7 @@ async def test_nobody_is_said_to_have_asked_who_did_not(shed: AppHarness, source
 
     await shed.store.write(begin, shed.clock.now())
     (question,) = await shed.until_sent(1)
-    name = {"webhook:w1": "a web hook", "schedule:s1": "a schedule"}[source]
+    name = {"webhook:w1": "a webhook", "schedule:s1": "a schedule"}[source]
     assert f"Asked for by {name}, for Owner (" in question
 
 

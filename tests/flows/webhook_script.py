@@ -1,4 +1,4 @@
-"""Insights without web hooks, for tests that need none."""
+"""Insights without webhooks, for tests that need none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures of web hooks: each preset accepts a right signature, and nothing that is almost right."""
+"""Signatures of webhooks: each preset accepts a right signature, and nothing that is almost right."""
 
 from __future__ import annotations
 

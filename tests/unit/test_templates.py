@@ -1,4 +1,4 @@
-"""Placeholders in the prompt of a web hook, and hostile payloads."""
+"""Placeholders in the prompt of a webhook, and hostile payloads."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _ERASURES = Table(
     nothing="No erasures.",
 )
 _WARNING = (
-    "This deletes all messages, files, memory, summaries, schedules and web hooks of {what}, and cannot be undone. "
+    "This deletes all messages, files, memory, summaries, schedules and webhooks of {what}, and cannot be undone. "
     "The texts of all log lines until now are deleted, too. Continue?"
 )
 

@@ -35,10 +35,10 @@ _WEBHOOKS = Table(
     ("calls", "triggerCount"),
     ("last", lambda webhook: moment(webhook["lastTriggered"]) if webhook["enabled"] else "off"),
     "secret",
-    nothing="No web hooks.",
+    nothing="No webhooks.",
 )
 
-#: The options for creating and changing a web hook.
+#: The options for creating and changing a webhook.
 _details = all_options(
     click.option("--name", help="Its name (default: its path)."),
     click.option("--preset", type=choice(Preset), help="The signature scheme of the caller (default: plain)."),
@@ -55,17 +55,17 @@ def webhooks() -> None:
 
 
 @webhooks.command("list")
-@click.option("--agent", help="Only web hooks of this agent.")
+@click.option("--agent", help="Only webhooks of this agent.")
 @page_options
 def list_webhooks(*, api: Api, **query: Any) -> Output:
-    """List web hooks, newest first. Only the last four characters of a secret are shown."""
+    """List webhooks, newest first. Only the last four characters of a secret are shown."""
     return _WEBHOOKS.page(api.get("webhooks", query=query))
 
 
 @webhooks.command()
 @click.argument("webhook_id")
 def show(*, api: Api, webhook_id: str) -> Output:
-    """Show a web hook."""
+    """Show a webhook."""
     webhook = api.get("webhooks", webhook_id)
     return Output(webhook, fields(webhook, "lastTriggered", "createdAt", "updatedAt"))
 
@@ -77,7 +77,7 @@ def show(*, api: Api, webhook_id: str) -> Output:
 @to_option(required=True)
 @_details
 def create(*, api: Api, **details: Any) -> Output:
-    """Create a web hook at /hooks/PATH. TEMPLATE is the message to AGENT: `Look at {{payload.commits.0.message}}`.
+    """Create a webhook at /hooks/PATH. TEMPLATE is the message to AGENT: `Look at {{payload.commits.0.message}}`.
 
     The secret is generated and shown once. Use --secret-env or --secret-file to set your own secret.
     """
@@ -94,7 +94,7 @@ def create(*, api: Api, **details: Any) -> Output:
 @on_option("Enable or disable it.")
 @_details
 def update(*, api: Api, webhook_id: str, **details: Any) -> Output:
-    """Change the given options. From then on the web hook acts with the rights of the person who changed it."""
+    """Change the given options. From then on the webhook acts with the rights of the person who changed it."""
     body = changes(_fields(**details), "--template")
     return _changed(api.patch("webhooks", webhook_id, body=body), "is changed", new_secret=False)
 
@@ -102,14 +102,14 @@ def update(*, api: Api, webhook_id: str, **details: Any) -> Output:
 @webhooks.command()
 @click.argument("webhook_id")
 def delete(*, api: Api, webhook_id: str) -> Output:
-    """Delete a web hook. Work that it has started continues."""
-    return Output(api.delete("webhooks", webhook_id), f"The web hook {webhook_id} is deleted.")
+    """Delete a webhook. Work that it has started continues."""
+    return Output(api.delete("webhooks", webhook_id), f"The webhook {webhook_id} is deleted.")
 
 
 @webhooks.command()
 @click.argument("webhook_id")
 def rotate(*, api: Api, webhook_id: str) -> Output:
-    """Replace the secret of a web hook. The new secret is shown once; the old one is no longer valid."""
+    """Replace the secret of a webhook. The new secret is shown once; the old one is no longer valid."""
     return _changed(api.post("webhooks", webhook_id, "rotate"), "has a new secret", new_secret=True)
 
 
@@ -118,7 +118,7 @@ def _fields(*, place: dict[str, str] | None, variable: str | None, file: Path | 
 
 
 def _changed(webhook: Any, words: str, *, new_secret: bool) -> Output:
-    lines = [f"The web hook {webhook['name']} {words}: {webhook['id']}", f"  called at  {webhook['url']}"]
+    lines = [f"The webhook {webhook['name']} {words}: {webhook['id']}", f"  called at  {webhook['url']}"]
     if new_secret:
         lines.append(f"  secret     {webhook['secret']}")
     return Output(webhook, "\n".join(lines), notes=["The secret is not shown again."] if new_secret else [])

@@ -83,7 +83,7 @@ def check_stored_secrets(scene: Scene) -> Verdict | None:
     sealed |= {f"the variable {one.key}": one.value for one in scene.records.secrets}
     for bot in scene.records.bots:
         sealed |= {f"{name} of the bot {bot.platform}/{bot.name}": each for name, each in sealed_of(bot).items()}
-    sealed |= {f"the secret of the web hook {hook.path}": hook.secret for hook in scene.records.webhooks}
+    sealed |= {f"the secret of the webhook {hook.path}": hook.secret for hook in scene.records.webhooks}
     if not sealed:
         return None
     try:

@@ -178,9 +178,7 @@ def _add_job(draft: Draft, agent: str, job: Row, zone: str | None) -> None:
     label = as_text(job.get("name")) or key
     schedule = as_map(job.get("schedule"))
     if job.get("no_agent"):
-        draft.home.leave(
-            "schedules", label, "it runs a script without an agent; use a workflow with a web hook instead"
-        )
+        draft.home.leave("schedules", label, "it runs a script without an agent; use a workflow with a webhook instead")
         return
     match schedule.get("kind"):
         case "cron":

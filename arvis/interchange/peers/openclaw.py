@@ -367,5 +367,5 @@ def _leave_rest(draft: Draft, config: Row) -> None:
         draft.home.leave(
             "hooks",
             "hooks",
-            "web hooks are not imported; create them with `arvis webhooks create`, and update the callers",
+            "webhooks are not imported; create them with `arvis webhooks create`, and update the callers",
         )

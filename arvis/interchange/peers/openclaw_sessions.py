@@ -71,7 +71,9 @@ def add_sessions(draft: Draft, agent: str, slug: str, people: Sequence[PersonRef
         else:
             _add(draft, asked, session, key, events)
     if others:
-        why = f"{others} transcripts of schedules, web hooks and helpers are not imported, because no person wrote in them"
+        why = (
+            f"{others} transcripts of schedules, webhooks and helpers are not imported, because no person wrote in them"
+        )
         draft.home.leave("conversations", f"agents/{agent}", why)
 
 

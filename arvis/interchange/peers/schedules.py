@@ -79,7 +79,7 @@ def times_of(draft: Draft, label: str, schedule: Row) -> str | None:
             at = schedule.get("at", schedule.get("atMs"))
             return single_time(draft, label, moment(at))
         case kind:
-            why = f"a schedule of the kind {str(kind)[:40]} starts work after an event; use a web hook or a workflow instead"
+            why = f"a schedule of the kind {str(kind)[:40]} starts work after an event; use a webhook or a workflow instead"
             draft.home.leave("schedules", label, why)
             return None
 

@@ -310,7 +310,7 @@ WHERE principal_id IN (SELECT listed.value FROM json_each(:people) AS listed)
 ORDER BY id LIMIT 1000;
 
 -- name: webhooks_to_erase
--- Web hooks of the person, and web hooks that post in the channel or in a deleted direct conversation.
+-- Webhooks of the person, and webhooks that post in the channel or in a deleted direct conversation.
 SELECT id FROM webhooks
 WHERE principal_id IN (SELECT listed.value FROM json_each(:people) AS listed)
     OR author_id IN (SELECT listed.value FROM json_each(:people) AS listed)

@@ -1,4 +1,4 @@
--- Web hooks (addresses that other programs call) and their calls.
+-- Webhooks (addresses that other programs call) and their calls.
 
 -- name: get_webhook
 SELECT * FROM webhooks WHERE id = :id;

@@ -48,7 +48,7 @@ VALUES (:workflow_id, :node_id, :kind, :platform, :channel, :words, :description
 SELECT * FROM workflow_triggers WHERE kind = :kind ORDER BY workflow_id, node_id LIMIT :limit;
 
 -- name: rows_that_begin_workflow
--- There are few schedules and web hooks. Each may name the workflow by its id or its slug.
+-- There are few schedules and webhooks. Each may name the workflow by its id or its slug.
 SELECT DISTINCT kind FROM schedules WHERE enabled = 1 AND graph IN (:by_id, :by_slug)
 UNION
 SELECT DISTINCT 'webhook' AS kind FROM webhooks WHERE enabled = 1 AND graph IN (:by_id, :by_slug);

@@ -267,7 +267,7 @@ class CheckedBody(Body):
     document: _Object
     workflow: Annotated[
         _Name | None,
-        About("The saved workflow of the document, by id or slug. Its schedules and web hooks are considered."),
+        About("The saved workflow of the document, by id or slug. Its schedules and webhooks are considered."),
     ] = None
 
 

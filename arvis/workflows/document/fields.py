@@ -305,18 +305,18 @@ TRIGGER_LABELS = (
     "A schedule is due",
     "A calendar event begins",
     "The heartbeat is due",
-    "A web hook is called",
+    "A webhook is called",
     "A person starts it manually",
 )
 
 #: Kinds of triggers from documents of other programs that never start a run in Arvis.
 UNSERVED_TRIGGERS = frozenset({"calendar", "workbench"})
-#: Kinds of triggers that start a run only if a schedule or web hook names the workflow. For each kind: the word for
-#: that schedule or web hook, and the command that creates it.
+#: Kinds of triggers that start a run only if a schedule or webhook names the workflow. For each kind: the word for
+#: that schedule or webhook, and the command that creates it.
 CALLED_TRIGGERS = {
     "schedule": ("schedule", "`arvis schedules create --workflow`"),
     "heartbeat": ("heartbeat", "`arvis schedules create --heartbeat --workflow`"),
-    "webhook": ("web hook", "`arvis webhooks create --workflow`"),
+    "webhook": ("webhook", "`arvis webhooks create --workflow`"),
 }
 
 #: The labels of the operators of rules. The editor shows each label after the word "is".

@@ -133,8 +133,8 @@ def _check_triggers(drawing: Drawing) -> Iterator[Problem]:
 
 
 def _check_served(drawing: Drawing, known: KnownNames) -> Iterator[Problem]:
-    """Report triggers that never start a run. Also report triggers that only a schedule or web hook starts, if no
-    schedule or web hook names this workflow."""
+    """Report triggers that never start a run. Also report triggers that only a schedule or webhook starts, if no
+    schedule or webhook names this workflow."""
     for node in drawing.nodes.values():
         kind = _said(node, "kind") if node.type == "trigger" else ""
         if kind in UNSERVED_TRIGGERS:

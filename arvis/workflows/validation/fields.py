@@ -109,7 +109,7 @@ class KnownNames:
     models: Collection[str] | None = None
     #: The ids and slugs of workflows.
     workflows: Collection[str] | None = None
-    #: The kinds of triggers for which a schedule or web hook of this workflow exists.
+    #: The kinds of triggers for which a schedule or webhook of this workflow exists.
     begun: Collection[str] | None = None
 
 

@@ -1,4 +1,4 @@
-"""Cases for work without a message: times of schedules, projects, web hooks, and data between turns."""
+"""Cases for work without a message: times of schedules, projects, webhooks, and data between turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/** The values of forms: accounts, bots and web hooks. */
+/** The values of forms: accounts, bots and webhooks. */
 
 import { expect, test } from "vitest";
 import * as accounts from "../src/pages/accounts/accounts";
@@ -47,7 +47,7 @@ test("the address of a bot has its names escaped", () => {
   expect(bots.addressOf("slack")).toBe("/settings/bots/slack");
 });
 
-test("the example of a web hook quotes the secret and the address for the shell", () => {
+test("the example of a webhook quotes the secret and the address for the shell", () => {
   const hook = { preset: "plain", secret: "it's; rm", url: "/hooks/a'b" } as const;
   const example = exampleOf(hook, "https://arvis.example");
   expect(example.split("\n")[0]).toBe(`secret='it'\\''s; rm'`);
@@ -55,7 +55,7 @@ test("the example of a web hook quotes the secret and the address for the shell"
   expect(example).toContain("X-Webhook-Signature: sha256=");
 });
 
-test("each kind of web hook is signed in its own way", () => {
+test("each kind of webhook is signed in its own way", () => {
   const signed = (preset: "plain" | "github" | "stripe") => exampleOf({ preset, secret: "s", url: "/hooks/x" }, "");
   expect(signed("github")).toContain("X-Hub-Signature-256: sha256=");
   expect(signed("stripe")).toContain("Stripe-Signature: t=$time,v1=");

@@ -17,7 +17,7 @@ const routes = [{ label: "Calm" }, { label: "" }, null];
 const SHOWN: Shown[] = [
   ["start", {}, "Input of the run", ["Next"]],
   ["start", { initialInput: " Hello " }, "Hello", ["Next"]],
-  ["trigger", { kind: "webhook" }, "A web hook is called", ["Next"]],
+  ["trigger", { kind: "webhook" }, "A webhook is called", ["Next"]],
   ["trigger", { kind: "webhook", description: "News" }, "News", ["Next"]],
   ["agent", { systemPrompt: "Be brief." }, "Be brief.", ["Next", "Subagents"]],
   ["if", {}, "0 conditions", ["Otherwise"]],

@@ -24,7 +24,7 @@ export const texts = words({
       bots: "Connectors and bots",
       people: "People and pairing",
       clients: "Customers",
-      webhooks: "Web hooks",
+      webhooks: "Webhooks",
       variables: "Variables",
       credentials: "Credentials",
       servers: "Tool servers",

@@ -1,4 +1,4 @@
-/** Fields in which a graph may be a workflow: agents, schedules and web hooks store it as `workflow:SLUG`. */
+/** Fields in which a graph may be a workflow: agents, schedules and webhooks store it as `workflow:SLUG`. */
 
 import type { ReactNode } from "react";
 import { Link } from "wouter";

@@ -99,7 +99,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "trigger", label: "Trigger", category: "begin",
     help: "Starts a run automatically; its output is the event.",
     fields: [
-      field("kind", "choice", "When", { required: true, choices: ["message", "chat-app", "dashboard", "workbench", "chat-completions", "schedule", "calendar", "heartbeat", "webhook", "manual"], words: ["A message arrives", "A message arrives in a chat app", "A person writes in the dashboard", "A person writes in the workbench", "A program calls the OpenAI-compatible API", "A schedule is due", "A calendar event begins", "The heartbeat is due", "A web hook is called", "A person starts it manually"], unoffered: ["calendar", "workbench"] }),
+      field("kind", "choice", "When", { required: true, choices: ["message", "chat-app", "dashboard", "workbench", "chat-completions", "schedule", "calendar", "heartbeat", "webhook", "manual"], words: ["A message arrives", "A message arrives in a chat app", "A person writes in the dashboard", "A person writes in the workbench", "A program calls the OpenAI-compatible API", "A schedule is due", "A calendar event begins", "The heartbeat is due", "A webhook is called", "A person starts it manually"], unoffered: ["calendar", "workbench"] }),
       field("description", "text", "Purpose", { help: "A model uses this to choose among several triggers.", most: 2000 }),
       field("platform", "line", "Platform", { help: "If empty: any.", most: 32, offers: "platforms" }),
       field("channel", "line", "Channel", { help: "If empty: any.", most: 200 }),

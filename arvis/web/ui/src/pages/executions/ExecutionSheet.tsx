@@ -55,7 +55,7 @@ export function took(run: { status: ExecutionStatus; createdAt: number; updatedA
   return isLive(run) ? null : duration(Math.max(0, run.updatedAt - run.createdAt));
 }
 
-/** The trigger: a schedule, a web hook, else a message. */
+/** The trigger: a schedule, a webhook, else a message. */
 export function Source({ source }: { source: string }): ReactNode {
   const [kind, id = ""] = source.split(":");
   if (kind === "schedule") return <Link href={`/schedules/${id}`}>{texts.schedule(reveal(id))}</Link>;

@@ -4,7 +4,7 @@ export const texts = words({
   en: {
     title: "Executions",
     about:
-      "An execution is one pass of the engine through a graph: a turn of a conversation, the work of a schedule or web hook, a run of a workflow, an evaluation, or an execution that one of these called.",
+      "An execution is one pass of the engine through a graph: a turn of a conversation, the work of a schedule or webhook, a run of a workflow, an evaluation, or an execution that one of these called.",
     status: "Status",
     statuses: { running: "Running", paused: "Waiting", done: "Done", failed: "Failed", cancelled: "Cancelled" },
     graph: "Working mode",
@@ -30,7 +30,7 @@ export const texts = words({
     steps: "Steps",
     source: "Started by",
     schedule: (id: string) => `Schedule ${id}`,
-    webhook: (id: string) => `Web hook ${id}`,
+    webhook: (id: string) => `Webhook ${id}`,
     asked: "A message",
     empty: "No executions",
     emptyWhy: "Each turn of an agent is an execution. Write to an agent, and its execution appears here.",

@@ -40,7 +40,7 @@ export const texts = words({
       compact: "Summary",
       cron: "Schedule",
       heartbeat: "Heartbeat",
-      webhook: "Web hook",
+      webhook: "Webhook",
     },
     waitKinds: { approval: "Approval", review: "Review", user: "Question", input: "Question of a tool server" },
     botStates: {

@@ -73,7 +73,7 @@ export const texts = words({
     erase: "Erase",
     eraseTitle: (name: string) => `Erase everything of ${name}?`,
     eraseWhy:
-      "This deletes the messages, files, memory, summaries, schedules and web hooks of this person, and the texts of all log lines until now. The erasure cannot be undone. Backups still contain the deleted data until the backups expire. Linked accounts are erased, too. Erase other accounts of this person separately.",
+      "This deletes the messages, files, memory, summaries, schedules and webhooks of this person, and the texts of all log lines until now. The erasure cannot be undone. Backups still contain the deleted data until the backups expire. Linked accounts are erased, too. Erase other accounts of this person separately.",
     eraseBegun: "The erasure has begun.",
     erasures: "Erasures",
     erasuresWhy: "Backups from before an erasure still contain the deleted data until the backups expire.",

@@ -13,7 +13,7 @@ export const texts = words({
       deliver: "Delivery",
       cron: "Schedule",
       heartbeat: "Heartbeat",
-      webhook: "Web hook",
+      webhook: "Webhook",
       advance: "Step of an execution",
       compact: "Summary",
     },

@@ -35,7 +35,7 @@ const COLUMNS: Column<Webhook>[] = [
 /** Addresses that other programs call. */
 export default function WebhooksPage() {
   const [agent] = useFilter("agent");
-  // The secret of a web hook that was just created: kept only here, until the user has seen it.
+  // The secret of a webhook that was just created: kept only here, until the user has seen it.
   const [fresh, setFresh] = useState<Webhook | null>(null);
   return (
     <ResourcePage
@@ -65,7 +65,7 @@ export default function WebhooksPage() {
   );
 }
 
-/** Turn a web hook on or off from its row. */
+/** Turn a webhook on or off from its row. */
 function Enabled({ hook }: { hook: Webhook }) {
   const change = useSend("PATCH /api/webhooks/{webhook}");
   return (
@@ -86,7 +86,7 @@ type WebhookSheetProps = {
   onClose: () => void;
 };
 
-/** One web hook. `fresh` has its complete secret, right after its creation. */
+/** One webhook. `fresh` has its complete secret, right after its creation. */
 function WebhookSheet({ id, fresh, onFresh, onSeen, onClose }: WebhookSheetProps) {
   return (
     <ResourceSheet
@@ -207,7 +207,7 @@ function draftOf(hook: Webhook | undefined): Draft {
 
 type Props = { known?: Webhook; onSaved: (hook: Webhook) => void; onCancel: () => void };
 
-/** Create a web hook, or change a `known` one. `onSaved` gets the complete secret if it was just created. */
+/** Create a webhook, or change a `known` one. `onSaved` gets the complete secret if it was just created. */
 function WebhookForm({ known, onSaved, onCancel }: Props) {
   const { draft, of } = useDraft(() => draftOf(known));
   const graphs = [["", texts.graphAgent] as const, ...useWorkflowOptions(draft.graph)];

@@ -2,9 +2,9 @@ import { words } from "../../words/words";
 
 export const texts = words({
   en: {
-    title: "Web hooks",
+    title: "Webhooks",
     about: "Addresses that other programs call to start an agent or a workflow.",
-    add: "New web hook",
+    add: "New webhook",
     name: "Name",
     path: "Path",
     pathHint: "For the path ci/deploy, programs call /hooks/ci/deploy.",
@@ -18,7 +18,7 @@ export const texts = words({
     last: "Last call",
     on: "On",
     off: "Off",
-    empty: "No web hooks yet",
+    empty: "No webhooks yet",
     emptyWhy: "Let another program call Arvis, for example when a build fails or a payment arrives.",
     preset: "Caller",
     presets: { plain: "Any program", github: "GitHub", stripe: "Stripe" },
@@ -31,7 +31,7 @@ export const texts = words({
     template: "Prompt",
     templateHint:
       "Arvis replaces {{payload}}, {{payload.a.b}} and {{headers.x}} with values of the call. The agent treats these values as data, not as instructions.",
-    templateStart: "A web hook call arrived: {{payload}}. Say in one line whether a person must act.",
+    templateStart: "A webhook call arrived: {{payload}}. Say in one line whether a person must act.",
     ownSecret: "Secret",
     ownSecretHint: "If empty: Arvis creates a secret and shows it once.",
     newSecretHint: "If empty: the secret does not change.",
@@ -39,7 +39,7 @@ export const texts = words({
     secret: "Secret",
     secretTitle: "The secret is shown only once",
     secretWhy:
-      "Copy the secret to the program that calls the web hook. Arvis stores the secret encrypted and cannot show it again.",
+      "Copy the secret to the program that calls the webhook. Arvis stores the secret encrypted and cannot show it again.",
     copySecret: "Copy the secret",
     copyAddress: "Copy the address",
     try: "Example call",
@@ -47,10 +47,10 @@ export const texts = words({
     rotate: "New secret",
     rotateTitle: "Create a new secret?",
     rotateWhy: "Arvis will refuse calls that are signed with the current secret.",
-    made: "The web hook was created.",
+    made: "The webhook was created.",
     removed: "The webhook was deleted.",
     removeWhy: (path: string) => `Arvis will answer calls to ${path} with status 404. This cannot be undone.`,
-    gone: "This web hook does not exist",
+    gone: "This webhook does not exist",
     goneWhy: "It may have been deleted.",
   },
 });

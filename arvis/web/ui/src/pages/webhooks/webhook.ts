@@ -2,7 +2,7 @@ import type { Item } from "../../api/types";
 
 export type Webhook = Item<"GET /api/webhooks">;
 
-/** A command that calls the web hook as its sender would. */
+/** A command that calls the webhook as its sender would. */
 export function exampleOf(hook: Pick<Webhook, "preset" | "secret" | "url">, origin: string): string {
   const hash = (signed: string) => `$(printf %s "${signed}" | openssl dgst -sha256 -hmac "$secret" | sed 's/.*= //')`;
   const headers = {
