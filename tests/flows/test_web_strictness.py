@@ -20,7 +20,7 @@ async def test_an_unknown_field_is_named_with_those_that_are_known(site: Site) -
     answer = await site.call("POST", "/api/messages", json={"contnet": "hello"})
     assert (answer.status, answer.code) == (422, "unknown_field")
     assert "`contnet`" in answer.json()["error"]["message"]
-    assert "content, effort, id, replyTo, userId" in answer.json()["error"]["fix"]
+    assert "content, effort, id, replySchema, replyTo, userId" in answer.json()["error"]["fix"]
     assert site.inbox.received == []
 
 
