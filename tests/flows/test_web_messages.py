@@ -13,10 +13,13 @@ import pytest
 
 from arvis.config.sections import Limits
 from arvis.domain.messages import MessageStatus, PrincipalRole
+from arvis.ports.people import Allowance
 from arvis.ports.store import Transaction
+from arvis.services import allowances
 from arvis.web.http.limits import Timeouts
+from tests.flows.web_raw import ask_raw
 from tests.flows.web_script import web_address
-from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, Answer, Site, eventually, running_site
+from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, OWNER_KEY, Answer, Site, eventually, running_site
 
 LIMITS = Limits(message_bytes=100, attachment_bytes=1000)
 
@@ -188,6 +191,32 @@ async def test_attachments_arrive_as_bytes_with_harmless_names(site: Site) -> No
     assert (first.filename, first.content_type, first.data) == ("_.._etc_passwd", "image/png", b"\x00\x01")
     assert (second.filename, second.content_type) == ("file", "application/octet-stream")
     assert (first.voice, second.voice) == (False, True)
+
+
+async def test_a_large_message_beyond_the_limit_is_refused_before_its_body_is_sent(tmp_path: Path) -> None:
+    """So that the files of a flood are neither read nor decoded."""
+    file = {"filename": "a.bin", "data": base64.b64encode(bytes(300_000)).decode()}
+
+    def use_up(tx: Transaction, user_id: str, now: int) -> None:
+        person = tx.principals.seen("web", user_id, "Key", PrincipalRole.MEMBER, now)
+        tx.allowances.put(person.id, allowances.MESSAGES, Allowance(now, used=120))
+
+    async with running_site(tmp_path, limits=Limits()) as site:
+        first = await site.call("POST", "/api/messages", key=CHAT_KEY, json={"attachments": [file]})
+        assert first.status == 202
+        await site.store.write(use_up, site.inbox.received[0].sender.user_id, site.clock.now())
+        head = [("Authorization", f"Bearer {CHAT_KEY}"), ("Content-Type", "application/json")]
+        for size in (("Content-Length", "400000"), ("Transfer-Encoding", "chunked")):
+            refused = await ask_raw(site, "POST /api/messages", *head, size)
+            assert (refused.status, refused.code) == (429, "too_many_messages")
+            assert 0 < int(refused.headers["retry-after"]) <= 60
+        # The limits of other people and of owners are not reached.
+        for key in (AGENT_KEY, OWNER_KEY):
+            assert (await site.call("POST", "/api/messages", key=key, json={"attachments": [file]})).status == 202
+        site.clock.shift_ms += 60_000
+        later = await site.call("POST", "/api/messages", key=CHAT_KEY, json={"attachments": [file]})
+        assert later.status == 202
+        assert len(site.inbox.received) == 4
 
 
 @pytest.mark.parametrize(

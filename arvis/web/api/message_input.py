@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 from pydantic import BeforeValidator
 
@@ -28,15 +27,14 @@ from arvis.domain.taint import CLEAN, Taint
 from arvis.messaging.messages import STOP, WAIT
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
+from arvis.services.allowances import Allowed
 from arvis.web.http.identity import AGENT_CHANNEL
-from arvis.web.http.limits import BodyLimit, message_limit
+from arvis.web.http.limits import PIECE, BodyLimit, message_limit, paced
 from arvis.web.http.models import About, AnyObject, Body, Label
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import one_of
 
 _MAX_FILES = 10
-#: The number of characters of base64 that are decoded at once, a multiple of four.
-_PIECE = 262_144
 #: The seconds after which a message beyond the limits of its sender is refused.
 _REFUSAL_SECONDS = 0.5
 _CONTENT_TYPE = regex(r"[\w.+-]{1,60}/[\w.+-]{1,100}(;[ \w.=+\"-]{1,100})?", re.ASCII)
@@ -141,6 +139,11 @@ class MessageParser:
     def body_limit(self) -> BodyLimit:
         return message_limit(self._limits, self._turn)
 
+    @property
+    def allowed(self) -> Allowed:
+        limits = self._limits
+        return Allowed(messages_per_minute=limits.messages_per_minute, bytes_per_day=limits.upload_bytes_per_day)
+
     async def draft(self, message: NewMessage) -> Draft:
         content = message.content or ""
         self._check_size(content)
@@ -185,11 +188,8 @@ class MessageParser:
         )
         try:
             received = await self._inbox.receive(message)
-        except TooMany:
-            # The error is delayed, because a client that sends further messages without a pause would otherwise slow
-            # down all other people.
-            await self._clock.sleep(_REFUSAL_SECONDS)
-            raise
+        except TooMany as error:
+            await self.refuse(error)
         if received.duplicate and received.differs:
             raise Unprocessable(
                 f"The id of this message was already used for another message ({received.message_id}).",
@@ -201,6 +201,12 @@ class MessageParser:
             reason = "unknown_agent" if named and _hides(received.reason, sender) else received.reason
             raise _refusal(reason, received.message_id)
         return Sent(received.message_id, draft.event_id)
+
+    async def refuse(self, error: TooMany) -> NoReturn:
+        """Raise the error after a pause, because a client that sends further messages without a pause would otherwise slow
+        down all other people."""
+        await self._clock.sleep(_REFUSAL_SECONDS)
+        raise error
 
     def _event_id(self, sent: str | None) -> str:
         return sent or self._new_token()
@@ -246,16 +252,15 @@ def _quotations(reply_to: str | None) -> tuple[Quotation, ...]:
 
 
 def _decoded(text: str) -> bytes:
-    """Decode base64 in pieces, so that other threads can work between them. Padding ends the whole text, so no piece
-    except the last may contain it."""
-    pieces = [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
+    """Decode base64 in pieces, so that other threads can work between them. `PIECE` is a multiple of four. Padding ends the
+    whole text, so no piece except the last may contain it."""
     try:
-        decoded = b"".join(base64.b64decode(piece, validate=True) for piece in pieces)
-    except (binascii.Error, ValueError):
+        pieces = [base64.b64decode(text[start : start + PIECE], validate=True) for start in paced(len(text))]
+    except ValueError:
         raise unusable("data", "must be base64") from None
-    if any("=" in piece for piece in pieces[:-1]):
+    if 0 <= text.find("=") < len(text) - 2:
         raise unusable("data", "must be base64")
-    return decoded
+    return b"".join(pieces)
 
 
 def _file_too_large(most: int) -> TooLarge:

@@ -22,6 +22,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
+from arvis.services import allowances
 from arvis.services.roles import WEB
 from arvis.web.api.conversations import AskedMessageView
 from arvis.web.api.message_input import MessageParser, NewMessage
@@ -32,7 +33,7 @@ from arvis.web.http.errors import STOPPING, Failure, failure_of
 from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND, Identity, address_for
 from arvis.web.http.limits import Timeouts
 from arvis.web.http.models import MEMBER, About, Body, Label, OkView, Page
-from arvis.web.http.requests import display_name
+from arvis.web.http.requests import declares_large, display_name
 from arvis.web.http.schema import FILE, INTEGER, LABEL, NUMBER, Schema, one_of
 from arvis.web.http.static_files import file_response
 from arvis.web.http.views import TimelineView
@@ -259,6 +260,8 @@ class MessageRoutes(Routes):
         keyed=False,
     )
     async def _send(self, call: Call) -> Response:
+        if declares_large(call.request):
+            await self._check_limit(call.identity)
         body = await call.read(SentMessage)
         sender = self._gate.sender(call.identity, body.user_id, display_name(body.user_name))
         address = address_for(call.identity, body.channel_id or f"web-{sender.user_id}")
@@ -266,6 +269,17 @@ class MessageRoutes(Routes):
             body.id = NewMessage.read({"id": call.request.headers.get(IDEMPOTENCY_KEY)}).id
         sent = await self._parser.send(await self._parser.draft(body), address, sender)
         return answer(AcceptedMessageView(ok=True, message_id=sent.message_id), 202)
+
+    async def _check_limit(self, identity: Identity) -> None:
+        """Raise `TooMany` if the sender has reached the limit of messages. A large body is then neither read nor decoded, so
+        a flood of files does not slow down other people. An owner key can name another sender in the body, and has no
+        limit."""
+        if identity.may_name:
+            return
+        person, now = await self._gate.asker(identity), self._clock.now()
+        reached = await self._store.read(allowances.limit_of_messages, person, person.role, self._parser.allowed, now)
+        if reached is not None:
+            await self._parser.refuse(allowances.too_many_messages(reached))
 
     @route(
         "GET",

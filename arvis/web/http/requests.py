@@ -15,13 +15,17 @@ from starlette.requests import ClientDisconnect, Request
 
 from arvis.domain.errors import Invalid, TooLarge, Unprocessable
 from arvis.domain.text import storable_json, strict_json
-from arvis.web.http.limits import BodyLimit
+from arvis.web.http.limits import PIECE, BodyLimit
 
-#: The size in bytes above which JSON is parsed in a thread, so that a large attachment does not block the event loop.
-_THREAD_BYTES = 262_144
 _READ_SECONDS = 60
 _MAX_WHOLE = 2**53 - 1
 LONGEST_NAME = 100
+
+
+def declares_large(request: Request) -> bool:
+    """Return whether the body may be so large that it is parsed in a thread. Only the headers are read."""
+    declared = request.headers.get("content-length", "0")
+    return "transfer-encoding" in request.headers or (declared.isdecimal() and int(declared) > PIECE)
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -67,7 +71,7 @@ async def parse_fields(text: str | bytes, limit: BodyLimit) -> Fields:
 
 
 async def _parse_object(text: str | bytes, limit: BodyLimit) -> dict[str, Any]:
-    if len(text) <= _THREAD_BYTES:
+    if len(text) <= PIECE:
         value = _parse(text, limit)
     else:
         async with limit.turn or nullcontext():
