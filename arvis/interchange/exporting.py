@@ -1,4 +1,4 @@
-"""Writes the records of the installation, or of one person, into the file of an export."""
+"""Writes the records of the installation, of one person, or of one channel into the file of an export."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import IO, TypeVar
 from arvis.domain import agents as domain
 from arvis.domain.conversations import Conversation
 from arvis.domain.dataclass import dataclass
+from arvis.domain.erasures import Channel
 from arvis.domain.errors import NotFound
 from arvis.domain.memory import EVERYWHERE, Fact
 from arvis.domain.messages import Attachment, FileState, Role, StoredMessage
@@ -20,24 +21,29 @@ from arvis.interchange.archive import Writer
 from arvis.interchange.conversations import installation_of
 from arvis.interchange.format import KINDS, Manifest, PersonRef, Place, Record
 from arvis.ports.clock import Clock
+from arvis.ports.personal_data import ExportScope
 from arvis.ports.store import Store, Transaction
 
 _ROWS = 200
 _MOST_SCHEDULES = 100_000
-#: The kinds of records that belong to a person. The other kinds belong to the installation.
+#: The kinds of records that belong to a person or channel. The other kinds belong to the installation.
 PERSONAL = ("people", "schedules", "memory", "conversations")
 
 T = TypeVar("T")
-#: The ids of all identities of the exported person.
-People = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The records to export. `person` is the id of the person whose data is exported. None exports everything."""
+    """The records to export. `person` is the id of the person whose data is exported, and `channel` the channel. Without
+    both, everything is exported."""
 
     kinds: Collection[str] = tuple(KINDS)
     person: str | None = None
+    channel: Channel | None = None
+
+    @property
+    def partial(self) -> bool:
+        return self.person is not None or self.channel is not None
 
 
 class Exporter:
@@ -50,14 +56,12 @@ class Exporter:
         self._program = program
 
     async def write(self, target: IO[bytes], choice: Choice) -> Manifest:
-        """Write the archive. Raise `NotFound` if the person does not exist."""
-        people = None if choice.person is None else await self._store.read(_identities, choice.person)
-        if people is not None and not people:
-            raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
-        kinds = [kind for kind in KINDS if kind in choice.kinds and (choice.person is None or kind in PERSONAL)]
+        """Write the archive. Raise `NotFound` if the person does not exist, or if the channel has no records."""
+        scope = await self._store.read(_scope, choice)
+        kinds = [kind for kind in KINDS if kind in choice.kinds and (not choice.partial or kind in PERSONAL)]
         writer, files = Writer(target), set[str]()
         for kind in kinds:
-            async for record, needed in self._records(kind, people):
+            async for record, needed in self._records(kind, scope):
                 await asyncio.to_thread(writer.add, kind, record)
                 files |= needed
         for sha256 in sorted(files):
@@ -69,29 +73,29 @@ class Exporter:
         await asyncio.to_thread(writer.close, manifest)
         return manifest.model_copy(update={"counts": writer.counts})
 
-    async def _records(self, kind: str, people: People | None) -> AsyncIterator[tuple[Record, set[str]]]:
+    async def _records(self, kind: str, scope: ExportScope) -> AsyncIterator[tuple[Record, set[str]]]:
         if kind == "conversations":
-            async for _, conversation in self._slices(_conversations, people):
-                yield await self._conversation(conversation, people)
+            async for _, conversation in self._slices(_conversations, scope):
+                yield await self._conversation(conversation, scope.people)
         elif kind in _SLICES:
-            async for _, record in self._slices(_SLICES[kind], people):
+            async for _, record in self._slices(_SLICES[kind], scope):
                 yield record, set()
         else:
-            for record in await self._store.read(_WHOLE[kind], people):
+            for record in await self._store.read(_WHOLE[kind], scope):
                 yield record, set()
 
     async def _slices(
-        self, script: Callable[[Transaction, str, People | None], Sequence[tuple[str, T]]], people: People | None
+        self, script: Callable[[Transaction, str, ExportScope], Sequence[tuple[str, T]]], scope: ExportScope
     ) -> AsyncIterator[tuple[str, T]]:
         """Yield the rows of all batches that `script` returns. A row is a pair of an id and a record. Each batch begins
         after the last id of the previous one."""
         after = ""
-        while rows := await self._store.read(script, after, people):
+        while rows := await self._store.read(script, after, scope):
             for row in rows:
                 yield row
             after = rows[-1][0]
 
-    async def _conversation(self, conversation: Conversation, people: People | None) -> tuple[Record, set[str]]:
+    async def _conversation(self, conversation: Conversation, people: Sequence[str] | None) -> tuple[Record, set[str]]:
         messages, after = list[records.Message](), ""
         while rows := await self._store.read(_messages, conversation.id, after, people):
             messages += [message for _, message in rows]
@@ -101,21 +105,31 @@ class Exporter:
         return head.model_copy(update={"messages": messages}), files
 
 
-def _identities(tx: Transaction, person_id: str) -> People:
-    """Return the ids of all identities of a person; empty if the person does not exist."""
-    person = tx.principals.get(person_id)
-    return () if person is None else tuple(each.id for each in tx.identities.of(person.id))
+def _scope(tx: Transaction, choice: Choice) -> ExportScope:
+    """Return the subject of the export. Raise `NotFound` if it does not exist."""
+    if choice.person is not None:
+        person = tx.principals.get(choice.person)
+        if person is None:
+            raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
+        return ExportScope(people=tuple(each.id for each in tx.identities.of(person.id)))
+    scope = ExportScope(channel=choice.channel)
+    if scope.channel is not None and not tx.interchange.conversations("", scope, 1):
+        raise NotFound(
+            "There is no conversation in this channel.",
+            fix="Open *Conversations* in the dashboard: each conversation names its channel.",
+        )
+    return scope
 
 
 # -- scripts of whole tables ---------------------------------------------------------------------------------------------
 
 
-def _skills(tx: Transaction, _: People | None) -> list[Record]:
+def _skills(tx: Transaction, _: ExportScope) -> list[Record]:
     # An import trusts the skills of an export, so the export contains only skills that an owner has trusted.
     return [records.Skill(slug=each.slug, text=each.text) for each in tx.skills.all() if each.trusted is not None]
 
 
-def _workflows(tx: Transaction, _: People | None) -> list[Record]:
+def _workflows(tx: Transaction, _: ExportScope) -> list[Record]:
     found: list[Record] = []
     for workflow in tx.workflows.all():
         version = tx.workflows.version(workflow.id, workflow.version)
@@ -132,7 +146,7 @@ def _workflows(tx: Transaction, _: People | None) -> list[Record]:
     return found
 
 
-def _agents(tx: Transaction, _: People | None) -> list[Record]:
+def _agents(tx: Transaction, _: ExportScope) -> list[Record]:
     shown = [agent for agent in tx.agents.all() if agent.status is not domain.AgentStatus.ARCHIVED]
     return [_agent(tx, agent) for agent in shown]
 
@@ -148,10 +162,18 @@ def _agent(tx: Transaction, agent: domain.Agent) -> Record:
     return records.Agent.model_validate({**fields, **lists, "status": agent.status.value, "bindings": bindings})
 
 
-def _schedules(tx: Transaction, people: People | None) -> list[Record]:
+def _schedules(tx: Transaction, scope: ExportScope) -> list[Record]:
     found = [each for kind in ScheduleKind for each in tx.schedules.all(kind, _MOST_SCHEDULES)]
-    shown = [each for each in found if people is None or not {each.principal_id, each.author_id}.isdisjoint(people)]
+    shown = [each for each in found if _belongs(each, scope)]
     return [record for each in sorted(shown, key=lambda each: each.id) if (record := _schedule(tx, each)) is not None]
+
+
+def _belongs(schedule: Schedule, scope: ExportScope) -> bool:
+    people, channel = scope.people, scope.channel
+    if channel is not None:
+        here = (schedule.platform, schedule.channel) == (channel.platform, channel.channel)
+        return here and schedule.connector in {"", channel.connector}
+    return people is None or not {schedule.principal_id, schedule.author_id}.isdisjoint(people)
 
 
 def _schedule(tx: Transaction, schedule: Schedule) -> Record | None:
@@ -188,15 +210,15 @@ def _graph(tx: Transaction, graph: str | None) -> str | None:
 # -- scripts of slices ---------------------------------------------------------------------------------------------------
 
 
-def _people(tx: Transaction, after: str, people: People | None) -> list[tuple[str, Record]]:
+def _people(tx: Transaction, after: str, scope: ExportScope) -> list[tuple[str, Record]]:
     return [
         (each.id, records.Person(platform=each.platform, user_id=each.user_id, name=each.name[:300]))
-        for each in tx.interchange.people(after, people, _ROWS)
+        for each in tx.interchange.people(after, scope, _ROWS)
     ]
 
 
-def _memory(tx: Transaction, after: str, people: People | None) -> list[tuple[str, Record]]:
-    return [(fact.id, _fact(tx, fact)) for fact in tx.interchange.facts(after, people, _ROWS)]
+def _memory(tx: Transaction, after: str, scope: ExportScope) -> list[tuple[str, Record]]:
+    return [(fact.id, _fact(tx, fact)) for fact in tx.interchange.facts(after, scope, _ROWS)]
 
 
 def _fact(tx: Transaction, fact: Fact) -> Record:
@@ -222,12 +244,12 @@ def _fact(tx: Transaction, fact: Fact) -> Record:
     )
 
 
-def _conversations(tx: Transaction, after: str, people: People | None) -> list[tuple[str, Conversation]]:
-    return [(each.id, each) for each in tx.interchange.conversations(after, people, _ROWS)]
+def _conversations(tx: Transaction, after: str, scope: ExportScope) -> list[tuple[str, Conversation]]:
+    return [(each.id, each) for each in tx.interchange.conversations(after, scope, _ROWS)]
 
 
 def _messages(
-    tx: Transaction, conversation_id: str, after: str, people: People | None
+    tx: Transaction, conversation_id: str, after: str, people: Sequence[str] | None
 ) -> list[tuple[str, records.Message]]:
     return [
         (message.id, _message(tx, message, people))
@@ -235,7 +257,7 @@ def _messages(
     ]
 
 
-def _message(tx: Transaction, message: StoredMessage, people: People | None) -> records.Message:
+def _message(tx: Transaction, message: StoredMessage, people: Sequence[str] | None) -> records.Message:
     return records.Message(
         id=message.id,
         role=message.role,
@@ -253,7 +275,7 @@ def _message(tx: Transaction, message: StoredMessage, people: People | None) -> 
     )
 
 
-def _feedback(tx: Transaction, message: StoredMessage, people: People | None) -> list[records.Feedback]:
+def _feedback(tx: Transaction, message: StoredMessage, people: Sequence[str] | None) -> list[records.Feedback]:
     """Return the ratings of a reply: all ratings, or those of the exported person."""
     found = tx.reactions.feedback(message.id) if message.role is Role.ASSISTANT else []
     return [
@@ -299,7 +321,7 @@ def _file(file: Attachment) -> records.File:
     )
 
 
-def _head(tx: Transaction, conversation: Conversation, people: People | None) -> records.Conversation:
+def _head(tx: Transaction, conversation: Conversation, people: Sequence[str] | None) -> records.Conversation:
     """Return a conversation without its messages. If the data of one person is exported, the summaries of conversations
     with other people are left out."""
     agent, address = tx.agents.get(conversation.agent_id), conversation.address
@@ -328,13 +350,13 @@ def _ref(tx: Transaction, person_id: str | None) -> PersonRef | None:
     return None if person is None else PersonRef(platform=person.platform, user_id=person.user_id)
 
 
-_WHOLE: dict[str, Callable[[Transaction, People | None], list[Record]]] = {
+_WHOLE: dict[str, Callable[[Transaction, ExportScope], list[Record]]] = {
     "skills": _skills,
     "workflows": _workflows,
     "agents": _agents,
     "schedules": _schedules,
 }
-_SLICES: dict[str, Callable[[Transaction, str, People | None], list[tuple[str, Record]]]] = {
+_SLICES: dict[str, Callable[[Transaction, str, ExportScope], list[tuple[str, Record]]]] = {
     "people": _people,
     "memory": _memory,
 }

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from arvis.domain.conversations import Compaction, Conversation
+from arvis.domain.dataclass import dataclass
 from arvis.domain.erasures import Channel, Erasure, ItemKind, Subject
 from arvis.domain.memory import Fact
 from arvis.domain.messages import Address, Principal, StoredMessage
@@ -178,15 +179,23 @@ class Erasures(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ExportScope:
+    """The subject of an export: a person (`people` are the ids of all their identities), or a channel. If both are None,
+    all records are exported."""
+
+    people: Sequence[str] | None = None
+    channel: Channel | None = None
+
+
 class Interchange(Protocol):
-    """The rows of an export or import, in batches. `person` is the id of the person whose data is exported; None:
-    everybody."""
+    """The rows of an export or import, in batches."""
 
-    def people(self, after: str, people: Sequence[str] | None, limit: int) -> Sequence[Principal]: ...
+    def people(self, after: str, scope: ExportScope, limit: int) -> Sequence[Principal]: ...
 
-    def facts(self, after: str, people: Sequence[str] | None, limit: int) -> Sequence[Fact]: ...
+    def facts(self, after: str, scope: ExportScope, limit: int) -> Sequence[Fact]: ...
 
-    def conversations(self, after: str, people: Sequence[str] | None, limit: int) -> Sequence[Conversation]: ...
+    def conversations(self, after: str, scope: ExportScope, limit: int) -> Sequence[Conversation]: ...
 
     def in_place(self, agent_id: str, address: Address) -> Sequence[Conversation]:
         """Return the conversations of an agent in a place, including closed conversations."""
@@ -194,7 +203,9 @@ class Interchange(Protocol):
 
     def messages(
         self, conversation_id: str, after: str, people: Sequence[str] | None, limit: int
-    ) -> Sequence[StoredMessage]: ...
+    ) -> Sequence[StoredMessage]:
+        """Return messages of these people and the replies to them; None: all messages."""
+        ...
 
     def summaries(self, conversation_id: str) -> Sequence[Compaction]: ...
 

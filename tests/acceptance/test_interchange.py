@@ -135,6 +135,35 @@ def test_a_person_gets_their_own_data(first: Daemon, tmp_path: Path) -> None:
     assert subject in shown.stdout
 
 
+def test_a_channel_is_exported_with_its_people_and_facts(first: Daemon, second: Daemon, tmp_path: Path) -> None:
+    prepare(first)
+    api = Api(None, first.data)
+    says(first, "Only in the kitchen", user="cleo", channelId="kitchen")
+    api.post("memory", body={"agent": "helper", "content": "The hall is cold", "scope": "room:web:web:hall:"})
+    file = tmp_path / "hall.zip"
+    done = first.arvis("export", str(file), "--channel", "web:web:hall")
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(file) as archive:
+        found = {name: archive.read(name) for name in archive.namelist()}
+    kinds = {name.removesuffix(".jsonl") for name in found if name.endswith(".jsonl")}
+    assert kinds == {"people", "schedules", "memory", "conversations"}
+    texts = b"".join(found.values())
+    for text in (b"Ben is here", b"a note", b"The hall is cold", b"Tell the news."):
+        assert text in texts
+    for text in (b"kitchen", b"cleo"):
+        assert text not in texts
+    assert b"Ann likes knots" not in found["memory.jsonl"], "a fact about a person is no fact about a channel"
+    assert exports(first)[0][0] == "web:web:hall"
+    assert imported(second, file)["counts"]["create"] > 0
+    assert changed(imported(second, file)) == []
+    for channel, code, words in (
+        ("web:web:attic", 1, "no conversation in this channel"),
+        ("hall", 1, "PLATFORM:BOT:CHANNEL"),
+    ):
+        refused = first.arvis("export", str(tmp_path / "none.zip"), "--channel", channel)
+        assert (refused.returncode, words in refused.stderr) == (code, True), refused.stderr
+
+
 def test_damaged_files_are_refused_before_anything_is_written(second: Daemon, tmp_path: Path) -> None:
     good = {"format": "arvis-export", "version": 1, "program": "p", "source": "s", "exportedAt": 1}
     skill = {"slug": "knots", "text": SKILL}

@@ -7,6 +7,7 @@ import base64
 import json
 import sqlite3
 import time
+import zipfile
 from collections.abc import AsyncIterator
 from contextlib import closing
 
@@ -14,7 +15,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 
-from tests.browser.asking import ask, say, visitor
+from tests.browser.asking import ask, say, until, visitor
 from tests.browser.daemon import Daemon
 
 MANY = 10_000
@@ -188,6 +189,33 @@ async def test_one_is_saved_as_a_file_and_closed(dashboard: Page, daemon: Daemon
     assert (await daemon.api("GET", f"/api/conversations/{talk}"))["open"] is False
 
 
+async def test_owners_export_and_erase_a_channel(dashboard: Page, daemon: Daemon) -> None:
+    await ask(daemon, "demo: say first", "mole")
+    await ask(daemon, "demo: say other", "shed")
+    talk = await talk_in(daemon, "mole")
+    await dashboard.goto(f"/conversations/{talk}")
+    sheet = dashboard.get_by_role("region", name="demo: say first")
+    await sheet.get_by_text("conductor · web · mole").click()
+    async with dashboard.expect_download() as download:
+        await sheet.get_by_role("link", name="Export the channel").click()
+    with zipfile.ZipFile(await (await download.value).path()) as archive:
+        texts = archive.read("conversations.jsonl").decode()
+    assert ("demo: say first" in texts, "demo: say other" in texts) == (True, False)
+
+    await sheet.get_by_role("button", name="Erase the channel").click()
+    question = dashboard.get_by_role("dialog")
+    await expect(question).to_contain_text("Erase everything in the channel mole?")
+    await question.get_by_role("button", name="Erase the channel").click()
+    await expect(sheet).to_have_count(0)
+
+    async def erased() -> bool:
+        return all(each["endedAt"] is not None for each in (await daemon.api("GET", "/api/erasures"))["items"])
+
+    await until(erased)
+    assert (await daemon.api("GET", "/api/conversations?platform=web&channel=mole"))["items"] == []
+    assert await talk_in(daemon, "shed")
+
+
 async def test_a_phone_shows_cards_and_a_conversation_on_the_whole_screen(phone: Page) -> None:
     await phone.goto("/conversations?platform=chat")
     await expect(phone.get_by_role("row").first).to_be_visible()
@@ -205,5 +233,8 @@ async def test_viewers_read_and_change_nothing(browser: Browser, daemon: Daemon)
         sheet = page.get_by_role("region", name="user 1 says")
         await expect(sheet.get_by_role("link", name="Save as JSON")).to_be_visible()
         await expect(sheet.get_by_role("button", name="Close the conversation")).to_have_count(0)
+        await sheet.get_by_text("chat · harbour").click()
+        await expect(sheet.get_by_text("In the prompt")).to_be_visible()
+        await expect(sheet.get_by_role("button", name="Erase the channel")).to_have_count(0)
         await log_of(page).get_by_role("button", name="Show older messages").click()
         await expect(log_of(page).get_by_role("button", name="Restore the messages")).to_have_count(0)

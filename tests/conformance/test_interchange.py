@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from arvis.domain.dataclass import replace
+from arvis.domain.erasures import Channel
+from arvis.domain.errors import NotFound
 from arvis.domain.memory import EVERYWHERE, Category, NewFact
 from arvis.domain.messages import Role
 from arvis.domain.quotations import QuotationKind
@@ -107,9 +109,9 @@ def contents(talk: records.Conversation) -> Contents:
 RULES = Rules("owner", schedules.Rules())
 
 
-async def exported(store: Store, clock: SteppedClock) -> Contents:
+async def exported(store: Store, clock: SteppedClock, choice: Choice | None = None) -> Contents:
     target = io.BytesIO()
-    await Exporter(store=store, clock=clock, program="test").write(target, Choice())
+    await Exporter(store=store, clock=clock, program="test").write(target, choice or Choice())
     return read_archive(target.getvalue())
 
 
@@ -145,6 +147,24 @@ async def test_an_export_returns_what_was_imported(store: Store, clock: SteppedC
     assert [each.text for each in talk.summaries] == ["They greeted."]
     again = await importer.run(found, RULES)
     assert {each.action for each in again.outcomes} <= {Action.UNCHANGED, Action.SKIP}
+
+
+async def test_an_export_of_a_channel_contains_its_own_records(store: Store, clock: SteppedClock) -> None:
+    given = contents(conversation(turns=True))
+    bob = records.PersonRef(platform="discord", user_id="9")
+    said = [message(1, Role.USER).model_copy(update={"person": bob, "content": "elsewhere"})]
+    other = {"id": "c2", "place": PLACE.model_copy(update={"channel": "other"}), "messages": said, "summaries": []}
+    given.records["conversations"].append(conversation(turns=True).model_copy(update=other))
+    given.records["people"].append(records.Person(platform="discord", user_id="9", name="Bob"))
+    await ArchiveImporter(store=store, clock=clock).run(given, RULES)
+
+    found = await exported(store, clock, Choice(channel=Channel("discord", "main", "a:b")))
+    assert [each.user_id for each in found.records["people"] if isinstance(each, records.Person)] == ["42"]
+    assert [each.content for each in found.records["memory"] if isinstance(each, records.Fact)] == ["about the place"]
+    (talk,) = [each for each in found.records["conversations"] if isinstance(each, records.Conversation)]
+    assert (talk.place, len(talk.messages), len(talk.summaries)) == (PLACE, 300, 1)
+    with pytest.raises(NotFound, match="no conversation in this channel"):
+        await exported(store, clock, Choice(channel=Channel("discord", "main", "a")))
 
 
 async def test_an_interrupted_import_is_completed(store: Store, clock: SteppedClock) -> None:

@@ -26,11 +26,16 @@ _KINDS = ("people", "skills", "workflows", "agents", "schedules", "memory", "con
 @click.command(cls=ApiCommand)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Only these kinds; may be repeated.")
+@click.option(
+    "--channel",
+    metavar="PLATFORM:BOT:CHANNEL",
+    help="Only the people, schedules, facts and conversations of this channel.",
+)
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-def export(*, api: Api, file: Path, kinds: tuple[str, ...], force: bool) -> Output:
+def export(*, api: Api, file: Path, kinds: tuple[str, ...], channel: str | None, force: bool) -> Output:
     """Export all records into a zip file of a documented format. The file contains no secrets, but it is not encrypted,
-    so everyone who gets it can read it."""
-    return save(api, file, {"kinds": ",".join(kinds) or None}, force=force)
+    so everyone who gets it can read it. `arvis people export` exports everything of a person."""
+    return save(api, file, {"kinds": ",".join(kinds) or None, "channel": channel}, force=force)
 
 
 def save(api: Api, file: Path, query: dict[str, Any], *, force: bool) -> Output:

@@ -1,9 +1,17 @@
--- Exports and imports. Exports read slices in the order of ids.
+-- Exports and imports. Exports read slices in the order of ids. `people` are the ids of a person's identities;
+-- `platform`, `connector` and `channel` name a channel, and `room` is the beginning of the scopes of facts about it. All
+-- of them are NULL if everything is exported.
 
 -- name: people_to_export
 SELECT principals.id AS identity_id, principals.* FROM principals
 WHERE id > :after
     AND (CAST(:people AS TEXT) IS NULL OR id IN (SELECT listed.value FROM json_each(:people) AS listed))
+    AND (CAST(:channel AS TEXT) IS NULL OR id IN (
+        SELECT messages.principal_id FROM messages
+        JOIN conversations ON conversations.id = messages.conversation_id
+        WHERE conversations.platform = :platform AND conversations.connector = :connector
+            AND conversations.channel = :channel
+    ))
 ORDER BY id LIMIT :limit;
 
 -- name: facts_to_export
@@ -12,6 +20,7 @@ WHERE id > :after AND (status = 'active' OR (status IN ('superseded', 'ended') A
     AND (CAST(:people AS TEXT) IS NULL
         OR scope IN (SELECT 'principal:' || listed.value FROM json_each(:people) AS listed)
         OR author_id IN (SELECT listed.value FROM json_each(:people) AS listed))
+    AND (CAST(:room AS TEXT) IS NULL OR substr(scope, 1, length(CAST(:room AS TEXT))) = CAST(:room AS TEXT))
 ORDER BY id LIMIT :limit;
 
 -- name: conversations_to_export
@@ -19,7 +28,8 @@ SELECT * FROM conversations
 WHERE id > :after AND (CAST(:people AS TEXT) IS NULL OR EXISTS (
     SELECT 1 FROM messages WHERE messages.conversation_id = conversations.id
         AND messages.principal_id IN (SELECT listed.value FROM json_each(:people) AS listed)
-))
+)) AND (CAST(:channel AS TEXT) IS NULL
+    OR (platform = :platform AND connector = :connector AND channel = :channel))
 ORDER BY id LIMIT :limit;
 
 -- name: all_conversations_in_place

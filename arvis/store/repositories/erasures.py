@@ -129,7 +129,7 @@ class SqlErasures:
         if subject.channel is None:
             rows = self._session.rows("messages_of_person", after=after, upto=upto, people=_ids(subject))
         else:
-            rows = self._session.rows("messages_of_channel", after=after, upto=upto, **_address(subject.channel))
+            rows = self._session.rows("messages_of_channel", after=after, upto=upto, **channel_fields(subject.channel))
         self.remember(erasure_id, ItemKind.MESSAGE, {row["id"] for row in rows})
         self.remember(erasure_id, ItemKind.SHARED, {row["conversation_id"] for row in rows} - {None})
         self.remember(erasure_id, ItemKind.EXECUTION, {row["execution_id"] for row in rows} - {None})
@@ -290,9 +290,9 @@ class SqlErasures:
         self.erase_channel(Channel(address.platform, address.connector, address.channel))
 
     def erase_channel(self, channel: Channel) -> None:
-        if self._session.one("conversations_in_channel", **_address(channel)) is None:
-            self._session.execute("erase_idle_channel", **_address(channel))
-            self._session.execute("erase_channel_status", **_address(channel))
+        if self._session.one("conversations_in_channel", **channel_fields(channel)) is None:
+            self._session.execute("erase_idle_channel", **channel_fields(channel))
+            self._session.execute("erase_channel_status", **channel_fields(channel))
             lane = f"to:{channel.platform}:{channel.connector}:{channel.channel}:"
             self._session.execute(
                 "erase_channel_counters", in_channel=f"bot_turns_in:{lane}", in_thread=f"bot_turns:{lane}"
@@ -300,7 +300,7 @@ class SqlErasures:
 
     def erase_overheard(self, subject: Subject, limit: int) -> int:
         if subject.channel is not None:
-            return self._session.execute("overheard_in_channel", **_address(subject.channel), limit=limit)
+            return self._session.execute("overheard_in_channel", **channel_fields(subject.channel), limit=limit)
         return sum(
             self._session.execute("overheard_of_person", platform=person.platform, user_id=person.user_id, limit=limit)
             for person in subject.people
@@ -426,19 +426,24 @@ def _ids(subject: Subject) -> str:
     return dump([person.id for person in subject.people])
 
 
-def _address(channel: Channel) -> dict[str, str]:
+def channel_fields(channel: Channel) -> dict[str, str]:
     return {"platform": channel.platform, "connector": channel.connector, "channel": channel.channel}
+
+
+def room_prefix(channel: Channel) -> str:
+    """Return the beginning of the scopes of the facts about a channel and its threads."""
+    return f"room:{channel.platform}:{channel.connector}:{channel.channel}:"
 
 
 def _owner(subject: Subject) -> dict[str, str]:
     """Return the parameters of the queries that select schedules and webhooks. If the subject is not a channel, the
     platform is empty, which matches no row."""
-    return {"people": _ids(subject), **_address(subject.channel or Channel("", "", ""))}
+    return {"people": _ids(subject), **channel_fields(subject.channel or Channel("", "", ""))}
 
 
 def _scopes(subject: Subject, *, authored: bool) -> dict[str, str]:
     channel = subject.channel
-    room = "" if channel is None else f"room:{channel.platform}:{channel.connector}:{channel.channel}:"
+    room = "" if channel is None else room_prefix(channel)
     scopes = [principal_scope(person.id) for person in subject.people]
     return {"scopes": dump(scopes), "people": _ids(subject if authored else Subject()), "room": room}
 

@@ -10,7 +10,9 @@ from arvis.domain.memory import Fact
 from arvis.domain.messages import Address, Attachment, Principal, StoredMessage
 from arvis.domain.past_rounds import rounds_of
 from arvis.domain.taint import taint_text
+from arvis.ports.personal_data import ExportScope
 from arvis.store.repositories.conversations import compaction_of, conversation_of
+from arvis.store.repositories.erasures import channel_fields, room_prefix
 from arvis.store.repositories.memory import fact_of
 from arvis.store.repositories.messages import attachment_of, message_of, place
 from arvis.store.repositories.people import principal_of
@@ -23,16 +25,17 @@ class SqlInterchange:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def people(self, after: str, people: Sequence[str] | None, limit: int) -> Sequence[Principal]:
-        rows = self._session.rows("people_to_export", after=after, people=_listed(people), limit=limit)
+    def people(self, after: str, scope: ExportScope, limit: int) -> Sequence[Principal]:
+        rows = self._session.rows("people_to_export", after=after, **_scope(scope), limit=limit)
         return [principal_of(row) for row in rows]
 
-    def facts(self, after: str, people: Sequence[str] | None, limit: int) -> Sequence[Fact]:
-        rows = self._session.rows("facts_to_export", after=after, people=_listed(people), limit=limit)
+    def facts(self, after: str, scope: ExportScope, limit: int) -> Sequence[Fact]:
+        room = None if scope.channel is None else room_prefix(scope.channel)
+        rows = self._session.rows("facts_to_export", after=after, people=_listed(scope.people), room=room, limit=limit)
         return [fact_of(row) for row in rows]
 
-    def conversations(self, after: str, people: Sequence[str] | None, limit: int) -> Sequence[Conversation]:
-        rows = self._session.rows("conversations_to_export", after=after, people=_listed(people), limit=limit)
+    def conversations(self, after: str, scope: ExportScope, limit: int) -> Sequence[Conversation]:
+        rows = self._session.rows("conversations_to_export", after=after, **_scope(scope), limit=limit)
         return [conversation_of(row) for row in rows]
 
     def in_place(self, agent_id: str, address: Address) -> Sequence[Conversation]:
@@ -78,6 +81,12 @@ class SqlInterchange:
 
     def _files(self, message_id: str) -> list[Attachment]:
         return [attachment_of(row) for row in self._session.rows("attachments_of_message", message_id=message_id)]
+
+
+def _scope(scope: ExportScope) -> dict[str, str | None]:
+    channel = scope.channel
+    place = dict.fromkeys(("platform", "connector", "channel")) if channel is None else channel_fields(channel)
+    return {"people": _listed(scope.people), **place}
 
 
 def _listed(people: Sequence[str] | None) -> str | None:

@@ -1,5 +1,5 @@
 """Exports and imports over HTTP: a file with agents, skills, workflows, schedules, people, memory and conversations, or
-with everything of one person. Only owners may use them."""
+with everything of one person or channel. Only owners may use them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from arvis import __version__
 from arvis.bus import EventBus
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.effects import Access, AccessKind, access_entry
+from arvis.domain.erasures import Channel
 from arvis.domain.errors import Unprocessable
 from arvis.domain.events import Changed, SchedulesChanged
 from arvis.interchange.archive import MOST_BYTES, Contents, read_archive
@@ -31,6 +32,7 @@ from arvis.web.http.endpoints import Call, Routes, answer, route
 from arvis.web.http.identity import OWN
 from arvis.web.http.limits import BodyLimit
 from arvis.web.http.models import About, Body, View, Whole
+from arvis.web.http.requests import unusable
 from arvis.web.http.schema import FILE, LABEL
 
 #: The kind of records whose import also makes the scheduler search for due occurrences. The names of all other kinds
@@ -77,28 +79,36 @@ class InterchangeRoutes(Routes):
     @route(
         "GET",
         "/api/export",
-        "Export records, or everything of a person, as a file",
+        "Export records, or everything of a person or of a channel, as a file",
         OWN,
         {200: FILE},
-        query={"kinds": {**LABEL, "description": f"Kinds, separated by commas: {', '.join(KINDS)}."}, "person": LABEL},
+        query={
+            "kinds": {**LABEL, "description": f"Kinds, separated by commas: {', '.join(KINDS)}."},
+            "person": {**LABEL, "description": "The id of a person."},
+            "channel": {**LABEL, "description": "A channel with its threads, as PLATFORM:BOT:CHANNEL."},
+        },
         media="*/*",
     )
     async def _export(self, call: Call) -> Response:
-        person, wanted = call.query("person"), call.query("kinds")
+        person, channel, wanted = call.query("person"), call.query("channel"), call.query("kinds")
+        if person is not None and channel is not None:
+            raise Unprocessable("An export has one subject.", fix="Send either `person` or `channel`.")
         kinds = tuple(KINDS) if wanted is None else tuple(wanted.split(","))
         if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise Unprocessable(f"There is no kind {unknown[0]!r}.", fix=f"Use {', '.join(KINDS)}.")
         by = await self._gate.principal_id(call.identity)
         target = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
         try:
-            manifest = await self._exporter.write(target, Choice(kinds, person))
+            manifest = await self._exporter.write(
+                target, Choice(kinds, person, None if channel is None else _channel(channel))
+            )
             await asyncio.to_thread(target.seek, 0)
             # The entry is stored before the first byte leaves the daemon.
-            await self._store.write(_note, person, manifest.counts, by, self._clock.now())
+            await self._store.write(_note, person or channel or "all", manifest.counts, by, self._clock.now())
         except BaseException:
             target.close()
             raise
-        name = "arvis-person.zip" if person else "arvis-export.zip"
+        name = "arvis-person.zip" if person else "arvis-channel.zip" if channel else "arvis-export.zip"
         headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "private, no-store"}
         return _Download(target, headers)
 
@@ -139,10 +149,17 @@ class InterchangeRoutes(Routes):
         return report
 
 
-def _note(tx: Transaction, person: str | None, counts: Mapping[str, int], by: str, now: int) -> None:
-    """Record an export in the audit log: the user who exported (`by`), the exported person or `all`, and the numbers of
-    records by kind."""
-    access = Access(AccessKind.EXPORT, person or "all", {"counts": dict(counts)})
+def _channel(text: str) -> Channel:
+    parts = text.split(":", 2)
+    if len(parts) != 3 or not all(parts):  # noqa: PLR2004 - the three parts of a channel
+        raise unusable("channel", "must be PLATFORM:BOT:CHANNEL, such as discord:main:123456789012345678")
+    return Channel(*parts)
+
+
+def _note(tx: Transaction, subject: str, counts: Mapping[str, int], by: str, now: int) -> None:
+    """Record an export in the audit log: the user who exported (`by`), the exported person, channel or `all`, and the
+    numbers of records by kind."""
+    access = Access(AccessKind.EXPORT, subject, {"counts": dict(counts)})
     tx.audit.add(access_entry(tx.new_id(), access, now, by))
 
 

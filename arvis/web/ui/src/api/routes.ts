@@ -376,8 +376,8 @@ export interface Routes {
     path: { execution: string };
     answer: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; error: string | null; createdAt: number; updatedAt: number; conversationId: string | null; outcome: string; plan: string | null; path: { number: number; node: string; decision: string; at: number; durationMs: number }[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; costUsd: number; inputTokens: number; outputTokens: number; waits: { id: string; kind: string; prompt: string; askedAt: number; open: boolean }[]; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; error: string | null; createdAt: number; updatedAt: number; steps: number }[] };
   };
-  /** Export records, or everything of a person, as a file. */
-  "GET /api/export": { query: { kinds?: string; person?: string }; answer: string };
+  /** Export records, or everything of a person or of a channel, as a file. */
+  "GET /api/export": { query: { kinds?: string; person?: string; channel?: string }; answer: string };
   /** List graphs for agents. */
   "GET /api/graphs": {
     answer: { items: { name: "agent" | "code" | "handover" | "planning"; description: string }[]; nextCursor: string | null };

@@ -93,7 +93,7 @@ function ConversationSheet({ id, onClose }: { id: string; onClose: () => void })
     >
       {(talk) => (
         <>
-          <TalkFacts talk={talk} />
+          <TalkFacts talk={talk} onErased={onClose} />
           <Log talk={talk.id} agent={talk.agent} />
         </>
       )}
@@ -102,7 +102,8 @@ function ConversationSheet({ id, onClose }: { id: string; onClose: () => void })
 }
 
 /** The channel in one line; the numbers follow, because readers come for the messages. */
-function TalkFacts({ talk }: { talk: Detail }) {
+function TalkFacts({ talk, onErased }: { talk: Detail; onErased: () => void }) {
+  const owns = useMay("owner");
   return (
     <details className={styles.about}>
       <summary>
@@ -119,7 +120,29 @@ function TalkFacts({ talk }: { talk: Detail }) {
           [texts.summaries, talk.summaries === 0 ? null : count(talk.summaries)],
         ]}
       />
+      {owns && <ChannelData talk={talk} onErased={onErased} />}
     </details>
+  );
+}
+
+/** The export and the erasure of the whole channel, for owners. */
+function ChannelData({ talk, onErased }: { talk: Detail; onErased: () => void }) {
+  const { platform, connector, channelId } = talk;
+  const erase = useSend("POST /api/erasures", { done: texts.eraseBegun });
+  const channel = encodeURIComponent([platform, connector, channelId].join(":"));
+  return (
+    <div className={styles.channel}>
+      <a className={styles.save} href={`/api/export?channel=${channel}`} download>
+        {texts.exportChannel}
+      </a>
+      <AskButton
+        label={texts.eraseChannel}
+        title={texts.eraseTitle(reveal(channelId))}
+        words={texts.eraseWhy}
+        busy={erase.isPending}
+        onClick={() => erase.mutate({ body: { channel: { platform, connector, channelId } } }, { onSuccess: onErased })}
+      />
+    </div>
   );
 }
 

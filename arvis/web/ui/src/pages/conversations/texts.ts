@@ -36,6 +36,12 @@ export const texts = words({
     closeWhy:
       "The next message in this channel starts a new conversation. The command /new does the same. The messages are kept here.",
     closedNow: "The conversation was closed.",
+    exportChannel: "Export the channel",
+    eraseChannel: "Erase the channel",
+    eraseTitle: (channel: string) => `Erase everything in the channel ${channel}?`,
+    eraseWhy:
+      "This deletes all conversations of this channel and its threads, of all people, with their files and summaries, the facts about the channel, its schedules and web hooks, and the texts of all log lines until now. The erasure cannot be undone. Backups still contain the deleted data until the backups expire. The page People and pairing shows the progress.",
+    eraseBegun: "The erasure has begun.",
     chat: "Open in the chat",
     gone: "This conversation does not exist",
     goneWhy: "Arvis may have deleted it after the retention period.",
