@@ -66,10 +66,14 @@ def log_lines(daemon: Daemon) -> Sequence[str]:
     return (daemon.folder / "daemon.log").read_text(errors="replace").splitlines()
 
 
-async def test_half_sent_requests_do_not_keep_others_out(daemon: Daemon) -> None:
+async def test_half_sent_requests_do_not_keep_others_out(daemon: Daemon, figures: list[str]) -> None:
     limit_files(daemon, 1_024)
     async with half_sent(daemon, 1_300):
-        assert await seconds_of_health(daemon) < 5.0
+        seconds = max([await seconds_of_health(daemon) for _ in range(5)])
+    size = (daemon.folder / "daemon.log").stat().st_size
+    figures.append(f"1,300 half-sent requests at 1,024 open files: /health {seconds:.2f} s, log {size / 1000:.0f} KB")
+    assert seconds < 5.0, "the goal is 1 s; a busy machine is slower"
+    assert size < SMALL
 
 
 async def test_at_the_limit_of_files_the_log_says_so_once(daemon: Daemon) -> None:
