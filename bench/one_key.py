@@ -54,10 +54,9 @@ async def send_all(url: str, key: str) -> dict[str, dict[int, int]]:
 
     timeout = aiohttp.ClientTimeout(total=600)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as session:
-        totals = {"file": FILES, "message": MESSAGES}
-        await asyncio.gather(
-            *(send(session, kind, totals[kind]) for kind, most in AT_ONCE.items() for _ in range(most))
-        )
+        # The files come first: after the flood of messages, the limit of messages would refuse all of them unread.
+        for kind, total in (("file", FILES), ("message", MESSAGES)):
+            await asyncio.gather(*(send(session, kind, total) for _ in range(AT_ONCE[kind])))
     return {kind: dict(found) for kind, found in counts.items()}
 
 

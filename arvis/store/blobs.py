@@ -7,18 +7,19 @@ import asyncio
 import contextlib
 import errno
 import hashlib
+import io
 import os
+import secrets
 import shutil
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from arvis.domain.errors import DiskFull, StoreError
 from arvis.domain.regex import regex
 
-#: The number of bytes that are read, hashed or written in one step.
+#: The number of bytes that are read, hashed, or written and synced in one step.
 PIECE = 1 << 20
 
 _NAME = regex(r"[0-9a-f]{64}")
@@ -42,10 +43,27 @@ def private_folder(folder: Path) -> Path:
     return folder
 
 
+class _SyncedInPieces(io.FileIO):
+    """A file that is synced after each `PIECE` bytes. A sync of the database waits for the data that other files have
+    written but not synced, so a large file that is synced only at its end delays the answers to all people."""
+
+    _unsynced = 0
+
+    def write(self, data: Any, /) -> int:
+        """Write at most the bytes that are missing to a whole piece, and return their number."""
+        written = super().write(memoryview(data)[: PIECE - self._unsynced])
+        self._unsynced += written
+        if self._unsynced >= PIECE:
+            os.fsync(self.fileno())
+            self._unsynced = 0
+        return written
+
+
 def create_private(path: Path) -> BinaryIO:
-    """Create an empty file that only this user can read. Replace an existing file at this path. Do not follow links."""
+    """Create an empty file that only this user can read. Replace an existing file at this path. Do not follow links. Large
+    contents are synced in pieces."""
     flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o600), "wb")
+    return io.BufferedWriter(_SyncedInPieces(os.open(path, flags, 0o600), "wb"))
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -171,14 +189,15 @@ class Blobs:
 
     def _write(self, path: Path, data: bytes) -> None:
         private_folder(path.parent)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-            try:
+        part = path.with_name(f"{secrets.token_hex(8)}.part")
+        try:
+            with create_private(part) as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            except OSError:
-                Path(file.name).unlink()  # an unfinished file would only take up space
-                raise
-        Path(file.name).replace(path)
+        except OSError:
+            part.unlink(missing_ok=True)  # an unfinished file would only take up space
+            raise
+        part.replace(path)
         sync_folder(path.parent)
         sync_folder(self._folder)

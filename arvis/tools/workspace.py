@@ -25,6 +25,10 @@ from arvis.ports.store import Store
 #: The maximum size in bytes of a file that is sent.
 _MOST_SENT = 20_971_520
 
+#: The number of bytes that are written and synced in one step. A large file that is synced only at its end would delay
+#: the commits of the database.
+_PIECE = 1 << 20
+
 #: The maximum length of a path in characters, and the maximum number of names in a path.
 _LONGEST = 1_000
 _DEEPEST = 32
@@ -99,8 +103,8 @@ def _write_whole(folder: int, name: str, data: bytes) -> None:
     try:
         rest = memoryview(data)
         while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        os.fsync(descriptor)
+            rest = rest[os.write(descriptor, rest[:_PIECE]) :]
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
