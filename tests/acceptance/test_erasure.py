@@ -109,6 +109,13 @@ def leave_traces(client: Client) -> str:
     body = {"content": f"Again {CANARY}", "channelId": "dashboard-agent-helper"}
     sent = client.raw("/api/messages", json.dumps(body).encode(), headers)
     client.api.get("messages", sent["messageId"], "wait", query={"timeout": 20})
+    # A rewind keeps the earlier version, a branch copies messages, and a case of an evaluation repeats them.
+    edit = json.dumps({"content": f"Other {CANARY}"}).encode()
+    edited = client.raw(f"/api/messages/{sent['messageId']}/edit", edit, headers)["version"]["messageId"]
+    client.api.get("messages", edited, "wait", query={"timeout": 20})
+    client.api.post("messages", edited, "branch", body={"channelId": "copies"})
+    client.api.post("suites", body={"name": "talks", "agent": "helper"})
+    client.api.post("suites", "talks", "record", body={"message": edited, "name": "greeting"})
     hook = client.api.post(
         "webhooks",
         body={"path": "bell", "agent": "helper", "template": "{{payload}}", "platform": "web", "channelId": ROOM},
@@ -119,8 +126,12 @@ def leave_traces(client: Client) -> str:
     called = client.raw(hook["url"], payload, signed)
     until(lambda: client.api.get("executions", called["id"])["status"] == "done")
     # A conversation of several people: only the person's turns are erased.
-    assert client.says(f"In the hall: {CANARY}", room="hall")["status"] == "answered"
-    assert client.says("Ben is here", room="hall", user="ben")["status"] == "answered"
+    asked = client.says(f"In the hall: {CANARY}", room="hall")
+    assert asked["status"] == "answered"
+    assert (
+        client.says("demo: say Ben is here", room="hall", user="ben", replyTo=asked["messageId"])["status"]
+        == "answered"
+    )
     client.api.delete("keys", key["id"])
     return str(key["id"])
 
