@@ -11,7 +11,7 @@ from arvis.domain.conversations import Conversation
 from arvis.domain.dataclass import dataclass
 from arvis.domain.erasures import Channel
 from arvis.domain.errors import NotFound
-from arvis.domain.memory import EVERYWHERE, Fact
+from arvis.domain.memory import EVERYWHERE, Fact, State
 from arvis.domain.messages import Attachment, FileState, Role, StoredMessage
 from arvis.domain.past_rounds import PastRound
 from arvis.domain.quotations import Quotation
@@ -27,7 +27,7 @@ from arvis.ports.store import Store, Transaction
 _ROWS = 200
 _MOST_SCHEDULES = 100_000
 #: The kinds of records that belong to a person or channel. The other kinds belong to the installation.
-PERSONAL = ("people", "schedules", "memory", "conversations")
+PERSONAL = ("people", "schedules", "memory", "values", "conversations")
 
 T = TypeVar("T")
 
@@ -222,16 +222,10 @@ def _memory(tx: Transaction, after: str, scope: ExportScope) -> list[tuple[str, 
 
 
 def _fact(tx: Transaction, fact: Fact) -> Record:
-    agent = tx.agents.get(fact.agent_id)
-    kind, _, rest = fact.scope.partition(":")
-    place = None
-    if kind == "room":
-        platform, connector, others = rest.split(":", 2)
-        channel, _, thread = others.rpartition(":")
-        place = _place(platform, connector, channel, thread)
+    person, place = _subject(tx, fact.scope)
     return records.Fact(
-        agent=fact.agent_id if agent is None else agent.slug,
-        person=_ref(tx, rest) if kind == "principal" and fact.scope != EVERYWHERE else None,
+        agent=_slug(tx, fact.agent_id),
+        person=person,
         place=place,
         category=fact.category,
         content=fact.content,
@@ -242,6 +236,39 @@ def _fact(tx: Transaction, fact: Fact) -> Record:
         valid_until=fact.valid_until,
         expires_at=fact.expires_at,
     )
+
+
+def _values(tx: Transaction, after: str, scope: ExportScope) -> list[tuple[str, Record]]:
+    return [(position, _value(tx, value)) for position, value in tx.interchange.values(after, scope, _ROWS)]
+
+
+def _value(tx: Transaction, value: State) -> Record:
+    person, place = _subject(tx, value.scope)
+    return records.Value(
+        agent=_slug(tx, value.agent_id),
+        person=person,
+        place=place,
+        key=value.key,
+        value=value.value,
+        taint=sorted(value.taint),
+        author=_ref(tx, value.author_id),
+        updated_at=value.updated_at,
+    )
+
+
+def _subject(tx: Transaction, scope: str) -> tuple[PersonRef | None, Place | None]:
+    """Return the person or the place to which a scope of memory belongs."""
+    kind, _, rest = scope.partition(":")
+    if kind == "room":
+        platform, connector, others = rest.split(":", 2)
+        channel, _, thread = others.rpartition(":")
+        return None, _place(platform, connector, channel, thread)
+    return (_ref(tx, rest) if kind == "principal" and scope != EVERYWHERE else None), None
+
+
+def _slug(tx: Transaction, agent_id: str) -> str:
+    agent = tx.agents.get(agent_id)
+    return agent_id if agent is None else agent.slug
 
 
 def _conversations(tx: Transaction, after: str, scope: ExportScope) -> list[tuple[str, Conversation]]:
@@ -324,11 +351,11 @@ def _file(file: Attachment) -> records.File:
 def _head(tx: Transaction, conversation: Conversation, people: Sequence[str] | None) -> records.Conversation:
     """Return a conversation without its messages. If the data of one person is exported, the summaries of conversations
     with other people are left out."""
-    agent, address = tx.agents.get(conversation.agent_id), conversation.address
+    address = conversation.address
     summaries = tx.interchange.summaries(conversation.id) if people is None or conversation.direct else []
     return records.Conversation(
         id=conversation.id,
-        agent=conversation.agent_id if agent is None else agent.slug,
+        agent=_slug(tx, conversation.agent_id),
         place=_place(address.platform, address.connector, address.channel, address.thread),
         direct=conversation.direct,
         created_at=conversation.created_at,
@@ -359,4 +386,5 @@ _WHOLE: dict[str, Callable[[Transaction, ExportScope], list[Record]]] = {
 _SLICES: dict[str, Callable[[Transaction, str, ExportScope], list[tuple[str, Record]]]] = {
     "people": _people,
     "memory": _memory,
+    "values": _values,
 }

@@ -159,6 +159,20 @@ class Fact(Record):
     expires_at: _Time | None = None
 
 
+class Value(Record):
+    """A value that an agent stores under a key, beside its facts. It belongs to a person or to a place. Without both, it
+    applies to all conversations."""
+
+    agent: _Name
+    person: PersonRef | None = None
+    place: Place | None = None
+    key: _Name
+    value: Annotated[str, Field(max_length=10_000)]
+    taint: list[str] = []
+    author: PersonRef | None = None
+    updated_at: _Time
+
+
 class File(Record):
     """A file of a message. Its bytes are in the archive under `files/HASH`, unless they were lost."""
 
@@ -266,5 +280,6 @@ KINDS: Mapping[str, type[Record]] = {
     "agents": Agent,
     "schedules": Schedule,
     "memory": Fact,
+    "values": Value,
     "conversations": Conversation,
 }

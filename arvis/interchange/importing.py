@@ -1,7 +1,7 @@
 """Imports the records of a checked archive.
 
 An import can be repeated, because it recognises the records that it has imported before: agents, skills and workflows
-by their slugs, schedules by agent, kind and name, facts by their text, and conversations by the id that is computed
+by their slugs, schedules by agent, kind and name, facts by their text, values by agent and key, and conversations by the id that is computed
 from the source and the id there. Existing records are not changed, unless `replace` is set.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from arvis.domain import agents as domain
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ArvisError
-from arvis.domain.memory import EVERYWHERE, NewFact, asked_words, principal_scope, room_scope
+from arvis.domain.memory import EVERYWHERE, NewFact, State, asked_words, principal_scope, room_scope
 from arvis.domain.messages import Address
 from arvis.domain.schedules import Schedule
 from arvis.domain.taint import taint_of
@@ -23,7 +23,7 @@ from arvis.interchange import format as records
 from arvis.interchange.archive import Contents
 from arvis.interchange.conversations import add_messages, add_summaries, missing_messages, open_conversation
 from arvis.interchange.format import KINDS, PersonRef, Place, Record
-from arvis.memory.service import MOST_FACTS, MOST_LETTERS
+from arvis.memory.service import MOST_FACTS, MOST_LETTERS, Refused, put_state
 from arvis.ports.automation import StoredSkill
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
@@ -61,8 +61,8 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of an import. `by` is the id of the person who imports. If `replace` is True, imported agents, skills
-    and workflows replace existing ones."""
+    """The rules of an import. `by` is the id of the person who imports. If `replace` is True, imported agents, skills,
+    workflows and values replace existing ones."""
 
     by: str
     schedules: schedules.Rules
@@ -172,6 +172,8 @@ def _name_of(record: Record) -> str:
             return f"{platform}:{user_id}"
         case records.Schedule(agent=agent, name=name):
             return f"{agent}: {name}"
+        case records.Value(agent=agent, key=key):
+            return f"{agent}: {key}"
         case records.Fact(agent=agent, content=content):
             return f"{agent}: {content[:60]}"
         case _:
@@ -302,6 +304,26 @@ def _import_fact(tx: Transaction, record: records.Fact, rules: Rules, now: int) 
     return _NEW
 
 
+def _import_value(tx: Transaction, record: records.Value, rules: Rules, _now: int) -> Result:
+    agent = agents.find(tx, record.agent)
+    if agent is None:
+        return Action.SKIP, f"there is no agent {record.agent}"
+    scope = _scope(tx, record.person, record.place)
+    if scope is None:
+        return Action.SKIP, "the file does not contain the person to whom this value belongs"
+    known = tx.agent_state.get(agent.id, scope, record.key)
+    if known is not None and known.value == storable(record.value).strip():
+        return _SAME
+    if known is not None and not rules.replace:
+        return _DIFFERS
+    author, taint = _person(tx, record.author) or rules.by, taint_of(" ".join(record.taint))
+    value = State(agent.id, scope, record.key, record.value, taint, author, None, record.updated_at)
+    stored = put_state(tx, value)
+    if isinstance(stored, Refused):
+        return Action.SKIP, stored.problem
+    return _NEW if known is None else _REPLACED
+
+
 def _about(record: records.Fact) -> str:
     if record.person is not None:
         return f"about the person {record.person.platform}:{record.person.user_id}"
@@ -330,6 +352,7 @@ _IMPORTS: Mapping[str, Callable[[Transaction, Any, Rules, int], Result]] = {
     "agents": _import_agent,
     "schedules": _import_schedule,
     "memory": _import_fact,
+    "values": _import_value,
 }
 
 

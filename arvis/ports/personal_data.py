@@ -8,7 +8,7 @@ from typing import Protocol
 from arvis.domain.conversations import Compaction, Conversation
 from arvis.domain.dataclass import dataclass
 from arvis.domain.erasures import Channel, Erasure, ItemKind, Subject
-from arvis.domain.memory import Fact
+from arvis.domain.memory import Fact, State
 from arvis.domain.messages import Address, Principal, StoredMessage
 
 
@@ -194,6 +194,10 @@ class Interchange(Protocol):
     def people(self, after: str, scope: ExportScope, limit: int) -> Sequence[Principal]: ...
 
     def facts(self, after: str, scope: ExportScope, limit: int) -> Sequence[Fact]: ...
+
+    def values(self, after: str, scope: ExportScope, limit: int) -> Sequence[tuple[str, State]]:
+        """Return pairs of a position, which is `after` of the next batch, and a value."""
+        ...
 
     def conversations(self, after: str, scope: ExportScope, limit: int) -> Sequence[Conversation]: ...
 

@@ -102,6 +102,12 @@ def contents(talk: records.Conversation) -> Contents:
         records.Fact(content="for all", **fact),
         records.Fact(content="about a stranger", person=records.PersonRef(platform="x", user_id="y"), **fact),
     ]
+    value: dict[str, Any] = {"agent": "helper", "updated_at": AT}
+    found["values"] += [
+        records.Value(key="mood", value="good", person=ANN, author=ANN, **value),
+        records.Value(key="topic", value="boats", place=PLACE, taint=["tools"], **value),
+        records.Value(key="count", value="7", **value),
+    ]
     found["conversations"].append(talk)
     return Contents(Manifest(program="other 1", source="there", exported_at=AT), found, {})
 
@@ -134,6 +140,14 @@ async def test_an_export_returns_what_was_imported(store: Store, clock: SteppedC
     assert facts == {
         ("about Ann", ANN, None, ()), ("about the place", None, PLACE, ("files",)), ("for all", None, None, ()),
     }  # fmt: skip
+    assert {
+        (each.key, each.value, each.person, each.place, tuple(each.taint), each.updated_at)
+        for each in found.records["values"]
+        if isinstance(each, records.Value)
+    } == {
+        ("mood", "good", ANN, None, (), AT), ("topic", "boats", None, PLACE, ("tools",), AT),
+        ("count", "7", None, None, (), AT),
+    }  # fmt: skip
     (talk,) = found.records["conversations"]
     assert isinstance(talk, records.Conversation)
     assert talk.place == PLACE
@@ -161,10 +175,34 @@ async def test_an_export_of_a_channel_contains_its_own_records(store: Store, clo
     found = await exported(store, clock, Choice(channel=Channel("discord", "main", "a:b")))
     assert [each.user_id for each in found.records["people"] if isinstance(each, records.Person)] == ["42"]
     assert [each.content for each in found.records["memory"] if isinstance(each, records.Fact)] == ["about the place"]
+    assert [each.key for each in found.records["values"] if isinstance(each, records.Value)] == ["topic"]
     (talk,) = [each for each in found.records["conversations"] if isinstance(each, records.Conversation)]
     assert (talk.place, len(talk.messages), len(talk.summaries)) == (PLACE, 300, 1)
     with pytest.raises(NotFound, match="no conversation in this channel"):
         await exported(store, clock, Choice(channel=Channel("discord", "main", "a")))
+
+
+async def test_a_changed_value_is_replaced_only_on_request(store: Store, clock: SteppedClock) -> None:
+    importer, given = ArchiveImporter(store=store, clock=clock), contents(conversation(turns=True))
+    await importer.run(given, RULES)
+    changed = {"value": "tired"}
+    given.records["values"][:] = [given.records["values"][0].model_copy(update=changed)]
+    given.records["values"] += [
+        records.Value(agent="helper", key=key, value=value, updated_at=AT)
+        for key, value in (("no key!", "x"), ("long", "x" * 2_001))
+    ]
+
+    async def outcomes(rules: Rules) -> list[tuple[Action, str]]:
+        report = await importer.run(given, rules)
+        return [(each.action, each.why) for each in report.outcomes if each.kind == "values"]
+
+    (kept, _), bad_key, too_long = await outcomes(RULES)
+    assert kept is Action.SKIP
+    assert [bad_key[0], too_long[0]] == [Action.SKIP, Action.SKIP]
+    assert "64 letters" in bad_key[1]
+    assert "2000 characters" in too_long[1]
+    assert (await outcomes(replace(RULES, replace=True)))[0][0] is Action.UPDATE
+    assert (await outcomes(RULES))[0][0] is Action.UNCHANGED
 
 
 async def test_an_interrupted_import_is_completed(store: Store, clock: SteppedClock) -> None:
@@ -240,4 +278,4 @@ def test_a_writer_makes_what_a_reader_accepts() -> None:
     writer.close(given.manifest)
     found = read_archive(target.getvalue())
     assert found.records == given.records
-    assert found.manifest.counts == {"people": 1, "memory": 4, "conversations": 1}
+    assert found.manifest.counts == {"people": 1, "memory": 4, "values": 3, "conversations": 1}

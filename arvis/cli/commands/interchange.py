@@ -20,7 +20,7 @@ from arvis.domain.errors import ConfigError
 _TIMEOUT = 600.0
 _ITEMS = Table("kind", "name", "action", "why")
 _PROGRAMS = ("openclaw", "hermes", "nanobot")
-_KINDS = ("people", "skills", "workflows", "agents", "schedules", "memory", "conversations")
+_KINDS = ("people", "skills", "workflows", "agents", "schedules", "memory", "values", "conversations")
 
 
 @click.command(cls=ApiCommand)
@@ -95,7 +95,7 @@ def _person(_context: click.Context, _option: click.Parameter, text: str | None)
 @click.argument("source", type=_Source(), metavar="FILE|PROGRAM")
 @click.argument("home", type=click.Path(path_type=Path), required=False)
 @click.option("--dry-run", is_flag=True, help="Only list what would be imported.")
-@click.option("--replace", is_flag=True, help="Replace agents, skills and workflows that exist and differ.")
+@click.option("--replace", is_flag=True, help="Replace agents, skills, workflows and values that exist and differ.")
 @click.option("--all", "everything", is_flag=True, help="List unchanged records, too.")
 @click.option("--yes", is_flag=True, help="With PROGRAM: do not ask for a confirmation.")
 @click.option(

@@ -23,6 +23,16 @@ WHERE id > :after AND (status = 'active' OR (status IN ('superseded', 'ended') A
     AND (CAST(:room AS TEXT) IS NULL OR substr(scope, 1, length(CAST(:room AS TEXT))) = CAST(:room AS TEXT))
 ORDER BY id LIMIT :limit;
 
+-- name: values_to_export
+-- The position of a row is its primary key as one text.
+SELECT agent_id || ' ' || scope || ' ' || key AS position, agent_state.* FROM agent_state
+WHERE agent_id || ' ' || scope || ' ' || key > :after
+    AND (CAST(:people AS TEXT) IS NULL
+        OR scope IN (SELECT 'principal:' || listed.value FROM json_each(:people) AS listed)
+        OR author_id IN (SELECT listed.value FROM json_each(:people) AS listed))
+    AND (CAST(:room AS TEXT) IS NULL OR substr(scope, 1, length(CAST(:room AS TEXT))) = CAST(:room AS TEXT))
+ORDER BY position LIMIT :limit;
+
 -- name: conversations_to_export
 SELECT * FROM conversations
 WHERE id > :after AND (CAST(:people AS TEXT) IS NULL OR EXISTS (

@@ -35,9 +35,9 @@ from arvis.web.http.models import About, Body, View, Whole
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import FILE, LABEL
 
-#: The kind of records whose import also makes the scheduler search for due occurrences. The names of all other kinds
-#: are topics of changes.
-_SCHEDULES = "schedules"
+#: The kind of records whose import also makes the scheduler search for due occurrences, and the kind that is shown on the
+#: page of another one. The names of all other kinds are topics of changes.
+_SCHEDULES, _VALUES = "schedules", "values"
 _PIECE = 1 << 16
 _TYPE = "application/zip"
 _BODY = BodyLimit(size=MOST_BYTES * 4 // 3 + 65_536, marks=100)
@@ -46,7 +46,7 @@ _BODY = BodyLimit(size=MOST_BYTES * 4 // 3 + 65_536, marks=100)
 class NewImport(Body):
     archive: Annotated[str, About("The file of an export.", contentEncoding="base64")]
     dry_run: Annotated[bool | None, About("Only report what an import would do.")] = None
-    replace: Annotated[bool | None, About("Replace agents, skills and workflows that exist and differ.")] = None
+    replace: Annotated[bool | None, About("Replace agents, skills, workflows and values that exist and differ.")] = None
 
 
 class ImportedView(View):
@@ -145,7 +145,8 @@ class InterchangeRoutes(Routes):
             changed = {each.kind for each in report.outcomes if each.action in {Action.CREATE, Action.UPDATE}}
         finally:
             for kind in changed:
-                self._bus.publish(SchedulesChanged() if kind == _SCHEDULES else Changed(ChangeTopic(kind)))
+                topic = ChangeTopic.MEMORY if kind == _VALUES else ChangeTopic(kind)
+                self._bus.publish(SchedulesChanged() if kind == _SCHEDULES else Changed(topic))
         return report
 
 

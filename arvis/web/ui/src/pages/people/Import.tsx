@@ -213,6 +213,7 @@ const PAGES: Record<Kind, string> = {
   agents: "/agents",
   schedules: "/schedules",
   memory: "/memory",
+  values: "/memory",
   conversations: "/conversations",
 };
 const KINDS = Object.keys(PAGES) as Kind[];

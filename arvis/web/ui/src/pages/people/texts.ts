@@ -86,12 +86,12 @@ export const texts = words({
     imports: {
       title: "Export and import",
       exportAbout:
-        "An export is a zip file with people, skills, workflows, agents, schedules, memory and conversations. It contains no secrets, and everyone who gets it can read it. The download begins when Arvis has written the file.",
+        "An export is a zip file with people, skills, workflows, agents, schedules, facts, values and conversations. It contains no secrets, and everyone who gets it can read it. The download begins when Arvis has written the file.",
       exportAll: "Export all records",
       about:
         "An import adds the records of an export file. Arvis first shows what the import would do. You can import the same file again: existing records stay unchanged.",
       choose: "Choose a file to import",
-      replace: "Replace agents, skills and workflows that differ",
+      replace: "Replace agents, skills, workflows and values that differ",
       replaceHint: "Otherwise the import skips them, and they stay unchanged.",
       planned: "This import would do the following",
       plannedWhy: (file: string, source: string) =>
@@ -113,6 +113,7 @@ export const texts = words({
         agents: "Agents",
         schedules: "Schedules",
         memory: "Facts",
+        values: "Values",
         conversations: "Conversations",
       },
       planColumns: { create: "New", update: "To change", unchanged: "Unchanged", skip: "Skipped" },
