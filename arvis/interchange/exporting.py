@@ -76,7 +76,7 @@ class Exporter:
     async def _records(self, kind: str, scope: ExportScope) -> AsyncIterator[tuple[Record, set[str]]]:
         if kind == "conversations":
             async for _, conversation in self._slices(_conversations, scope):
-                yield await self._conversation(conversation, scope.people)
+                yield await self._conversation(conversation, scope)
         elif kind in _SLICES:
             async for _, record in self._slices(_SLICES[kind], scope):
                 yield record, set()
@@ -95,14 +95,25 @@ class Exporter:
                 yield row
             after = rows[-1][0]
 
-    async def _conversation(self, conversation: Conversation, people: Sequence[str] | None) -> tuple[Record, set[str]]:
-        messages, after = list[records.Message](), ""
-        while rows := await self._store.read(_messages, conversation.id, after, people):
-            messages += [message for _, message in rows]
-            after = rows[-1][0]
-        head = await self._store.read(_head, conversation, people)
+    async def _conversation(self, conversation: Conversation, scope: ExportScope) -> tuple[Record, set[str]]:
+        """Return a conversation, and the files of its messages. Inactive versions are a part of it only if the data of a
+        person or channel is exported."""
+        messages = await self._messages(conversation, scope.people, inactive=False)
+        if scope != ExportScope():
+            messages += await self._messages(conversation, scope.people, inactive=True)
+            messages.sort(key=lambda message: message.id)
+        head = await self._store.read(_head, conversation, scope.people)
         files = {file.sha256 for message in messages for file in message.files}
         return head.model_copy(update={"messages": messages}), files
+
+    async def _messages(
+        self, conversation: Conversation, people: Sequence[str] | None, *, inactive: bool
+    ) -> list[records.Message]:
+        found, after = list[records.Message](), ""
+        while rows := await self._store.read(_messages, conversation.id, after, people, inactive=inactive):
+            found += rows
+            after = rows[-1].id
+        return found
 
 
 def _scope(tx: Transaction, choice: Choice) -> ExportScope:
@@ -276,12 +287,10 @@ def _conversations(tx: Transaction, after: str, scope: ExportScope) -> list[tupl
 
 
 def _messages(
-    tx: Transaction, conversation_id: str, after: str, people: Sequence[str] | None
-) -> list[tuple[str, records.Message]]:
-    return [
-        (message.id, _message(tx, message, people))
-        for message in tx.interchange.messages(conversation_id, after, people, _ROWS)
-    ]
+    tx: Transaction, conversation_id: str, after: str, people: Sequence[str] | None, *, inactive: bool
+) -> list[records.Message]:
+    rows = tx.interchange.messages(conversation_id, after, people, _ROWS, inactive=inactive)
+    return [_message(tx, message, people).model_copy(update={"inactive": inactive}) for message in rows]
 
 
 def _message(tx: Transaction, message: StoredMessage, people: Sequence[str] | None) -> records.Message:

@@ -249,6 +249,9 @@ class Message(Record):
     quotations: list[Quotation] = []
     #: The ratings of this reply.
     feedback: list[Feedback] = []
+    #: True for a message of an inactive version. Only exports of a person or channel contain such messages, and an import
+    #: ignores them.
+    inactive: bool = False
 
 
 class Summary(Record):

@@ -130,10 +130,15 @@ def _outcome_of(record: records.Conversation, found: str | None, missing: int) -
     return Outcome("conversations", name, Action.CREATE if whole else Action.UPDATE)
 
 
+def _active(record: records.Conversation) -> records.Conversation:
+    """Return the conversation without the messages of inactive versions."""
+    return record.model_copy(update={"messages": [each for each in record.messages if not each.inactive]})
+
+
 def _all(contents: Contents) -> Iterator[tuple[str, Record]]:
     for kind in KINDS:
         for record in contents.records[kind]:
-            yield kind, record
+            yield kind, _active(record) if isinstance(record, records.Conversation) else record
 
 
 # -- scripts -------------------------------------------------------------------------------------------------------------

@@ -206,9 +206,10 @@ class Interchange(Protocol):
         ...
 
     def messages(
-        self, conversation_id: str, after: str, people: Sequence[str] | None, limit: int
+        self, conversation_id: str, after: str, people: Sequence[str] | None, limit: int, *, inactive: bool = False
     ) -> Sequence[StoredMessage]:
-        """Return messages of these people and the replies to them; None: all messages."""
+        """Return messages of these people and the replies to them; None: all messages. With `inactive`, return the
+        messages of inactive versions, otherwise those of the active one."""
         ...
 
     def summaries(self, conversation_id: str) -> Sequence[Compaction]: ...

@@ -135,6 +135,35 @@ def test_a_person_gets_their_own_data(first: Daemon, tmp_path: Path) -> None:
     assert subject in shown.stdout
 
 
+def test_a_person_also_gets_the_messages_of_inactive_versions(first: Daemon, second: Daemon, tmp_path: Path) -> None:
+    api = Api(None, first.data)
+    sent = says(first, "My first words")
+    edited = api.post("messages", sent["messageId"], "edit", body={"content": "My other words"})
+    api.get("messages", edited["version"]["messageId"], "wait", query={"timeout": 20})
+    file, all_ = tmp_path / "ann.zip", tmp_path / "all.zip"
+    for command in (["people", "export", "web:ann", str(file)], ["export", str(all_)]):
+        done = first.arvis(*command)
+        assert done.returncode == 0, done.stderr
+
+    def messages(path: Path) -> list[tuple[str, bool]]:
+        with zipfile.ZipFile(path) as archive:
+            talks = [json.loads(line) for line in archive.read("conversations.jsonl").splitlines()]
+        return [
+            (each["content"], each.get("inactive", False))
+            for talk in talks
+            for each in talk["messages"]
+            if each["role"] == "user"
+        ]
+
+    assert messages(file)[0] == ("My first words", True)
+    assert [text for text, _ in messages(all_)] == ["My other words"]
+    imported(second, file)
+    (hall,) = Api(None, second.data).get("conversations")["items"]
+    said = Api(None, second.data).get("conversations", hall["id"], "messages")["items"]
+    assert not [each for each in said if each["content"] == "My first words"]
+    assert changed(imported(second, file)) == []
+
+
 def test_a_channel_is_exported_with_its_people_and_facts(first: Daemon, second: Daemon, tmp_path: Path) -> None:
     prepare(first)
     api = Api(None, first.data)

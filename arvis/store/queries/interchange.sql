@@ -52,7 +52,7 @@ ORDER BY id LIMIT 10000;
 -- For a person: their messages and the replies to them.
 SELECT messages.* FROM messages
 LEFT JOIN messages AS asked ON asked.id = messages.reply_to
-WHERE messages.conversation_id = :conversation_id AND messages.id > :after AND messages.superseded = 0
+WHERE messages.conversation_id = :conversation_id AND messages.id > :after AND messages.superseded = :superseded
     AND (CAST(:people AS TEXT) IS NULL
         OR messages.principal_id IN (SELECT listed.value FROM json_each(:people) AS listed)
         OR asked.principal_id IN (SELECT listed.value FROM json_each(:people) AS listed))

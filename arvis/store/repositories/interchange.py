@@ -48,10 +48,15 @@ class SqlInterchange:
         return [conversation_of(row) for row in rows]
 
     def messages(
-        self, conversation_id: str, after: str, people: Sequence[str] | None, limit: int
+        self, conversation_id: str, after: str, people: Sequence[str] | None, limit: int, *, inactive: bool = False
     ) -> Sequence[StoredMessage]:
         rows = self._session.rows(
-            "messages_to_export", conversation_id=conversation_id, after=after, people=_listed(people), limit=limit
+            "messages_to_export",
+            conversation_id=conversation_id,
+            after=after,
+            people=_listed(people),
+            superseded=2 if inactive else 0,
+            limit=limit,
         )
         return [replace(message_of(row, self._files(row["id"])), rounds=rounds_of(row["rounds"])) for row in rows]
 
