@@ -27,7 +27,7 @@ from arvis.ports.store import Store, Transaction
 _ROWS = 200
 _MOST_SCHEDULES = 100_000
 #: The kinds of records that belong to a person or channel. The other kinds belong to the installation.
-PERSONAL = ("people", "schedules", "memory", "values", "conversations")
+PERSONAL = ("people", "schedules", "memory", "values", "conversations", "overheard")
 
 T = TypeVar("T")
 
@@ -282,6 +282,23 @@ def _slug(tx: Transaction, agent_id: str) -> str:
     return agent_id if agent is None else agent.slug
 
 
+def _overheard(tx: Transaction, after: str, scope: ExportScope) -> list[tuple[str, Record]]:
+    return [
+        (
+            position,
+            records.Overheard(
+                id=each.event_id,
+                place=_place(each.address.platform, each.address.connector, each.address.channel, each.address.thread),
+                user_id=each.user_id,
+                name=each.user_name[:300],
+                content=each.content,
+                created_at=each.created_at,
+            ),
+        )
+        for position, each in tx.interchange.overheard(after, scope, _ROWS)
+    ]
+
+
 def _conversations(tx: Transaction, after: str, scope: ExportScope) -> list[tuple[str, Conversation]]:
     return [(each.id, each) for each in tx.interchange.conversations(after, scope, _ROWS)]
 
@@ -396,4 +413,5 @@ _SLICES: dict[str, Callable[[Transaction, str, ExportScope], list[tuple[str, Rec
     "people": _people,
     "memory": _memory,
     "values": _values,
+    "overheard": _overheard,
 }

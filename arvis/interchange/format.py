@@ -275,6 +275,19 @@ class Conversation(Record):
     summaries: list[Summary] = []
 
 
+class Overheard(Record):
+    """A message in a channel that was not for the bot, stored as context for a few days."""
+
+    #: The id of the event on the platform, which is unique in the channel.
+    id: _Name
+    place: Place
+    #: The id of the author on the platform of the place.
+    user_id: _Name
+    name: Annotated[str, Field(max_length=300)] = ""
+    content: _Text
+    created_at: _Time
+
+
 #: The kinds of records, by the name of their file without `.jsonl`, in the order in which they are imported.
 KINDS: Mapping[str, type[Record]] = {
     "people": Person,
@@ -285,4 +298,5 @@ KINDS: Mapping[str, type[Record]] = {
     "memory": Fact,
     "values": Value,
     "conversations": Conversation,
+    "overheard": Overheard,
 }

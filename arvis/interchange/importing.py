@@ -12,10 +12,12 @@ from enum import StrEnum
 from typing import Any
 
 from arvis.domain import agents as domain
+from arvis.domain.conversations import OBSERVED_MS
 from arvis.domain.dataclass import dataclass, replace
 from arvis.domain.errors import ArvisError
 from arvis.domain.memory import EVERYWHERE, NewFact, State, asked_words, principal_scope, room_scope
 from arvis.domain.messages import Address
+from arvis.domain.platforms import OverheardMessage
 from arvis.domain.schedules import Schedule
 from arvis.domain.taint import taint_of
 from arvis.domain.text import storable
@@ -118,6 +120,9 @@ class ArchiveImporter:
 
 
 SLICE = 200
+#: The maximum number of overheard messages in a place after an import. The next message reduces them to the number that
+#: the bot keeps.
+_MOST_OVERHEARD = 1_000
 
 
 def _outcome_of(record: records.Conversation, found: str | None, missing: int) -> Outcome:
@@ -177,6 +182,8 @@ def _name_of(record: Record) -> str:
             return f"{platform}:{user_id}"
         case records.Schedule(agent=agent, name=name):
             return f"{agent}: {name}"
+        case records.Overheard(id=event, place=place):
+            return f"{place.platform}:{place.channel} {event}"
         case records.Value(agent=agent, key=key):
             return f"{agent}: {key}"
         case records.Fact(agent=agent, content=content):
@@ -329,6 +336,22 @@ def _import_value(tx: Transaction, record: records.Value, rules: Rules, _now: in
     return _NEW if known is None else _REPLACED
 
 
+def _import_overheard(tx: Transaction, record: records.Overheard, _rules: Rules, now: int) -> Result:
+    if record.created_at < now - OBSERVED_MS:
+        return Action.SKIP, "it is too old to be context of a conversation"
+    place = record.place
+    message = OverheardMessage(
+        address=Address(place.platform, place.connector, place.channel, place.thread),
+        event_id=record.id,
+        platform_ref=None,
+        user_id=record.user_id,
+        user_name=storable(record.name),
+        content=storable(record.content),
+        created_at=record.created_at,
+    )
+    return _NEW if tx.overheard.add(message, _MOST_OVERHEARD) else _SAME
+
+
 def _about(record: records.Fact) -> str:
     if record.person is not None:
         return f"about the person {record.person.platform}:{record.person.user_id}"
@@ -358,6 +381,7 @@ _IMPORTS: Mapping[str, Callable[[Transaction, Any, Rules, int], Result]] = {
     "schedules": _import_schedule,
     "memory": _import_fact,
     "values": _import_value,
+    "overheard": _import_overheard,
 }
 
 

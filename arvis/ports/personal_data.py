@@ -10,6 +10,7 @@ from arvis.domain.dataclass import dataclass
 from arvis.domain.erasures import Channel, Erasure, ItemKind, Subject
 from arvis.domain.memory import Fact, State
 from arvis.domain.messages import Address, Principal, StoredMessage
+from arvis.domain.platforms import OverheardMessage
 
 
 class Erasures(Protocol):
@@ -197,6 +198,10 @@ class Interchange(Protocol):
 
     def values(self, after: str, scope: ExportScope, limit: int) -> Sequence[tuple[str, State]]:
         """Return pairs of a position, which is `after` of the next batch, and a value."""
+        ...
+
+    def overheard(self, after: str, scope: ExportScope, limit: int) -> Sequence[tuple[str, OverheardMessage]]:
+        """Return pairs of an id, which is `after` of the next batch, and a message."""
         ...
 
     def conversations(self, after: str, scope: ExportScope, limit: int) -> Sequence[Conversation]: ...

@@ -34,6 +34,8 @@ from tests.conformance.databases import migrated
 from tests.conformance.store.scripts import AGENT
 
 AT = 1_700_000_000_000
+#: An hour before the time of the clock.
+HEARD_AT = 1_799_996_400_000
 ANN = records.PersonRef(platform="discord", user_id="42")
 PLACE = records.Place(platform="discord", connector="main", channel="a:b", thread="t")
 
@@ -109,6 +111,10 @@ def contents(talk: records.Conversation) -> Contents:
         records.Value(key="count", value="7", **value),
     ]
     found["conversations"].append(talk)
+    for number, user in enumerate(("42", "7")):
+        place = PLACE.model_copy(update={"channel": f"hall {number}"})
+        heard: dict[str, Any] = {"id": f"e{number}", "place": place, "user_id": user, "content": f"heard {number}"}
+        found["overheard"].append(records.Overheard(**heard, name="Ann", created_at=HEARD_AT))
     return Contents(Manifest(program="other 1", source="there", exported_at=AT), found, {})
 
 
@@ -182,6 +188,30 @@ async def test_an_export_of_a_channel_contains_its_own_records(store: Store, clo
         await exported(store, clock, Choice(channel=Channel("discord", "main", "a")))
 
 
+async def test_overheard_messages_are_context_for_a_day(store: Store, clock: SteppedClock) -> None:
+    importer, given = ArchiveImporter(store=store, clock=clock), contents(conversation(turns=True))
+    await importer.run(given, RULES)
+
+    async def heard(choice: Choice) -> list[tuple[str, str]]:
+        found = (await exported(store, clock, choice)).records["overheard"]
+        return [(each.id, each.content) for each in found if isinstance(each, records.Overheard)]
+
+    person = await store.read(lambda tx: tx.principals.find("discord", "42"))
+    assert person is not None
+    assert await heard(Choice()) == [("e0", "heard 0"), ("e1", "heard 1")]
+    assert await heard(Choice(person=person.id)) == [("e0", "heard 0")]
+    assert await heard(Choice(channel=Channel("discord", "main", "a:b"))) == []
+
+    old = given.records["overheard"][0].model_copy(update={"id": "e2", "created_at": AT})
+    given.records["overheard"].append(old)
+    report = await importer.run(given, RULES)
+    assert [each.action for each in report.outcomes if each.kind == "overheard"] == [
+        Action.UNCHANGED,
+        Action.UNCHANGED,
+        Action.SKIP,
+    ]
+
+
 async def test_a_changed_value_is_replaced_only_on_request(store: Store, clock: SteppedClock) -> None:
     importer, given = ArchiveImporter(store=store, clock=clock), contents(conversation(turns=True))
     await importer.run(given, RULES)
@@ -214,9 +244,13 @@ async def test_an_interrupted_import_is_completed(store: Store, clock: SteppedCl
     conversation_id = await store.write(begin)
     importer = ArchiveImporter(store=store, clock=clock)
     await importer.run(contents(given.model_copy(update={"messages": given.messages[:7]})), RULES)
-    report = await importer.run(contents(given), RULES)
-    assert report.outcomes[-1].action is Action.UPDATE
-    assert (await importer.run(contents(given), RULES)).outcomes[-1].action is Action.UNCHANGED
+
+    async def outcome() -> Action:
+        report = await importer.run(contents(given), RULES)
+        return next(each.action for each in report.outcomes if each.kind == "conversations")
+
+    assert await outcome() is Action.UPDATE
+    assert await outcome() is Action.UNCHANGED
     history = await store.read(lambda tx: tx.messages.history(conversation_id, 999))
     assert len(history) == 296, "the summary replaces two turns"
 
@@ -278,4 +312,4 @@ def test_a_writer_makes_what_a_reader_accepts() -> None:
     writer.close(given.manifest)
     found = read_archive(target.getvalue())
     assert found.records == given.records
-    assert found.manifest.counts == {"people": 1, "memory": 4, "values": 3, "conversations": 1}
+    assert found.manifest.counts == {"people": 1, "memory": 4, "values": 3, "conversations": 1, "overheard": 2}

@@ -20,7 +20,7 @@ from arvis.domain.errors import ConfigError
 _TIMEOUT = 600.0
 _ITEMS = Table("kind", "name", "action", "why")
 _PROGRAMS = ("openclaw", "hermes", "nanobot")
-_KINDS = ("people", "skills", "workflows", "agents", "schedules", "memory", "values", "conversations")
+_KINDS = ("people", "skills", "workflows", "agents", "schedules", "memory", "values", "conversations", "overheard")
 
 
 @click.command(cls=ApiCommand)

@@ -58,6 +58,18 @@ WHERE messages.conversation_id = :conversation_id AND messages.id > :after AND m
         OR asked.principal_id IN (SELECT listed.value FROM json_each(:people) AS listed))
 ORDER BY messages.id LIMIT :limit;
 
+-- name: overheard_to_export
+SELECT * FROM overheard_messages
+WHERE id > :after
+    AND (CAST(:people AS TEXT) IS NULL OR EXISTS (
+        SELECT 1 FROM principals
+        WHERE principals.platform = overheard_messages.platform AND principals.user_id = overheard_messages.user_id
+            AND principals.id IN (SELECT listed.value FROM json_each(:people) AS listed)
+    ))
+    AND (CAST(:channel AS TEXT) IS NULL
+        OR (platform = :platform AND connector = :connector AND channel = :channel))
+ORDER BY id LIMIT :limit;
+
 -- name: summaries_to_export
 SELECT * FROM compactions WHERE conversation_id = :conversation_id AND status <> 'restored'
 ORDER BY last_turn LIMIT 10000;

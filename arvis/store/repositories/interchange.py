@@ -9,6 +9,7 @@ from arvis.domain.dataclass import replace
 from arvis.domain.memory import Fact, State
 from arvis.domain.messages import Address, Attachment, Principal, StoredMessage
 from arvis.domain.past_rounds import rounds_of
+from arvis.domain.platforms import OverheardMessage
 from arvis.domain.taint import taint_text
 from arvis.ports.personal_data import ExportScope
 from arvis.store.repositories.conversations import compaction_of, conversation_of
@@ -16,6 +17,7 @@ from arvis.store.repositories.erasures import channel_fields, room_prefix
 from arvis.store.repositories.memory import fact_of, state_of
 from arvis.store.repositories.messages import attachment_of, message_of, place
 from arvis.store.repositories.people import principal_of
+from arvis.store.repositories.platforms import overheard_of
 from arvis.store.sql.session import Session, dump
 
 
@@ -38,6 +40,10 @@ class SqlInterchange:
         room = None if scope.channel is None else room_prefix(scope.channel)
         rows = self._session.rows("values_to_export", after=after, people=_listed(scope.people), room=room, limit=limit)
         return [(row["position"], state_of(row)) for row in rows]
+
+    def overheard(self, after: str, scope: ExportScope, limit: int) -> Sequence[tuple[str, OverheardMessage]]:
+        rows = self._session.rows("overheard_to_export", after=after, **_scope(scope), limit=limit)
+        return [(row["id"], overheard_of(row)) for row in rows]
 
     def conversations(self, after: str, scope: ExportScope, limit: int) -> Sequence[Conversation]:
         rows = self._session.rows("conversations_to_export", after=after, **_scope(scope), limit=limit)

@@ -35,9 +35,10 @@ from arvis.web.http.models import About, Body, View, Whole
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import FILE, LABEL
 
-#: The kind of records whose import also makes the scheduler search for due occurrences, and the kind that is shown on the
-#: page of another one. The names of all other kinds are topics of changes.
-_SCHEDULES, _VALUES = "schedules", "values"
+#: The kind of records whose import also makes the scheduler search for due occurrences.
+_SCHEDULES = "schedules"
+#: The topics of changes for kinds whose names are no topics.
+_TOPICS = {"values": ChangeTopic.MEMORY, "overheard": ChangeTopic.CONVERSATIONS}
 _PIECE = 1 << 16
 _TYPE = "application/zip"
 _BODY = BodyLimit(size=MOST_BYTES * 4 // 3 + 65_536, marks=100)
@@ -145,7 +146,7 @@ class InterchangeRoutes(Routes):
             changed = {each.kind for each in report.outcomes if each.action in {Action.CREATE, Action.UPDATE}}
         finally:
             for kind in changed:
-                topic = ChangeTopic.MEMORY if kind == _VALUES else ChangeTopic(kind)
+                topic = _TOPICS.get(kind) or ChangeTopic(kind)
                 self._bus.publish(SchedulesChanged() if kind == _SCHEDULES else Changed(topic))
         return report
 

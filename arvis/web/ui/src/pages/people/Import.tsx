@@ -215,6 +215,7 @@ const PAGES: Record<Kind, string> = {
   memory: "/memory",
   values: "/memory",
   conversations: "/conversations",
+  overheard: "/conversations",
 };
 const KINDS = Object.keys(PAGES) as Kind[];
 const ACTIONS = Object.keys(says.planColumns) as Action[];

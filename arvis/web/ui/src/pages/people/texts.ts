@@ -115,6 +115,7 @@ export const texts = words({
         memory: "Facts",
         values: "Values",
         conversations: "Conversations",
+        overheard: "Overheard messages",
       },
       planColumns: { create: "New", update: "To change", unchanged: "Unchanged", skip: "Skipped" },
       doneColumns: { create: "Added", update: "Changed", unchanged: "Unchanged", skip: "Skipped" },
