@@ -234,7 +234,7 @@ def _no_bot(platform: str, name: str) -> NotFound:
     return NotFound(f"There is no bot {name} for {platform}.", fix=fix)
 
 
-# -- scripts -----------------------------------------------------------------------------------------------
+# -- transaction scripts -----------------------------------------------------------------------------------
 
 
 def _statuses(tx: Transaction) -> list[BotStatus]:

@@ -112,7 +112,8 @@ class BotSupervisor:
         if (running := self._running) is None:
             return
         if not bot.spec.enabled:
-            # The stored state may be the last state that a crashed process wrote.
+            # The bot is off, but its stored state may be the last state that a crashed process wrote. So the state is
+            # corrected.
             with suppress(StoreError):
                 await self._store.write(_stopped, bot.spec.key, self._clock.now())
             return

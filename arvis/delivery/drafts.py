@@ -261,7 +261,7 @@ class DraftStream:
             self._over = True
             return None
         if step == _THINKING or (step != self._step and not self._is_new):
-            # The progress of an earlier step is over.
+            # The reported progress belongs to an earlier step.
             self._progress = ""
         self._step, self._is_new = step, False
         return DraftContent(f"{step}{self._progress}… {minutes}:{seconds:02}", (stop_button(self._message_id),))

@@ -158,8 +158,8 @@ MOST_UNCOMMITTED = 100
 BESIDES = 16
 
 T = TypeVar("T")
-#: A function that makes the caller's script for the last commit. It is called once, before this commit, with the
-#: execution as it will be committed.
+#: A function that makes the caller's transaction script for the last commit. It is called once, before this commit,
+#: with the execution as it will be committed.
 Completion = Callable[[Execution], OnComplete[T]]
 
 

@@ -403,8 +403,8 @@ class Graph:
     counts_visits: bool = False
     #: The maximum number of visits of one node in a row.
     max_repeats: int = 40
-    #: A script that reads the rows for the first node, in the transaction that reads the execution. It gets the messages
-    #: of the execution if they are known.
+    #: A function that reads the rows for the first node, in the transaction that reads the execution. It gets the
+    #: messages of the execution if they are known.
     opening: Opening | None = None
     #: The gates by name.
     gates: Mapping[str, Gate] = field(default_factory=dict)

@@ -199,7 +199,7 @@ def _locked(tx: Transaction, execution_id: str) -> Execution | None:
 
 
 T = TypeVar("T")
-#: A script of the caller for the commit in which an execution ends or begins to wait.
+#: A transaction script of the caller for the commit in which an execution ends or begins to wait.
 OnComplete = Callable[[Transaction, int], T]
 #: If an execution waits for children, its job runs again after this time (ms), even if no child has answered.
 LOOK_AGAIN_MS = 3_600_000

@@ -92,7 +92,8 @@ _Kept = list[tuple[Mapping[str, Any], Any] | None]
 @cache
 def _kept(cls: Hashable) -> tuple[_Kept, ...]:
     """Return the cached states of a class, and then the cached states of its subclasses."""
-    # `dataclass(slots=True)` replaces a class by a new class. Both classes have the same name.
+    # `dataclass(slots=True)` replaces a class by a new class with the same name, so a name may be listed twice. The
+    # last class with the name counts.
     below = {subclass.__qualname__: subclass for subclass in cast(Any, cls).__subclasses__()}
     return ([None] * _KEPT, *(each for subclass in below.values() for each in _kept(subclass)))
 

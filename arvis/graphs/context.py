@@ -243,12 +243,13 @@ def _is_alone(execution: Execution) -> bool:
 
 
 def _surroundings(tx: Transaction, execution: Execution, agent: Agent, asker: str | None) -> _Surroundings:
-    """Return the surroundings of a turn, from memory if possible: a turn that a person has just begun has the same
-    state as this person's previous turn here, so the surroundings are the same until a row changes."""
+    """Return the surroundings of a turn, from a cache if possible. A turn that a person has just begun has the same
+    state as this person's previous turn in the conversation. So both have the same surroundings until a row
+    changes."""
     if execution.steps or execution.parent_wait or execution.begun_by or is_run(execution):
         return _read_surroundings(tx, execution, agent, asker)
     key = ("surroundings", execution.principal_id, asker, repr(execution.state))
-    # The agent is read again, so that a change of its row also invalidates the stored surroundings.
+    # The agent is read again, so that a change of its row also invalidates the cached surroundings.
     around = tx.held(key, lambda: _read_surroundings(tx, execution, tx.agents.get(agent.id) or agent, asker))
     return replace(around, spender=replace(around.spender, execution_id=execution.id, turn=execution.id))
 

@@ -186,7 +186,7 @@ MOST_CYCLES = 10
 LONGEST_SUMMARY = 500
 #: The maximum number of overheard messages in a prompt.
 _MOST_OBSERVED = 30
-#: The number of the schedule's newest occurrences that are searched for the last check for work.
+#: The number of the schedule's newest occurrences that are read to find the time of the last check for work.
 _TIMES = 50
 
 #: The mark in a reply that people need not read.
@@ -396,7 +396,7 @@ def _same(before: str, now: str) -> bool:
     return similarity(Wording.of(now), Wording.of(before)) is not None
 
 
-# -- scripts -----------------------------------------------------------------------------------------------
+# -- transaction scripts -----------------------------------------------------------------------------------
 
 
 def load_open_work(tx: Transaction, execution: Execution, now: int, _: object = None) -> OpenWork:

@@ -377,7 +377,7 @@ def _no_account(name: str) -> NotFound:
     )
 
 
-# -- scripts -----------------------------------------------------------------------------------------------
+# -- transaction scripts -----------------------------------------------------------------------------------
 
 
 def _by_name(tx: Transaction, name: str) -> StoredAccount | None:

@@ -6,7 +6,7 @@ is used up, even if its cost exceeds the remaining amount. So a limit is overspe
 estimate never blocks the remaining amount. The credit of a prepaid customer is also a limit; for this limit, the charge
 of the turn is reserved. Nothing is reserved between the calls of a turn.
 
-The functions are transaction scripts. A *pot* holds the amount spent on one item, such as one agent in one day. The
+The functions are transaction scripts. A *pot* stores the amount spent on one item, such as one agent in one day. The
 pots of a call are locked in their order, so that two calls never deadlock.
 """
 

@@ -50,7 +50,7 @@ def without_pictures(request: RunRequest) -> RunRequest:
 
 def _instead_of(image: Image) -> str:
     name = escape(" ".join(image.name.split()) or "without a name")
-    # The person already knows this about a picture of an earlier turn.
+    # The model is not asked to tell the person again about a picture of an earlier turn.
     more = "" if image.past else " Tell the person."
     return f"[Image {name}: this model cannot see images.{more}]"
 
@@ -336,8 +336,9 @@ class Runner:
 
     async def _unless_others_are_back(self, tried: Try, on_text: OnText, attempt: Attempt) -> RunResult:
         """Make one attempt. Raise `_GaveWay` if the attempt has no output yet and another call will be answered sooner.
-        In the first case, this account fails and another account has become available. In the second case, this account
-        answers other requests again, so that a new call of the same account will not hang."""
+        There are two such cases. In the first case, the circuit of this account is open and another account has become
+        available. In the second case, the circuit was open at the start and this account has since answered another
+        request, so that a new call of the same account will not hang."""
         was_open = self._rests.is_out_of_order(tried.choice)
         if len(attempt.choices) == 1 and not was_open:
             return await self._call(tried, on_text)

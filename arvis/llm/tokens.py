@@ -22,7 +22,7 @@ DEFAULT_WEIGHTS = (1 / 3.5, 1 / 3.5, 0.0, 1.2, 0.6, 4.0, 0.0)
 #: The maximum number of tokens that any vendor with a known rule counts for one picture.
 PICTURE_TOKENS = 3_000
 
-#: Chinese, Japanese, Korean and pictographs: each character needs more than one token.
+#: Characters of Chinese, Japanese and Korean, and pictographs. Each of them needs more than one token.
 _DENSE = regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U0001f000-\U0001faff\U00020000-\U0003ffff]+")
 _LETTERS = f"{ascii_letters} ".encode()
 

@@ -83,7 +83,7 @@ def read_page(html: str, url: str) -> Iterator[str]:
     lengths = _lengths(body)
     main = _main_of(body, lengths)
     if not _drop_around(main, lengths):
-        # A menu without an end tag contains the whole page.
+        # Removing the surrounding elements would leave no text, for example if a menu has no end tag.
         main = body
     _to_blocks(main, url)
     yield _with_close_rows(main.to_markdown())

@@ -1,7 +1,8 @@
 """Reads one file: its type, the text for the agent, and its path in the folder of the conversation.
 
-A separate program (`arvis/media/child.py`) reads the text of PDF and DOCX files. It runs in the sandbox, where it sees
-only the libraries. On a machine without a sandbox, only the program's own limits of time and memory apply.
+A separate program (`arvis/media/child.py`) reads the text of PDF and DOCX files. It runs in the sandbox, where it can
+read only its own files and the libraries. On a machine without a sandbox, only the program's own limits of time and
+memory apply.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class DocumentReader:
 
 
 def _document_of(finished: Finished) -> Document:
-    # Empty pages at the beginning count.
+    # Form feeds at the beginning stay, because they mark empty pages, which count as pages.
     text = finished.stdout.decode("utf-8", "ignore").rstrip().lstrip(" \n")
     if text.strip():
         return Document(text, whole=finished.exit_code == 0 and not finished.truncated)

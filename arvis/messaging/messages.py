@@ -202,7 +202,8 @@ def show_question(
     """Show one open question with its buttons in the place of the message `like`. `again` means that the question was
     shown there before."""
     on_page = like.address.platform == WEB
-    # Only the person in this chat may answer the question of a tool server, and a terminal has the key of an owner.
+    # No command is shown for the question of a tool server: only the person in this chat may answer it, and a terminal
+    # uses the key of an owner.
     command = None if on_page or wait.kind is WaitKind.INPUT else f"arvis questions answer {wait.id}"
     prints = "" if on_page else f"; `arvis questions show {wait.id}` prints it"
     prompt = beginning(wait.prompt, _WHOLE.format(file=_QUESTION_FILE, command=prints))

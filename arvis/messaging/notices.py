@@ -130,7 +130,7 @@ def unreadable(files: Sequence[tuple[str, str]]) -> str:
 
 
 def login(server: str, url: str, minutes: int) -> str:
-    """Return the text with the link for a login to a tool server, which expires in this time."""
+    """Return the text with the link for a login to a tool server. The link expires after this number of minutes."""
     return _LOGIN.format(server=server, url=url, minutes=minutes)
 
 

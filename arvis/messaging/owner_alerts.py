@@ -38,7 +38,7 @@ _BY_ITSELF = frozenset({"schedule", "webhook"})
 #: The prefix of the cause of a missing login to a tool server.
 _LOGIN = "tool_server_login"
 
-#: The prefixes of causes that end when the job of the notification has ended well or was deleted.
+#: The prefixes of causes that end when the job of the notification has succeeded or was deleted.
 GIVEN_UP, UNDELIVERED = "given_up", "undelivered"
 
 _GIVEN_UP_HINT = Hint(
@@ -329,7 +329,7 @@ def alert_failed_run(tx: Transaction, execution: Execution, source: str, error: 
 
 
 def resolve_failed_runs(tx: Transaction, execution: Execution, source: str, now: int) -> None:
-    """End the alert about failed runs, because a later run for the same schedule or webhook has ended well."""
+    """End the alert about failed runs, because a later run for the same schedule or webhook has succeeded."""
     cause = _cause_of_run(execution, source)
     if cause is not None:
         resolve(tx, cause, now)

@@ -433,7 +433,8 @@ class _Sheet:
         return past
 
     def asked(self, past: Talk, aside: Sequence[Line], current: Sequence[Line]) -> list[Line]:
-        """Return the lines of `aside` and `current` in the form in which they follow the history in the prompt."""
+        """Return the overheard messages (`aside`) and the messages to answer (`current`) in the form in which they
+        follow the history (`past`) in the prompt."""
         said = past.followed_by([*aside, *current])
         self.layers["current"] = self._form.cost(said[len(aside) :])
         return said

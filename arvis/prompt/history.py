@@ -29,7 +29,7 @@ _MONTHS = (
 )  # fmt: skip
 
 
-#: The maximum number of people that a prompt names besides the messages.
+#: The maximum number of people in the line with the place (`place_line`).
 _MOST_PEOPLE = 8
 _LONGEST_ROOM = 60
 

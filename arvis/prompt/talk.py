@@ -25,7 +25,7 @@ from arvis.prompt.tool_rounds import cost_of_turns
 #: message first.
 OPENING = "[You posted the following without a request:]"
 _OPENING = Line("user", OPENING, 0)
-#: A sample line with a day. Its tokens are an estimate for the time before it is known which messages begin with a day.
+#: A sample line with a day. Its tokens are counted for every message until it is known which messages begin with a day.
 _DAY = "[2000-01-01]\n"
 
 

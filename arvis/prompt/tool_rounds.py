@@ -184,8 +184,8 @@ def _cost_of(words: Words, estimator: Estimator) -> int:
 
 
 def _condensed(rounds: Sequence[Round], room: int, estimator: Estimator) -> int:
-    """Return the number of the oldest rounds that must become a record, so that the other rounds keep `_LEAST` tokens
-    of each output."""
+    """Return the number of the oldest rounds that must become a record, so that the record and `_LEAST` tokens of
+    each output in the other rounds fit into `room`."""
     bare = [_cost(_bare(_pair(replace(each, words=()))), estimator) + _LEAST * len(each.outputs) for each in rounds]
     if sum(bare) <= room:
         return 0

@@ -1,5 +1,6 @@
 """The loop of the scheduler. The loop checks the schedules when a schedule is due or was changed. It also checks them
-every few seconds, because the clock may have been set. The scripts in `due.py` decide which times are run."""
+every few seconds, because the clock may have been set. The transaction scripts in `due.py` decide at which times
+schedules run."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ class Due:
 
 
 def look(tx: Transaction, now: int) -> Due:
-    """Find due schedules and abandoned occurrences. The caller does this before each write, because usually there is
+    """Find due schedules and abandoned occurrences. Call this function before each write, because usually there is
     nothing to write."""
     waiting = tx.schedules.due(now, 1) or tx.occurrences.orphans(1)
     return Due(bool(waiting), tx.schedules.next_due(now))

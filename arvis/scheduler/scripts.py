@@ -238,10 +238,10 @@ def read_answer(fetched: Fetched) -> ScriptResult:
 
 
 def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: int) -> ScriptEffects:
-    """Return the effects of an answer. The setting `notify` decides if the text is posted: `always`; `on_condition`, if
-    the condition is met; `on_change`, if the text differs from the last posted text. With the last two settings, at
-    least `cooldown` seconds pass between two posts. With every setting, at least `cooldown` seconds pass between two
-    runs of the agent."""
+    """Return the effects of an answer. The setting `notify` decides if the text is posted. With `always`, every text is
+    posted. With `on_condition`, the condition must be met. With `on_change`, the text must differ from the last posted
+    text. With the last two settings, at least `cooldown` seconds pass between two posts. With every setting, at least
+    `cooldown` seconds pass between two runs of the agent."""
     condition, notify = script.get("condition"), script.get("notify", "always")
     text = render(script["template"], answer)
     met = condition is not None and holds(condition, answer)
@@ -266,7 +266,7 @@ def _task_of(prompt: str | None, answer: Any) -> TaskSpec | None:
     return TaskSpec(whole, taint=CLEAN if whole == prompt else _FROM_OUTSIDE)
 
 
-# -- scripts over a transaction ----------------------------------------------------------------------------
+# -- transaction scripts -----------------------------------------------------------------------------------
 
 
 def _script_of(tx: Transaction, job: Job) -> Mapping[str, Any] | None:

@@ -63,8 +63,8 @@ class CallerLimits:
 
 @dataclass(frozen=True, slots=True)
 class Origin(State):
-    """The turns from which an indirectly caused turn comes. Such a turn handles a task of another agent, a report, or
-    the results of a workflow."""
+    """The origin of a turn that an agent or a run caused, not a message of a person. Such a turn handles a task of
+    another agent, a report, or the results of a workflow."""
 
     #: The id of the turn that a person began (`root`), and the id of the turn that directly caused this one (`parent`).
     root: str = ""

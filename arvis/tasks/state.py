@@ -340,7 +340,7 @@ class AgentState(WorkState):
     #: The reply without a status, after which the model was reminded to add the status.
     reply_before_reminder: str = stored("", key="kept")
     reminded: bool = stored(default=False, key="nudged")
-    #: The parts of the reply before it was continued, because they reached the limit of tokens, and their number.
+    #: The text so far of a continued reply that has reached the limit of tokens, and the number of continuations.
     reply_so_far: str = ""
     continued: int = 0
     #: True after the model was asked to correct a reply that does not have the requested format.

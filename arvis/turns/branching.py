@@ -1,5 +1,5 @@
-"""The script that branches a conversation: a new conversation begins with copies of the messages up to and including a
-chosen message's turn."""
+"""The transaction script that branches a conversation: a new conversation begins with copies of the messages up to and
+including the turn of a chosen message."""
 
 from __future__ import annotations
 

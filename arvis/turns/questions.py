@@ -244,7 +244,8 @@ def _plainly(
     if wait.kind is WaitKind.REVIEW:
         return of_choices(text, wait.choices)
     if wait.kind is WaitKind.INPUT:
-        # In a chat with several people, a message is often meant for another person, so values must reply to the question.
+        # In a chat with several people, a message is often meant for another person. So values for the form count there
+        # only if the message directly replies to the question.
         form = form_of(tx.executions.get(wait.execution_id), wait)
         values = talk.direct and form is not None and form.may_mean(text)
         return of_form(text, form, values=values) if fresh else None

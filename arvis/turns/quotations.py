@@ -47,7 +47,7 @@ def quoted_by(tx: Transaction, incoming: IncomingMessage, conversation: Conversa
             continue  # the conversation of the thread has begun before, so the agent knows the first message
         known = None if each.ref is None else _stored(tx, incoming, each.ref)
         if known is None and incoming.address.platform == WEB:
-            continue  # the text comes only from the stored message, and there is none
+            continue  # on the web, a quoted text comes only from a stored message, and this message is not stored
         quotation = replace(each, author=presentable(each.author)[:_LONGEST_NAME])
         if known is None:
             quotation, labels = _bounded(quotation), _labels(quotation)

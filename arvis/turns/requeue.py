@@ -1,4 +1,5 @@
-"""Scripts that give a message a new turn, because the reply has not read it or because a person corrects its text.
+"""Transaction scripts that give a message a new turn, because the reply has not read the message or because a person
+corrects its text.
 
 A reply answers a message only if the prompt of the reply contained the text of the message (docs/adr/0034). Each model
 call stores the ids of the messages in its request in the state of the turn. The transaction that ends a turn settles

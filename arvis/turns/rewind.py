@@ -1,5 +1,5 @@
-"""Scripts that rewind a conversation: answer a message again, with the same or another text, and switch between the
-versions of the conversation.
+"""Transaction scripts that rewind a conversation: they answer a message again, with the same or another text, and
+switch between the versions of the conversation.
 
 A rewind to a turn makes this turn and all later turns inactive. Their messages stay stored with their version, but no
 prompt, list or search contains them. A new turn then continues from the turn before. The effects of the inactive turns
@@ -72,7 +72,7 @@ class _Point:
     asked: Sequence[StoredMessage]
 
 
-# -- scripts -----------------------------------------------------------------------------------------------
+# -- transaction scripts -----------------------------------------------------------------------------------
 
 
 def effects_from(tx: Transaction, message_id: str, by: Principal) -> EarlierEffects:
@@ -301,7 +301,7 @@ def _kept(
 
 
 def _deactivate(tx: Transaction, point: _Point, now: int) -> ConversationVersion:
-    """Make the turns from the point on inactive. Return the version that they belong to."""
+    """Make the turns from the point on inactive. Return the version to which these turns belong."""
     conversation, first = point.conversation, point.asked[0].id
     _free_of_summaries(tx, conversation, point.turn, now)
     version = tx.conversation_versions.beginning_with(first)

@@ -1,6 +1,6 @@
-"""The scripts that begin and end a turn: one or several user messages, and exactly one reply or notice.
+"""The transaction scripts that begin and end a turn: one or several user messages, and exactly one reply or notice.
 
-Every end of a turn goes through `end_turn`, so that no turn is answered twice.
+Only `end_turn` ends a turn, so that no turn is answered twice.
 """
 
 from __future__ import annotations

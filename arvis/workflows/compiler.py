@@ -182,7 +182,7 @@ def joins_of(document: Mapping[str, Any]) -> dict[str, Join]:
 
 
 def _joins(document: Mapping[str, Any], drawing: Sequence[NodeSpec]) -> dict[str, Join]:
-    """Return the joins, by node."""
+    """Return the join of each node that has a join rule, by the id of the node."""
     ways, order = ways_of(document), {each.id: index for index, each in enumerate(drawing)}
     merges = merges_of(document)
     back = backwards(ways)

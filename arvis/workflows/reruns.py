@@ -115,7 +115,7 @@ def _agent(tx: Transaction, old: Execution, version: WorkflowVersion, by: str | 
 # -- the earlier run ---------------------------------------------------------------------------------------------------
 
 
-#: The name of the visit that opened a region, if the earlier run did not record this visit.
+#: The mark of a region whose opening visit the earlier run did not record.
 _AGAIN = "again"
 
 
@@ -172,8 +172,9 @@ class EarlierRun:
         return {OUTPUT + each: self._state[OUTPUT + each] for each in ids}
 
     def side_arrivals(self, node: str, came: Token) -> list[Arrival]:
-        """Return the tokens that branches outside this node's paths brought to later joins. A join that opens before
-        all branches have arrived gets one token less than it needs, so that the repeated branch opens the join."""
+        """Return the tokens with which branches outside this node's paths arrived at later joins. A join that opens
+        before all branches have arrived gets one token less than it needs, so that the repeated branch opens the
+        join."""
         behind = reach([node], self._drawing.ways)
         return [
             arrival

@@ -25,7 +25,7 @@ from arvis.tools.registry import Offer
 
 #: The time (ms) for which a turn waits for the results of the client.
 PATIENCE_MS = 900_000
-#: The reply of a turn that got no results in this time.
+#: The reply of a turn whose client sent no results within `PATIENCE_MS`.
 NO_RESULTS = "I stopped, because the program did not send the results of its tools in time. Send the request again."
 _MISSING = "Error: the program sent no result for this call."
 

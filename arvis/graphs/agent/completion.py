@@ -46,7 +46,7 @@ AGENT_CONTINUE.]"""
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The decision after one reply."""
+    """Decides after a reply whether the work ends, continues, or waits for a person."""
 
     context: NodeContext
     #: True if the reply must have a status wrapper.
@@ -142,7 +142,7 @@ async def listen(context: NodeContext) -> Decision:
     given = context.answer.value or {}
     # An answer that is a chat message is already a message of the turn, and so a part of the prompt.
     said = "" if given.get("message") else str(given.get("text") or given.get("decision") or "")
-    # The answer of another person taints the turn, because this person may have fewer rights than the one who asked.
+    # Another person's answer taints the turn, because that person may have fewer rights than the person who asked.
     others = [Label.PEOPLE] if said and context.answer.by != context.execution.principal_id else []
     return Goto("check_input", **changes(AgentState, taint=state.taint.union(others)), **state.rounds.add_answer(said))
 

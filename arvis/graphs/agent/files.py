@@ -128,8 +128,8 @@ class FileNode:
         return await self._settle(place, file, reading, context.now())
 
     async def _lay_out(self, context: NodeContext, file: Attachment, data: bytes) -> None:
-        """Write the file into the workspace of the conversation. A failure is ignored, for example if a program of the
-        agent has blocked the path, because the prompt contains the file's text in any case."""
+        """Write the file into the workspace of the conversation. The prompt contains the file's text in any case. So
+        ignore a failure, for example if a program of the agent has blocked the path."""
         workspace = self._rules.sessions / WorkState.from_json(context.state).conversation / "workspace"
         with suppress(ToolError):
             await asyncio.to_thread(write_bytes, workspace, path_of(file), data)
@@ -193,7 +193,7 @@ async def _try_again(context: NodeContext, place: _Place, why: str) -> None:
             raise FilesAwaited(f"A file could not be read yet: {why}")
 
 
-# -- scripts -------------------------------------------------------------------------------------------------------------
+# -- transaction scripts -----------------------------------------------------------------------------------------------
 
 
 def _use_bytes(tx: Transaction, message: StoredMessage, allowed: Allowed, size: int, now: int) -> UsedUp | None:

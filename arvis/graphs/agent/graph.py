@@ -3,7 +3,7 @@ the tool calls until the work is done.
 
 Model calls and tool calls are separate nodes in a loop, so after a crash no finished round is repeated. The prompt is
 built again before every model call from the rows of the conversation, which only this turn changes. If the conversation
-does not fit into the prompt, it is compacted within the turn. So no message leaves the prompt without a summary.
+does not fit into the prompt, it is compacted within the turn. So every message that leaves the prompt has a summary.
 """
 
 from __future__ import annotations
@@ -197,9 +197,9 @@ class _Nodes:
         )
 
     async def _with_meaning(self, context: NodeContext, turn: TurnContext) -> TurnContext:
-        """If a search chose the facts of the turn, repeat the search with the meaning of the messages, and return the
-        turn with the facts that it finds. Return the turn unchanged if all known facts were recalled, or if texts are
-        not embedded."""
+        """If a search chose the facts of the turn, repeat this search with the vector of the messages, and return the
+        turn with the newly found facts. Return the turn unchanged if all known facts were recalled without a search,
+        or if there is no vector."""
         meaning = await self._meaning(asked_text(turn.current)) if turn.recall.searched else None
         if meaning is None:
             return turn
@@ -361,7 +361,8 @@ class _Nodes:
         )
 
     async def _used(self, context: NodeContext, rounds: Rounds, *, group: bool) -> list[Round]:
-        """Return the finished rounds with their full outputs."""
+        """Return the finished rounds with their full outputs. If `group` is True, the name of a message's author
+        precedes the message."""
         if not rounds.count:
             return []
 
@@ -499,8 +500,8 @@ def names_of(history: Sequence[PastMessage]) -> frozenset[str]:
 
 
 def with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn], names: Collection[str] = ()) -> tuple[ToolSpec, ...]:
-    """Return the tools, and a placeholder for each tool that no longer exists but has one of these names or was called
-    in these messages. Vendors reject a request that contains calls of unknown tools."""
+    """Return the tools, and a placeholder for each tool that no longer exists but is one of `names` or was called in
+    `turns`. Vendors reject a request that contains calls of unknown tools."""
     used = {call.name for turn in turns for call in turn.calls}.union(names) - {spec.name for spec in specs}
     gone = [ToolSpec(name, "This tool no longer exists.", {"type": "object"}) for name in sorted(used)]
     return (*specs, *gone)

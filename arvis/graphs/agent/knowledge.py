@@ -17,7 +17,7 @@ from arvis.engine.graph import NodeContext
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.state import WorkState
 
-#: The maximum number of sources behind a reply.
+#: The maximum number of sources in the list at the end of a reply.
 MOST_SOURCES = 20
 #: The maximum number of characters of a description in the prompt.
 _DESCRIPTION = 200

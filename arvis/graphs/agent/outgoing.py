@@ -45,8 +45,8 @@ _REPORTED = regex(r"^\[user\]\n((?:> .*(?:\n|\Z))+)", re.MULTILINE)
 #: Calls with their outputs.
 Made = Sequence[tuple[ToolCall, ToolOutput]]
 
-#: The bits that choices of addresses may carry in one script. They are fewer than for a whole turn, because a turn may
-#: run several scripts, whose calls are not stored.
+#: The maximum information (bits) that one script may reveal by its choices of addresses. The limit is lower than for a
+#: whole turn, because a turn may run several scripts, whose calls are not stored.
 _SCRIPT_BITS = 1.5
 
 
@@ -56,7 +56,7 @@ class OutgoingRules:
 
     #: The hosts that the configuration names.
     hosts: Collection[str]
-    #: The hosts of `hosts` whose pages are private.
+    #: The hosts among `hosts` whose pages are private.
     private_hosts: Collection[str]
     #: A function that returns True if the configuration has a rule for the tool. Calls of such a tool are not judged.
     ruled: Callable[[Tool], bool]
@@ -66,7 +66,7 @@ class OutgoingRules:
 
 
 def words_of(messages: Sequence[StoredMessage]) -> str:
-    """Return the text that the asker wrote in these messages."""
+    """Return the text that the person who asks wrote in these messages."""
     return "\n".join(_own(message) for message in messages)
 
 
@@ -244,8 +244,9 @@ class Guard:
             yield [(calls[output.call_id], output) for output in turn.outputs if output.call_id in calls]
 
     def _add_outputs(self, written: WrittenAddresses, made: Made, *, scripts: bool) -> bool:
-        """Add the outputs of a round, except those of scripts, and those of local tools after a script. Return True if a
-        script was called, also if `scripts` says that an earlier round has called one."""
+        """Add the outputs of a round. Outputs of scripts are left out. If this round or an earlier round (`scripts`)
+        called a script, outputs of local tools are left out, too. Return True if one of these rounds called a
+        script."""
         for call, _ in made:
             written.call(call.arguments or {"arguments": call.written})
             written.call({"name": call.name})

@@ -399,7 +399,7 @@ def _may_be_command(context: NodeContext, turn: TurnContext) -> bool:
     return alone and not state.rounds.count and state.run is None and not state.task
 
 
-# -- scripts -------------------------------------------------------------------------------------------------------------
+# -- transaction scripts -----------------------------------------------------------------------------------------------
 
 
 def _working(tx: Transaction, agent_id: str, now: int) -> list[str]:

@@ -195,7 +195,8 @@ class PromptBuilder:
 
     def prompt(self, turn: TurnContext, brought: PromptInputs, limits: CallLimits) -> Prompt:
         agent, estimator = turn.agent, estimator_of(limits.calibration)
-        # In a group, the days of the history do not depend on the person who asks, so that vendors can cache it.
+        # In a group, the days of the history do not depend on the person who asks, so that vendors can cache the
+        # history.
         own = turn.person.timezone if turn.person is not None else None
         rules = conductor_rules(turn.agents, turn.bindings) if agent.is_conductor else plain_rules(turn.others)
         message = "\n".join(each.content for each in turn.current)

@@ -50,8 +50,8 @@ class ServerModels:
                 call = partial(self._response, context, agent, request)
                 responses[key] = await context.once(name, call)
                 if "role" in responses[key]:
-                    # This is not a part of the effect, so that a visit that is repeated after a crash also records the
-                    # use.
+                    # The entry of the audit log is not a part of the effect, so that a visit that is repeated after a
+                    # crash also writes the entry.
                     details = {"model": responses[key]["model"], "agent": agent.slug, "characters": len(request.text)}
                     used = Access(AccessKind.SERVER_USED_MODEL, each.tool, details)
                     context.record_of_step(_note, used, context.execution.principal_id, context.now())

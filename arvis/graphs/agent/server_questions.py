@@ -43,8 +43,8 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The decisions of a visit about the questions of servers. `waiting_ms` is the time for an answer, and `verdicts`
-    are the decisions of people about calls; they are stored in the state again."""
+    """Decides in a visit which question of a server is asked next. `waiting_ms` is the time for an answer. `verdicts`
+    are people's decisions about the calls; each pause stores these decisions in the state again."""
 
     context: NodeContext
     agent: Agent
@@ -155,7 +155,7 @@ def response_to(question: ServerQuestion, answer: Answer) -> dict[str, Any] | No
 
 
 def _pending(context: NodeContext, index: int, call: ToolCall, part: int) -> PendingInput | None:
-    """Return the questions with which a part of a call has ended."""
+    """Return the questions with which a part of a call has ended; None if this part has not ended or asked nothing."""
     effect = context.known(part_name(index, call, part))
     finished = effect is not None and effect.state is EffectState.FINISHED and effect.result is not None
     return ToolOutput.from_json(effect.result).pending if effect is not None and finished else None

@@ -102,7 +102,7 @@ def note_messages(state: AgentState, head: Sequence[StoredMessage], arrived: Seq
     return {**noted, **(state.rounds.add_messages(arrived) if arrived else {})}
 
 
-# -- scripts -----------------------------------------------------------------------------------------------
+# -- transaction scripts -----------------------------------------------------------------------------------
 
 
 def join_waiting_messages(tx: Transaction, job: Job, now: int) -> None:

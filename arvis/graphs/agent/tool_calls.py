@@ -52,7 +52,7 @@ class Planned:
     own_output: bool = False
     #: Lines about the call that the question shows in addition to the arguments.
     about: str = ""
-    #: The reason for the question about the call, if the policy permits the call without one.
+    #: The reason for the question about the call, if the policy would permit the call without a question.
     why: str = ""
     #: True if a person has approved the call.
     approved: bool = False
@@ -76,7 +76,7 @@ class Planned:
 
 
 def change_in(planned: Planned) -> str:
-    """Return the change of the tool that the question about the call shows; "" if there is none."""
+    """Return the change of the tool's description, for the question about the call; "" if nothing has changed."""
     tool: object = planned.tool
     return tool.change if isinstance(tool, Pinned) else ""
 
@@ -197,7 +197,7 @@ def part_name(index: int, call: ToolCall, part: int) -> str:
 
 
 def newest_part(context: NodeContext, index: int, call: ToolCall) -> int:
-    """Return the number of the last part of the call that has begun; 0 if the call has no further part."""
+    """Return the number of the last part of the call that has begun; 0 if only the first part has begun."""
     part = 0
     while context.known(part_name(index, call, part + 1)) is not None:
         part += 1

@@ -66,7 +66,7 @@ class ToolRules:
     permit: Callable[[Tool], Permit]
     #: The directory that contains the folders of the conversations.
     sessions: Path
-    #: The box that seals the outputs of sensitive tools.
+    #: Encrypts the outputs of sensitive tools.
     secrets: SecretBox
     #: The time zone of the daemon, for agents without one.
     timezone: str = "UTC"
@@ -240,7 +240,7 @@ class ToolNode:
         return client_tools.free(tool, subagents.free(tool, self._rules.permit(tool)))
 
     async def _guard(self, context: NodeContext, state: AgentState, turn: TurnMessages, offer: Offer) -> Guard:
-        """Return the judge of the calls. Its texts are read only in a turn with taint."""
+        """Return the judge of the calls. The texts that the judge compares are read only in a turn with taint."""
         known, rounds = Known(words_of(turn.current), today=day_of(context.now())), []
         if state.taint:
             execution = context.execution
@@ -405,7 +405,7 @@ def _timeline(
 
 
 def _note_tools(tx: Transaction, execution_id: str, lines: Sequence[Mapping[str, Any]], now: int) -> None:
-    """Write a line for each call to the timeline, and to the log of the workflow run if there is one."""
+    """Write a line for each call to the timeline, and inside a workflow run also to the log of the run."""
     asked = [message.id for message in tx.messages.of_turn(execution_id)]
     for each in lines:
         tx.timeline.note(asked, "tool", each, now)

@@ -135,7 +135,8 @@ def record(messages: Sequence[PastMessage], zone: str, room: int, estimate: Esti
 
 
 def earlier(summaries: Sequence[Compaction]) -> str:
-    """Return the text that shows the model the summaries which the new summary will replace; "" if there are none."""
+    """Return the text that shows the model the summaries which the new summary will replace; "" without
+    summaries."""
     if not summaries:
         return ""
     texts = "\n\n".join(_indented(escape(each.summary)) for each in summaries)
@@ -194,8 +195,9 @@ def _framed(text: str) -> str:
 
 
 def _harmless(text: str, messages: Sequence[PastMessage], summaries: Sequence[Compaction]) -> str:
-    """Return a text of the model. If other people or programs wrote the range, its addresses are those of the messages and
-    earlier summaries, because later replies may contain the addresses of a summary."""
+    """Return a text of the model. If other people or programs wrote some of the messages, keep in the text only the
+    addresses that the messages, their files and the earlier summaries contain, because later replies may repeat the
+    addresses of a summary."""
     if not rows.taint_of_range(messages, summaries) or not has_parts(text):
         return text
     written = WrittenAddresses()
@@ -446,7 +448,7 @@ def _range(found: Backlog, plan: Plan) -> list[PastMessage] | None:
 
 def _leaving(found: Backlog) -> Sequence[Compaction]:
     """Return the oldest summary if a new summary would exceed the maximum number `SUMMARIES`, otherwise an empty list.
-    The new summary must include the content of the oldest one, which then leaves the prompts."""
+    The new summary must include the content of the oldest summary, because it replaces that summary in prompts."""
     return found.summaries[:1] if len(found.summaries) >= SUMMARIES else ()
 
 

@@ -1,4 +1,4 @@
-"""The selection of messages for a summary, and the scripts that read and write the rows of a compaction."""
+"""The selection of messages for a summary, and the transaction scripts that read and write the rows of a compaction."""
 
 from __future__ import annotations
 
@@ -413,7 +413,7 @@ def _last_asker(tx: Transaction, conversation_id: str) -> str | None:
 
 def _concerned(tx: Transaction, execution: Execution, messages: Sequence[PastMessage]) -> list[str]:
     """Return the ids of the messages whose timeline shows the compaction. These are the messages of the turn that
-    waited for the compaction. If no turn waited, it is the last summarised message of a person."""
+    waited for the compaction. If no turn waited, return only the id of the last summarised message of a person."""
     waiting = [message.id for message in tx.messages.of_turn(execution.id)]
     asked = [message.id for message in messages if message.role is Role.USER]
     return waiting or asked[-1:]

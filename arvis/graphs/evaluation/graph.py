@@ -124,7 +124,7 @@ class _Found:
     agent: Agent
     #: None if the case has been deleted, or if there is no further case.
     stored: StoredCase | None
-    #: The model that judges.
+    #: The model that judges the replies (None: each account uses its own model).
     judge: str | None
     #: The cost (micros) of the evaluation so far.
     cost: int
@@ -197,7 +197,7 @@ class _Nodes:
         return self._goto("judge", progress.with_verdict(verdict_of(expectation, RunResult.from_json(answer))))
 
     async def search(self, context: NodeContext) -> Decision:
-        """Search for the evidence of a retrieval."""
+        """Run the search of a retrieval, and calculate the share of the evidence that its results contain."""
         progress = self._progress(context)
         found = await self._store.read(_find, context.execution, progress.case)
         if found is None or found.stored is None or not isinstance(found.stored.case.asked, Retrieval):
@@ -383,7 +383,7 @@ def _result(stored_case: StoredCase, progress: Progress, cost: int) -> CaseResul
     )
 
 
-# -- scripts -------------------------------------------------------------------------------------------------------------
+# -- transaction scripts -----------------------------------------------------------------------------------------------
 
 
 def _find(tx: Transaction, execution: Execution, case_id: str | None = None) -> _Found | None:

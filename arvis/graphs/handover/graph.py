@@ -363,7 +363,7 @@ def _state_of_child(state: Mapping[str, Any], scene: _Scene) -> dict[str, Any]:
     return {**child, **scene.limits.to_json(), **changes(HandoverState, waiting=list(scene.progress.stack))}
 
 
-# -- scripts that only read --------------------------------------------------------------------------------------------
+# -- transaction scripts that only read --------------------------------------------------------------------------------
 
 
 def _load_scene(tx: Transaction, execution: Execution) -> _Scene:

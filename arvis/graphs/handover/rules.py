@@ -1,4 +1,4 @@
-"""The rules of handovers: the agents that may speak next, the limits, and the instructions; pure functions.
+"""The rules of handovers: the agents that may speak next, the limits, and the instructions. All functions are pure.
 
 Each message from one agent to another is a hop. A handover is refused if too few hops would be left to answer all
 waiting agents, so every waiting agent gets its answer, and every turn ends (docs/adr/0027)."""

@@ -58,7 +58,7 @@ class Verdict:
     technical: bool
     #: True if the goal is reached; only possible if `technical` is True.
     project: bool
-    #: The missing parts.
+    #: The description of the parts that are missing.
     feedback: str
     #: The numbers of the finished steps of the plan.
     completed: tuple[int, ...] = ()

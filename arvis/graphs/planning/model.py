@@ -68,7 +68,8 @@ class Adviser:
         self, context: NodeContext, turn: TurnContext, evidence: Evidence, prompt: Prompt | None = None, notes: str = ""
     ) -> SafeLinks | None:
         """Return the judge of the links in a text for people; None in a turn without taint. `notes` are texts of agents in
-        the prompt. They quote calls, which no judge has checked, so their addresses do not count as written by others."""
+        the prompt. They quote calls that no judge has checked, so addresses in the notes do not count as written by
+        others."""
         state = PlanningState.from_json(context.state)
         taint = state.taint | evidence.taint | (CLEAN if prompt is None else prompt.taint)
         if not taint:

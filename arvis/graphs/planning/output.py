@@ -152,7 +152,8 @@ class Guard:
 
 
 def _harmless_length(text: str) -> int:
-    """Return the length of the text before the first tag of a document. An incomplete tag at the end also counts."""
+    """Return the length of the text before the first tag of a document. An incomplete tag at the end also counts as a
+    tag."""
     if found := _OPENING.search(text):
         return found.start()
     start = text.rfind("<")

@@ -117,13 +117,13 @@ class Kind:
     icon: str = ""
     #: One line about a node: its most important field. The last text describes a node in which no field has a value.
     summary: tuple[str, ...] = ()
-    #: The handles of its outputs, each with its name for people. The empty handle is an output without a name.
+    #: The handles of a node's outputs, each with a name for people. The empty handle is an output without a name.
     outs: Mapping[str, str] = field(default_factory=lambda: {"": "Next"})
     #: The name of a field with rows, and a prefix: each row adds an output whose handle begins with this prefix.
     row_handles: tuple[str, str] | None = None
     #: The names of these outputs for people, made from the fields of the row.
     row_names: tuple[str, ...] = ()
-    #: The handles of its inputs, each with its name for people. The empty handle is an input without a name.
+    #: The handles of a node's inputs, each with a name for people. The empty handle is an input without a name.
     ins: Mapping[str, str] = field(default_factory=lambda: {"": "Input"})
     #: True: a run leaves the node by only one of its outputs, and a connection without a handle belongs to no output.
     chooses: bool = False

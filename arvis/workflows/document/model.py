@@ -23,7 +23,7 @@ DocumentForm = Literal["json", "yaml"]
 MOST_MARKS = 100_000
 #: Whole numbers up to this have the same value in JSON, in Python and in the editor.
 _LARGEST = 2**53
-#: Every language writes a number between these limits in the same way.
+#: All programming languages write a number between these limits with the same digits, without an exponent.
 _LEAST, _MOST = 1e-4, 1e15
 _ORDER = ("schema", "name", "description", "settings", "nodes", "connections")
 _PART_ORDER = ("id", "type", "x", "y", "label", "data", "source", "sourceHandle", "target", "targetHandle")
@@ -98,7 +98,7 @@ def _compared(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _whole(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert numbers such as 2.0 to 2, because other languages treat the two as equal."""
+    """Convert numbers such as 2.0 to 2, because other programming languages do not distinguish them."""
     return {name: int(value) if _is_whole(value) else value for name, value in values.items()}
 
 

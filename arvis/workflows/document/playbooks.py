@@ -66,7 +66,7 @@ _TRIGGER_KINDS = frozenset({"sulla-desktop", *KINDS["trigger"].fields[0].choices
 _OWN_JOIN = frozenset({"merge", "loop"})
 _DIGITS = regex("[0-9]{1,6}")
 _HUMP = regex("([a-z])([A-Z])")
-#: Every language writes a number between these limits in the same way.
+#: All programming languages write a number between these limits with the same digits, without an exponent.
 _SMALLEST, _LARGEST = 1e-4, 1e15
 
 

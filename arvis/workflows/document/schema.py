@@ -112,7 +112,7 @@ def _field(field: Field) -> Schema:
 
 
 def _choices(field: Field) -> str:
-    """Return the choices whose label differs from their name, each with its label; empty if there are none."""
+    """Return the choices whose label differs from their name, each with its label; "" if there are no such choices."""
     named = [
         f"{one}: {words}" for one, words in zip(field.choices, field.words, strict=False) if words and words != one
     ]

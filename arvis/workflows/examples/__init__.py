@@ -17,7 +17,7 @@ _FOLDER = Path(__file__).parent
 class Example:
     """An example workflow."""
 
-    #: The name of its file.
+    #: The name of the example's file, without the ending.
     slug: str
     name: str
     description: str

@@ -297,7 +297,7 @@ def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, An
 
 #: The maximum number of rounds in which the agent of a node, or a subagent, uses tools.
 MOST_ROUNDS = 20
-#: The instructions of an agent whose node has none.
+#: The instructions of an agent whose node has no instructions.
 DEFAULT_PROMPT = "You do one step of a workflow. Answer only with the result of this step: the next step receives it."
 _KEPT = ("instructions", "tools", "model", "effort", "rounds", "subagents", "plain")
 _LONGEST_PROMPT = 280

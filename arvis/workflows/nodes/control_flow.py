@@ -51,7 +51,7 @@ def make_start(spec: NodeSpec, parts: NodeParts) -> Node:
     return begin
 
 
-#: A run begins at a trigger in the same way; its input is the event.
+#: A run begins at a trigger in the same way as at a start node. The input of such a run is the event.
 make_trigger = make_start
 
 

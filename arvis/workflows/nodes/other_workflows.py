@@ -146,7 +146,7 @@ class Target:
 
     workflow: Workflow
     version: WorkflowVersion
-    #: The agent for nodes that name none.
+    #: The agent for nodes that name no agent.
     agent: Agent
     #: The taint of the document, if people with fewer rights than this run's person wrote it.
     taint: Taint = CLEAN

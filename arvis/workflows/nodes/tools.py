@@ -215,7 +215,7 @@ class _ToolCall:
 
 
 def _unfenced(text: str) -> str:
-    """Return the content of the first code block, or the whole text if there is none."""
+    """Return the content of the first code block, or the whole text if it has no code block."""
     _, fence, rest = text.partition("```")
     inner, end, _ = rest.partition("```")
     return inner.removeprefix("json").strip() if fence and end else text

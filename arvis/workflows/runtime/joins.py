@@ -61,7 +61,7 @@ def parallel_of(one: str) -> str:
 
 def merge_behind(document: Mapping[str, Any], node_id: str, open_: Sequence[str]) -> MergeAhead | None:
     """Return the merge of an open region (`open_`) that the run can still reach from this node. If there are several,
-    return the merge of the innermost region; None if there is none."""
+    return the merge of the innermost region; None if there is no such merge."""
     merges = merges_of(document)
     nodes = {node["id"]: node for node in document["nodes"]}
     ahead = reachable(ways_of(document), node_id)
@@ -205,7 +205,7 @@ class Join:
         return _Arrival(cursor.id, token, self._place(token.regions))
 
     def _enough(self, group: Sequence[_Arrival], *, coming: bool) -> list[_Arrival]:
-        """Return the positions that this join combines into one. Return none if the join must stay closed."""
+        """Return the positions that this join combines into one; an empty list if the join must stay closed."""
         whole = [each for each in group if each.token.failed is None]
         if self.rule == ALL:
             return [] if coming else list(group)

@@ -50,8 +50,8 @@ def announce_state(context: NodeContext) -> None:
 
 
 def _write(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> None:
-    """Write the lines. If the last line ends the run, first close the calls of subagents that are still open, so that
-    their results precede it."""
+    """Write the lines. If the last line ends the run, first write an end for each call of a subagent that has no
+    end, so that the last line stays last."""
     _explain(tx, run_id, lines, now)
     *before, last = lines
     if last[1] != LogType.RUN_END:
@@ -65,7 +65,7 @@ def _write(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> Non
 
 
 def _explain(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> None:
-    """Add the run's warnings to the explanation of the message that it answers."""
+    """Add the warnings among these lines to the explanation of the message that the run answers."""
     warnings = [(node_id, content) for node_id, kind, content in lines if kind == LogType.WARNING]
     execution = tx.executions.get(run_id) if warnings else None
     if execution is None:

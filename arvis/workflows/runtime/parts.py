@@ -41,7 +41,7 @@ class NodeSpec:
     ways: tuple[Mapping[str, Any], ...] = ()
     #: The whole canonical document.
     document: Mapping[str, Any] = field(default_factory=dict)
-    #: The ids of the nodes of its subagents.
+    #: The ids of the nodes that are subagents of this node.
     subagents: Sequence[str] = ()
 
 

@@ -90,7 +90,7 @@ def _beginning(spec: NodeSpec, token: Token) -> list[Line]:
 # -- the agent of a node and its tools: never more than the run itself may use -----------------------------------------
 
 
-#: The graphs that an agent can use in a workflow, too. An agent with any other graph works in `GRAPH`.
+#: An agent with one of these graphs works in its own graph in a workflow, too. Every other agent works in `GRAPH`.
 _MANNERS = frozenset({"agent", "code"})
 _WEB_SEARCH = "web_search"
 

@@ -168,7 +168,7 @@ def _check_targets(drawing: Drawing) -> Iterator[Problem]:
 _DEEPEST = 16
 #: The default rounds of a loop, the default steps of a run, and the largest number of steps that is reported.
 _ROUNDS, _STEPS, _COUNTED = 10, 1_000, 1_000_000_000
-#: The maximum number of inner loops in the body of a loop whose rounds are counted.
+#: The check of a loop counts the rounds of at most this number of inner loops.
 _MOST_INNER = 20
 #: A node, and the number of open regions of `parallel` nodes when a run arrives at the node.
 _Step = tuple[str, int]

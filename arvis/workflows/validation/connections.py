@@ -150,7 +150,7 @@ def _said(node: Node, field: str) -> str:
 
 
 def _check_reached(drawing: Drawing) -> Iterator[Problem]:
-    """Report unreachable nodes. A subagent is reachable if its agent is."""
+    """Report unreachable nodes. A subagent is reachable if the node that calls it is reachable."""
     used = reach(drawing.reached, drawing.subagents)
     for node in drawing.nodes.values():
         if node.id not in used and not node.begins:
