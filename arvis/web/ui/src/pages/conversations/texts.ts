@@ -40,7 +40,7 @@ export const texts = words({
     eraseChannel: "Erase the channel",
     eraseTitle: (channel: string) => `Erase everything in the channel ${channel}?`,
     eraseWhy:
-      "This deletes all conversations of this channel and its threads, of all people, with their files and summaries, the facts about the channel, its schedules and web hooks, and the texts of all log lines until now. The erasure cannot be undone. Backups still contain the deleted data until the backups expire. The page People and pairing shows the progress.",
+      "This deletes all conversations of this channel and its threads, of all people, with their files and summaries, the facts about the channel, its schedules and webhooks, and the texts of all log lines until now. The erasure cannot be undone. Backups still contain the deleted data until the backups expire. The page People and pairing shows the progress.",
     eraseBegun: "The erasure has begun.",
     chat: "Open in the chat",
     gone: "This conversation does not exist",
