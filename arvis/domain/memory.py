@@ -7,9 +7,11 @@ are removed. In scripts without spaces between words, each letter and each pair 
 
 from __future__ import annotations
 
+import string
 import unicodedata
 from collections.abc import Iterable, Iterator
 from enum import Enum, StrEnum
+from functools import lru_cache
 from itertools import groupby, pairwise
 
 from arvis.domain.dataclass import dataclass
@@ -40,11 +42,15 @@ DENSE_SCRIPTS = (
     (0xAC00, 0xD7A3),
     (0x20000, 0x3FFFF),
 )
-_FIRST_DENSE = DENSE_SCRIPTS[0][0]
+_FIRST_DENSE_LETTER = chr(DENSE_SCRIPTS[0][0])
 #: Characters that are ignored like format characters: the Arabic tatweel, and variation selectors.
 _UNSEEN = frozenset("ـ\N{VARIATION SELECTOR-15}\N{VARIATION SELECTOR-16}")
 #: Characters that belong to the word before them, as in `c++` and `c#`.
 _TAIL = "+#"
+#: ASCII characters that are never part of a word at its start or end.
+_AROUND = string.punctuation.translate(str.maketrans("", "", _TAIL))
+#: The number of characters whose kinds are cached.
+_HELD_KINDS = 4_096
 
 
 class _Kind(Enum):
@@ -61,14 +67,22 @@ def words_of(text: str) -> list[str]:
 def asked_words(text: str) -> list[str]:
     """Return the words for which a query searches, without duplicates. A letter of a dense script is a separate word
     only if no other letter of such a script is next to it, because single letters occur in most texts."""
-    words = [word for chunk in _folded(text).split() for word in _words(chunk, asked=True)]
-    return list(dict.fromkeys(words))[:_MOST_ASKED]
+    found = dict[str, None]()
+    for word in (word for chunk in _folded(text).split() for word in _words(chunk, asked=True)):
+        found[word] = None
+        if len(found) == _MOST_ASKED:
+            break
+    return list(found)
 
 
 def _folded(text: str) -> str:
-    normal = unicodedata.normalize("NFKC", storable(text[:_MOST_TEXT])).casefold()
-    seen = "".join(letter for letter in unicodedata.normalize("NFKC", normal) if not _unseen(letter))
-    return seen.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    stored = storable(text[:_MOST_TEXT])
+    if stored.isascii():
+        return stored.lower()
+    normal = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", stored).casefold())
+    if hidden := {ord(letter): None for letter in {*normal} if _unseen(letter)}:
+        normal = normal.translate(hidden)
+    return normal.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
 
 
 def _unseen(letter: str) -> bool:
@@ -78,6 +92,10 @@ def _unseen(letter: str) -> bool:
 def _words(chunk: str, *, asked: bool = False) -> Iterator[str]:
     """Yield the words in `chunk`, a text without spaces. If the trimmed chunk is more than a single plain word, such as
     `node.js` or `c++`, and contains no dense script, also yield the trimmed chunk."""
+    plain = chunk.strip(_AROUND)
+    if plain.isalnum() and max(plain) < _FIRST_DENSE_LETTER:  # most chunks are a single plain word
+        yield plain[:_MOST_LETTERS]
+        return
     runs = [(kind, "".join(run)) for kind, run in groupby(chunk, _kind) if kind is not _Kind.GAP]
     for kind, run in runs:
         if kind is _Kind.DENSE:
@@ -106,8 +124,9 @@ def _trimmed(chunk: str) -> str:
     return chunk[start:end]
 
 
+@lru_cache(_HELD_KINDS)
 def _kind(letter: str) -> _Kind:
-    if letter.isalnum() and letter < chr(_FIRST_DENSE):
+    if letter.isalnum() and letter < _FIRST_DENSE_LETTER:
         return _Kind.SPELLED
     if letter.isascii():
         return _Kind.GAP

@@ -145,6 +145,16 @@ class RecordingProvider:
         return await self._provider.stream(request, account, on_text)
 
 
+@dataclass(frozen=True)
+class Build:
+    """The time (ms) to read the data of a turn again and to compose its prompt, the number of messages and summaries in
+    the prompt, and True if the memory had so many facts that it was searched."""
+
+    ms: float
+    size: int
+    searched: bool
+
+
 @dataclass
 class Figures:
     """The results of a conversation. `errors` holds, for each prompt, the estimate divided by the true size, minus one.
@@ -160,17 +170,21 @@ class Figures:
     largest: int = 0
     fill: float = 0.0
     errors: list[float] = field(default_factory=list)
-    #: The milliseconds to read the data of each turn again and to compose its prompt, and the messages and summaries in it.
-    builds: list[float] = field(default_factory=list)
-    contents: list[int] = field(default_factory=list)
+    builds: list[Build] = field(default_factory=list)
 
     @property
     def growth(self) -> tuple[float, float]:
-        """The medians of `builds` and `contents` of the last tenth of the turns, divided by those of the first tenth."""
-        tenth = max(1, self.turns // 10)
-        builds, contents = self.builds, self.contents
-        grown = median(builds[-tenth:]) / median(builds[:tenth])
-        return grown, median(contents[-tenth:]) / median(contents[:tenth])
+        """The medians of the times and sizes of the last tenth of the builds, divided by those of the first tenth. If
+        the memory was searched for the last prompt, only builds with a search are compared."""
+        alike = [each for each in self.builds if each.searched == self.builds[-1].searched]
+        tenth = max(1, len(alike) // 10)
+        first, last = alike[:tenth], alike[-tenth:]
+        grown = median(each.ms for each in last) / median(each.ms for each in first)
+        return grown, median(each.size for each in last) / median(each.size for each in first)
+
+    def usual_build(self, *, searched: bool) -> float:
+        """The median time (ms) to build a prompt with or without a search of the memory."""
+        return median([each.ms for each in self.builds if each.searched == searched] or [0.0])
 
     @property
     def usual_error(self) -> float:
@@ -186,7 +200,8 @@ class Figures:
             f"{self.fill:.0f} tokens, {self.largest} at most with the reply; p95 of the error {self.usual_error:.1%}, "
             f"{min(self.errors):+.1%} to {max(self.errors):+.1%}, "
             f"after {CALIBRATED} calls from {min(self.errors[CALIBRATED:] or [0]):+.1%}; a prompt is built in "
-            f"{median(self.builds):.2f} ms, in the last tenth in {self.growth[0]:.2f} of the time of the first one"
+            f"{self.usual_build(searched=False):.2f} ms, with a search of the memory in "
+            f"{self.usual_build(searched=True):.2f} ms, in the last tenth in {self.growth[0]:.2f} of the time of the first one"
         )
 
 
@@ -238,16 +253,15 @@ class Observer:
         """Read the data of the turn and compose its prompt again. The shortest of three times is kept."""
         execution = await self._app.store.read(lambda tx: tx.executions.get(execution_id))
         assert execution is not None
-        now, times, contents = self._app.clock.now(), list[float](), 0
+        now, builds = self._app.clock.now(), list[Build]()
         for _ in range(3):
             begun = time.process_time()
             turn = await self._app.store.read(load_turn_context, execution, now)
             inputs = PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=now)
             self._builder.prompt(turn, inputs, self._builder.limits(turn))
-            times.append((time.process_time() - begun) * 1_000)
-            contents = len(turn.history) + len(turn.summaries)
-        self.figures.builds.append(min(times))
-        self.figures.contents.append(contents)
+            ms = (time.process_time() - begun) * 1_000
+            builds.append(Build(ms, len(turn.history) + len(turn.summaries), turn.recall.searched))
+        self.figures.builds.append(min(builds, key=lambda each: each.ms))
 
     def _look_at_calls(self, number: int) -> Document:
         """Return the answered request. The server may only refuse the first one that is too long for an unknown

@@ -9,7 +9,7 @@ from arvis.domain.runs import RunRequest, Turn
 from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.store.open import Database
 from tests.flows.app_harness import AppHarness
-from tests.flows.long_talk import VARIANTS, talk
+from tests.flows.long_talk import VARIANTS, Build, Figures, talk
 from tests.flows.vendor_pairs import FORMS, incomplete
 
 MESSAGES = 200
@@ -27,6 +27,13 @@ async def test_nothing_is_lost_and_nothing_is_too_long(database: Database, varia
     assert figures.inline + figures.planned >= MESSAGES // 20, figures
     # The first turns have a short history. The command compares the times of a longer conversation.
     assert figures.growth[1] <= 3, figures
+
+
+def test_builds_with_a_search_are_compared_with_one_another() -> None:
+    plain, searching = [Build(1.0, 10, searched=False)] * 20, [Build(2.0, 10, searched=True)] * 20
+    assert Figures(builds=[*plain, *searching]).growth == (1.0, 1.0)
+    assert Figures(builds=[*plain, Build(1.5, 20, searched=False)]).growth == (1.25, 1.5)
+    assert Figures(builds=[*searching, *[Build(3.0, 10, searched=True)] * 4]).growth[0] == 1.5
 
 
 def test_a_call_without_its_result_is_found_in_the_form_of_each_vendor() -> None:

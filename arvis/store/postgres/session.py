@@ -165,6 +165,9 @@ class PostgresSession:
     def held_value(self, key: Hashable, make: Callable[[], T]) -> T:  # noqa: ARG002 - the port's signature
         return make()
 
+    def holds(self, table: str) -> bool:  # noqa: ARG002 - the port's signature
+        return False
+
     def held_history(self, key: Hashable) -> None:  # noqa: ARG002 - the port's signature
         return None
 

@@ -26,7 +26,7 @@ DELETE FROM fact_index WHERE rowid = :number;
 SELECT * FROM facts WHERE id = :id;
 
 -- name: active_facts
-SELECT facts.* FROM json_each(:ids) AS listed JOIN facts ON facts.id = listed.value WHERE facts.status = 'active' LIMIT 1000;
+SELECT facts.* FROM json_each(:ids) AS listed JOIN facts ON facts.id = listed.value WHERE facts.status = 'active' LIMIT 2000;
 
 -- name: fact_by_number
 SELECT * FROM facts WHERE number = :number;
@@ -37,6 +37,11 @@ SELECT * FROM facts
 WHERE agent_id = :agent_id AND scope IN (:first, :second, :third) AND status = 'active'
     AND (CAST(:category AS TEXT) IS NULL OR category = :category)
 ORDER BY confidence DESC, accessed_at DESC, number LIMIT :limit;
+
+-- name: contents_of_facts
+-- For the index of facts in memory. A scope has at most 500 active facts.
+SELECT id, number, content FROM facts
+WHERE agent_id = :agent_id AND scope IN (:first, :second, :third) AND status = 'active' LIMIT 2000;
 
 -- name: same_facts
 SELECT * FROM facts

@@ -12,7 +12,7 @@ from arvis.domain.ranking import OF_CONFIDENCE, OF_MEANING, Ranking, fused
 from arvis.domain.taint import taint_of, taint_text
 from arvis.ports.memory import FactChange
 from arvis.store.repositories.embeddings import CANDIDATES, MOST_SCANNED, most_similar
-from arvis.store.sql.fact_search import RANKED, FactQuery, scope_key, token
+from arvis.store.sql.fact_search import RANKED, FactIndex, FactQuery, scope_key, token
 from arvis.store.sql.session import Row, Session, dump, each
 
 #: The confidence of a new fact, in thousandths.
@@ -89,7 +89,15 @@ class SqlFacts:
     def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
         if not words or not scopes:
             return []
-        query, scope_keys = FactQuery.of(words), _OR.join(scope_key(agent_id, scope) for scope in scopes)
+        query, groups = FactQuery.of(words), [*_threes(scopes)]
+        if len(groups) == 1 and self._session.holds("facts"):
+            # The words of the facts are held in memory until a fact changes.
+            index = self._session.held("contents_of_facts", _INDEX, agent_id=agent_id, **groups[0])
+            ids = index.best(query.question, limit)
+            rows = self._session.rows("active_facts", ids=dump(ids)) if ids else ()
+            facts = {fact.id: fact for fact in map(fact_of, rows)}
+            return [facts[each] for each in ids if each in facts]
+        scope_keys = _OR.join(scope_key(agent_id, scope) for scope in scopes)
         found = self._session.rows("search_facts", scope_keys=scope_keys, words=query.text, limit=max(limit, RANKED))
         return query.best([fact_of(row) for row in found], limit)
 
@@ -305,4 +313,8 @@ def state_of(row: Row) -> State:
     return State(**{**columns, "taint": taint_of(row["taint"])})
 
 
-_FACTS, _STATES = each(fact_of), each(state_of)
+def _index_of(rows: Sequence[Row]) -> FactIndex:
+    return FactIndex.of([(row["id"], row["number"], row["content"]) for row in rows])
+
+
+_FACTS, _STATES, _INDEX = each(fact_of), each(state_of), _index_of

@@ -4,8 +4,10 @@ beginning. `domain.ranking` ranks the facts in which the words have the same ste
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.memory import Fact
@@ -18,6 +20,8 @@ from arvis.store.sql.vocabulary import common_beginning
 RANKED = 40
 #: The assumed total number of facts from which the rarity of a word is estimated. A turn can use about this many facts.
 _TOTAL = 1_000
+#: The number of facts whose words are cached. A change of a fact drops the indexes, but not the words of the other facts.
+_HELD = 4_000
 #: The operator between words of which at least one must be found, and the mark after the beginning of a word.
 _OR, _BEGINS = " OR ", "*"
 #: The search index contains each word as the hexadecimal form of its bytes, with letters for the digits. So both
@@ -53,19 +57,63 @@ class FactQuery:
     def best(self, facts: Sequence[Fact], limit: int) -> list[Fact]:
         """Return the facts that match the question best, best match first. Among equal matches, the oldest fact comes
         first."""
-        known = {fact.id: fact for fact in sorted(facts, key=lambda fact: -fact.number)}
-        texts = [Text(fact.id, message_words(fact.content), {}) for fact in known.values()]
-        counts = Counter(word for text in texts for word in {*text.words})
-        alike = defaultdict[str, list[str]](list)
-        for word in counts:
-            alike[word[:COMMON]].append(word)
-        wanted = [self._wanted(word, alike[word[:COMMON]], counts) for word in self.question.words]
-        wanted += [Wanted(frozenset(), len(texts), each) for each in self.question.beginnings]
-        return [known[each] for each in ranked(texts, wanted, _TOTAL)][:limit]
+        known = {fact.id: fact for fact in facts}
+        index = FactIndex.of([(fact.id, fact.number, fact.content) for fact in facts])
+        return [known[each] for each in index.best(self.question, limit)]
 
-    def _wanted(self, word: str, alike: Sequence[str], counts: Counter[str]) -> Wanted:
-        same = [other for other in alike if is_spelling(word, other, self.question.languages)]
-        return Wanted(frozenset(same), sum(counts[other] for other in same))
+
+class FactIndex:
+    """The words of some facts. A search in it reads only the facts that contain a word of the question."""
+
+    def __init__(self, texts: Sequence[Text]) -> None:
+        #: The newest fact comes first.
+        self._texts = texts
+        places, alike = defaultdict[str, list[int]](list), defaultdict[str, list[str]](list)
+        for place, text in enumerate(texts):
+            for word in {*text.words}:
+                places[word].append(place)
+        for word in places:
+            alike[word[:COMMON]].append(word)
+        #: The places in `_texts` of the facts that contain a word, and the words by their first letters.
+        self._places, self._alike = dict(places), dict(alike)
+
+    @classmethod
+    def of(cls, facts: Iterable[tuple[str, int, str]]) -> FactIndex:
+        """Return the index of facts, which are given by their ids, numbers and contents."""
+        newest_first = sorted(facts, key=lambda fact: -fact[1])
+        return cls([Text(fact_id, _words(content), {}) for fact_id, _, content in newest_first])
+
+    @property
+    def rows(self) -> Sequence[Text]:
+        """The rows that the cache of the store counts."""
+        return self._texts
+
+    def best(self, question: Question, limit: int) -> list[str]:
+        """Return the ids of the facts that match the question best, best match first. Among equal matches, the oldest
+        fact comes first."""
+        asked = [self._spellings(word, question.languages) for word in question.words]
+        begun = [[word for word in self._places if word.startswith(letter)] for letter in question.beginnings]
+        matching = [self._texts[place] for place in sorted({*chain(*map(self._found, (*asked, *begun)))})]
+        wanted = [Wanted(frozenset(same), len(self._found(same))) for same in asked if same]
+        wanted += [Wanted(frozenset(), len(matching), each) for each in question.beginnings]
+        return ranked(matching, wanted, _TOTAL)[:limit]
+
+    def _spellings(self, word: str, languages: Sequence[str]) -> list[str]:
+        if not (alike := self._alike.get(word[:COMMON])):
+            return []
+        begins = common_beginning(word, languages)
+        if begins is None:
+            return [word] if word in self._places else []
+        return [other for other in alike if other.startswith(begins) and is_spelling(word, other, languages)]
+
+    def _found(self, words: Iterable[str]) -> list[int]:
+        return [place for word in words for place in self._places[word]]
+
+
+@lru_cache(_HELD)
+def _words(content: str) -> Sequence[str]:
+    """Return the words of a fact. The contents of facts never change."""
+    return tuple(message_words(content))
 
 
 def scope_key(agent_id: str, scope: str) -> str:

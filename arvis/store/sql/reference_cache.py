@@ -152,8 +152,6 @@ class ReferenceCache:
 
 
 def _rows_of(value: object) -> int:
-    """Return the number of rows of a result: the length of a tuple, or of the `rows` of a computed value."""
-    rows = (
-        value if isinstance(value, tuple) else getattr(value.value, "rows", ()) if isinstance(value, Computed) else ()
-    )
-    return max(1, len(rows))
+    """Return the number of rows that a result counts: the length of a tuple, or of the attribute `rows`."""
+    rows = value.value if isinstance(value, Computed) else value
+    return max(1, len(rows if isinstance(rows, tuple) else getattr(rows, "rows", ())))

@@ -172,6 +172,10 @@ class Session(Protocol):
         """Return the result of `make`. The result may be cached if `make` runs queries only through `held`."""
         ...
 
+    def holds(self, table: str) -> bool:
+        """Return True if results of queries on this table may be cached in this transaction."""
+        ...
+
     def held_history(self, key: Hashable) -> Sequence[PastMessage] | None:
         """Return the cached history for this key, which may lack the newest turns. Return None if no history is
         cached."""

@@ -212,6 +212,9 @@ class SqliteSession:
             self._used, self._only_held = used | self._used, only_held and self._only_held
         return made
 
+    def holds(self, table: str) -> bool:
+        return self._holds and table not in self._changed
+
     def held_history(self, key: Hashable) -> Sequence[PastMessage] | None:
         return None if self._rewrites else self._histories.get(key, self._begun)
 

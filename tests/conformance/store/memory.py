@@ -104,6 +104,26 @@ class MemoryCases(TransactionCases):
         assert await store.read(search, "...") == []
         assert (await store.read(search, "tea"))[:2] == ["red tea", "green tea"]
 
+    async def test_a_search_finds_the_same_before_and_after_the_commit(self, store: Store) -> None:
+        """A script that has changed facts searches the database, and other transactions may search an index in memory."""
+        questions = [*LANGUAGES, *(each for asked in LANGUAGES.values() for each in asked), "who likes notes and tea?"]
+
+        def found(tx: Transaction) -> list[list[str]]:
+            return [search(tx, question, ANN, BOB) for question in questions]
+
+        def script(tx: Transaction) -> list[list[str]]:
+            add_agent(tx)
+            for place, each in enumerate(LANGUAGES):
+                keep(tx, new_fact(each, (ANN, BOB, EVERYWHERE)[place % 3]))
+                keep(tx, new_fact(f"{each}, {place}", BOB))
+            return found(tx)
+
+        inside = await store.write(script)
+        assert await store.read(found) == inside
+        assert await store.read(found) == inside
+        await store.write(lambda tx: set_status(tx, tx.facts.of(AGENT.id, (BOB,), limit=1)[0], FactStatus.DELETED))
+        assert await store.read(found) != inside
+
     async def test_only_these_scopes_are_looked_at(self, store: Store) -> None:
         def script(tx: Transaction) -> None:
             add_agent(tx)
