@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Collection as Several
 from typing import IO, TypeVar
 
 from arvis.domain import agents as domain
@@ -11,15 +12,19 @@ from arvis.domain.conversations import Conversation
 from arvis.domain.dataclass import dataclass
 from arvis.domain.erasures import Channel
 from arvis.domain.errors import NotFound
+from arvis.domain.knowledge import Collection
 from arvis.domain.memory import EVERYWHERE, Fact, State
 from arvis.domain.messages import Attachment, FileState, Role, StoredMessage
 from arvis.domain.past_rounds import PastRound
 from arvis.domain.quotations import Quotation
 from arvis.domain.schedules import Schedule, ScheduleKind
 from arvis.interchange import format as records
+from arvis.interchange import knowledge
 from arvis.interchange.archive import Writer
 from arvis.interchange.conversations import installation_of
 from arvis.interchange.format import KINDS, Manifest, PersonRef, Place, Record
+from arvis.interchange.knowledge import unpacked
+from arvis.interchange.suites import suites
 from arvis.ports.clock import Clock
 from arvis.ports.personal_data import ExportScope
 from arvis.ports.store import Store, Transaction
@@ -37,7 +42,7 @@ class Choice:
     """The records to export. `person` is the id of the person whose data is exported, and `channel` the channel. Without
     both, everything is exported."""
 
-    kinds: Collection[str] = tuple(KINDS)
+    kinds: Several[str] = tuple(KINDS)
     person: str | None = None
     channel: Channel | None = None
 
@@ -59,13 +64,13 @@ class Exporter:
         """Write the archive. Raise `NotFound` if the person does not exist, or if the channel has no records."""
         scope = await self._store.read(_scope, choice)
         kinds = [kind for kind in KINDS if kind in choice.kinds and (not choice.partial or kind in PERSONAL)]
-        writer, files = Writer(target), set[str]()
+        writer, files = Writer(target), dict[str, str]()
         for kind in kinds:
             async for record, needed in self._records(kind, scope):
                 await asyncio.to_thread(writer.add, kind, record)
                 files |= needed
-        for sha256 in sorted(files):
-            data = await self._store.get_blob(sha256)
+        for sha256, blob in sorted(files.items()):
+            data = await self._bytes(sha256, blob)
             if data is not None:
                 await asyncio.to_thread(writer.add_file, sha256, data)
         source = await self._store.write(installation_of, self._clock.now())
@@ -73,16 +78,26 @@ class Exporter:
         await asyncio.to_thread(writer.close, manifest)
         return manifest.model_copy(update={"counts": writer.counts})
 
-    async def _records(self, kind: str, scope: ExportScope) -> AsyncIterator[tuple[Record, set[str]]]:
+    async def _bytes(self, sha256: str, blob: str) -> bytes | None:
+        """Return the bytes of a file, or None if they were lost. `blob` is the hash of the stored bytes, which are
+        compressed unless this is the hash of the file itself."""
+        data = await self._store.get_blob(blob)
+        return data if data is None or blob == sha256 else await asyncio.to_thread(unpacked, data, sha256)
+
+    async def _records(self, kind: str, scope: ExportScope) -> AsyncIterator[tuple[Record, Mapping[str, str]]]:
+        """Yield the records of a kind with the hashes of their files and of the stored bytes of these files."""
         if kind == "conversations":
             async for _, conversation in self._slices(_conversations, scope):
                 yield await self._conversation(conversation, scope)
+        elif kind == "knowledge":
+            for collection in await self._store.read(lambda tx: tx.knowledge.collections()):
+                yield await self._knowledge_base(collection)
         elif kind in _SLICES:
             async for _, record in self._slices(_SLICES[kind], scope):
-                yield record, set()
+                yield record, {}
         else:
             for record in await self._store.read(_WHOLE[kind], scope):
-                yield record, set()
+                yield record, {}
 
     async def _slices(
         self, script: Callable[[Transaction, str, ExportScope], Sequence[tuple[str, T]]], scope: ExportScope
@@ -95,7 +110,16 @@ class Exporter:
                 yield row
             after = rows[-1][0]
 
-    async def _conversation(self, conversation: Conversation, scope: ExportScope) -> tuple[Record, set[str]]:
+    async def _knowledge_base(self, collection: Collection) -> tuple[Record, Mapping[str, str]]:
+        documents, after = list[knowledge.Exported](), ""
+        while rows := await self._store.read(knowledge.documents_of, collection.id, after):
+            documents += [document for _, document in rows]
+            after = rows[-1][0]
+        head = knowledge.head_of(collection)
+        files = {each.record.sha256: each.blob for each in documents if each.record.sha256}
+        return head.model_copy(update={"documents": [each.record for each in documents]}), files
+
+    async def _conversation(self, conversation: Conversation, scope: ExportScope) -> tuple[Record, Mapping[str, str]]:
         """Return a conversation, and the files of its messages. Inactive versions are a part of it only if the data of a
         person or channel is exported."""
         messages = await self._messages(conversation, scope.people, inactive=False)
@@ -103,7 +127,7 @@ class Exporter:
             messages += await self._messages(conversation, scope.people, inactive=True)
             messages.sort(key=lambda message: message.id)
         head = await self._store.read(_head, conversation, scope.people)
-        files = {file.sha256 for message in messages for file in message.files}
+        files = {file.sha256: file.sha256 for message in messages for file in message.files}
         return head.model_copy(update={"messages": messages}), files
 
     async def _messages(
@@ -408,6 +432,7 @@ _WHOLE: dict[str, Callable[[Transaction, ExportScope], list[Record]]] = {
     "workflows": _workflows,
     "agents": _agents,
     "schedules": _schedules,
+    "evaluations": lambda tx, _: suites(tx),
 }
 _SLICES: dict[str, Callable[[Transaction, str, ExportScope], list[tuple[str, Record]]]] = {
     "people": _people,

@@ -98,6 +98,8 @@ class Agent(Record):
     plugins: list[str] = []
     helpers: list[str] = []
     skills: list[str] = []
+    #: The slugs of the knowledge bases that the agent may search.
+    knowledge: list[str] = []
     effort: str | None = None
     bindings: list[Binding] = []
 
@@ -115,6 +117,29 @@ class Workflow(Record):
     enabled: bool = True
     #: The diagram, as `arvis workflows export` writes it.
     document: dict[str, Any]
+
+
+class Document(Record):
+    """A document of a knowledge base. The bytes of a file are in the archive under `files/HASH`, unless they were lost."""
+
+    kind: Literal["file", "page"]
+    #: The name of the file, or the address of the web page.
+    location: Annotated[str, Field(min_length=1, max_length=1_000)]
+    #: The title that a person gave. Empty means that the title comes from the content.
+    title: Annotated[str, Field(max_length=300)] = ""
+    #: The time (ms) between two fetches of a web page. Null means that the page is fetched only once.
+    refresh: Annotated[int, Field(ge=0)] | None = None
+    #: The hash of a file.
+    sha256: _Hash | None = None
+
+
+class KnowledgeBase(Record):
+    slug: _Name
+    name: _Name
+    description: _Text = ""
+    #: True if an owner has declared that the documents contain no instructions of other people.
+    trusted: bool = False
+    documents: list[Document] = []
 
 
 class Schedule(Record):
@@ -288,15 +313,29 @@ class Overheard(Record):
     created_at: _Time
 
 
+class Suite(Record):
+    """A suite of cases that evaluate an agent."""
+
+    name: _Name
+    #: The slug of the agent.
+    agent: _Name
+    #: True if a changed prompt of the agent is stored only after the suite has passed with it.
+    gate: bool = False
+    #: The documents of the cases, as `arvis evals export` writes them.
+    cases: list[dict[str, Any]] = []
+
+
 #: The kinds of records, by the name of their file without `.jsonl`, in the order in which they are imported.
 KINDS: Mapping[str, type[Record]] = {
     "people": Person,
     "skills": Skill,
     "workflows": Workflow,
+    "knowledge": KnowledgeBase,
     "agents": Agent,
     "schedules": Schedule,
     "memory": Fact,
     "values": Value,
     "conversations": Conversation,
     "overheard": Overheard,
+    "evaluations": Suite,
 }

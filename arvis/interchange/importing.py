@@ -1,12 +1,15 @@
 """Imports the records of a checked archive.
 
-An import can be repeated, because it recognises the records that it has imported before: agents, skills and workflows
-by their slugs, schedules by agent, kind and name, facts by their text, values by agent and key, and conversations by the id that is computed
-from the source and the id there. Existing records are not changed, unless `replace` is set.
+An import can be repeated, because it recognises the records that it has imported before: agents, skills, workflows and
+knowledge bases by their slugs, schedules by agent, kind and name, facts by their text, values by agent and key, suites
+and their cases by their names, documents by their locations, and conversations by the id that is computed from the
+source and the id there. Existing records are not changed, unless `replace` is set.
 """
 
 from __future__ import annotations
 
+import asyncio
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -22,9 +25,11 @@ from arvis.domain.schedules import Schedule
 from arvis.domain.taint import taint_of
 from arvis.domain.text import storable
 from arvis.interchange import format as records
+from arvis.interchange import knowledge
 from arvis.interchange.archive import Contents
 from arvis.interchange.conversations import add_messages, add_summaries, missing_messages, open_conversation
 from arvis.interchange.format import KINDS, PersonRef, Place, Record
+from arvis.interchange.suites import put_suite
 from arvis.memory.service import MOST_FACTS, MOST_LETTERS, Refused, put_state
 from arvis.ports.automation import StoredSkill
 from arvis.ports.clock import Clock
@@ -64,7 +69,7 @@ class Report:
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The rules of an import. `by` is the id of the person who imports. If `replace` is True, imported agents, skills,
-    workflows and values replace existing ones."""
+    workflows, values, documents and cases replace existing ones."""
 
     by: str
     schedules: schedules.Rules
@@ -96,22 +101,52 @@ class ArchiveImporter:
     async def run(self, contents: Contents, rules: Rules) -> Report:
         """Import the records, each in its own transaction. After a crash, another import adds the records that are
         missing."""
-        for data in contents.files.values():
-            await self._store.put_blob(data)
-        outcomes = []
+        files = _files_of_messages(contents)
+        for sha256, data in contents.files.items():
+            if sha256 in files:
+                await self._store.put_blob(data)
+        outcomes, places = list[Outcome](), dict[str, str]()
         for kind, record in _all(contents):
-            if isinstance(record, records.Conversation):
-                outcomes.append(await self._conversation(contents, record))
-            else:
-                outcomes.append(await self._store.write(_import, kind, record, rules, self._clock.now()))
+            match record:
+                case records.Conversation():
+                    outcomes.append(await self._conversation(contents, record, places))
+                case records.KnowledgeBase():
+                    outcomes.append(await self._knowledge_base(contents, record, rules))
+                case _:
+                    now = self._clock.now()
+                    outcomes.append(await self._store.write(_import, kind, record, places, rules=rules, now=now))
         return Report(outcomes, _asks(contents, outcomes))
 
-    async def _conversation(self, contents: Contents, record: records.Conversation) -> Outcome:
-        """Import a conversation. Its messages are stored in batches of `SLICE` messages."""
+    async def _knowledge_base(self, contents: Contents, record: records.KnowledgeBase, rules: Rules) -> Outcome:
+        """Import a knowledge base. Each document is stored in its own transaction."""
+        begun = await self._store.write(_begin_knowledge, record, rules, self._clock.now())
+        if isinstance(begun, Outcome):
+            return begun
+        skipped = list[tuple[str, str]]()
+        for document in begun.missing:
+            file = knowledge.file_of(document, contents.files)
+            why: str | None = file if isinstance(file, str) else None
+            if not isinstance(file, str):
+                packed = b"" if file is None else await asyncio.to_thread(zlib.compress, contents.files[file.sha256])
+                stored = None if file is None else replace(file, blob=await self._store.put_blob(packed))
+                now = self._clock.now()
+                why = await self._store.write(
+                    knowledge.put_document, record.slug, document, stored, by=rules.by, now=now
+                )
+                if stored is not None and why is None:
+                    # The deletion of another document with the same content may have removed the bytes meanwhile.
+                    await self._store.put_blob(packed)
+            if why is not None:
+                skipped.append((document.location, why))
+        return _outcome_of_knowledge(record, begun, skipped)
+
+    async def _conversation(self, contents: Contents, record: records.Conversation, places: dict[str, str]) -> Outcome:
+        """Import a conversation, and add its id to `places`. Its messages are stored in batches of `SLICE` messages."""
         now, source = self._clock.now(), contents.manifest.source
         found = await self._store.write(_begin_conversation, source, record, now)
         if found is None:
             return _outcome_of(record, None, 0)
+        places[record.id] = found
         missing = await self._store.read(missing_messages, source, record, found)
         for start in range(0, len(missing), SLICE):
             await self._store.write(add_messages, source, record, found, missing[start : start + SLICE])
@@ -150,15 +185,67 @@ def _all(contents: Contents) -> Iterator[tuple[str, Record]]:
 
 
 def _rehearse(tx: Transaction, contents: Contents, rules: Rules, now: int) -> None:
-    source, outcomes = contents.manifest.source, list[Outcome]()
+    source, outcomes, places = contents.manifest.source, list[Outcome](), dict[str, str]()
     for kind, record in _all(contents):
-        if isinstance(record, records.Conversation):
-            found = _begin_conversation(tx, source, record, now)
-            missing = missing_messages(tx, source, record, found) if found else []
-            outcomes.append(_outcome_of(record, found, len(missing)))
-        else:
-            outcomes.append(_import(tx, kind, record, rules, now))
+        match record:
+            case records.Conversation():
+                found = _begin_conversation(tx, source, record, now)
+                missing = missing_messages(tx, source, record, found) if found else []
+                places |= {record.id: found} if found else {}
+                outcomes.append(_outcome_of(record, found, len(missing)))
+            case records.KnowledgeBase():
+                outcomes.append(_rehearse_knowledge(tx, contents, record, rules, now))
+            case _:
+                outcomes.append(_import(tx, kind, record, places, rules=rules, now=now))
     raise _Rehearsed(outcomes)
+
+
+def _begin_knowledge(
+    tx: Transaction, record: records.KnowledgeBase, rules: Rules, now: int
+) -> knowledge.Begun | Outcome:
+    try:
+        return knowledge.begin(tx, record, by=rules.by, overwrite=rules.replace, now=now)
+    except ArvisError as error:
+        return Outcome("knowledge", record.slug, Action.SKIP, " ".join(filter(None, [error.what, error.why])))
+
+
+def _rehearse_knowledge(
+    tx: Transaction, contents: Contents, record: records.KnowledgeBase, rules: Rules, now: int
+) -> Outcome:
+    begun = _begin_knowledge(tx, record, rules, now)
+    if isinstance(begun, Outcome):
+        return begun
+    skipped = list[tuple[str, str]]()
+    for document in begun.missing:
+        file = knowledge.file_of(document, contents.files)
+        put = file if isinstance(file, str) else None
+        if not isinstance(file, str):
+            put = knowledge.put_document(tx, record.slug, document, file, by=rules.by, now=now)
+        if put is not None:
+            skipped.append((document.location, put))
+    return _outcome_of_knowledge(record, begun, skipped)
+
+
+def _outcome_of_knowledge(
+    record: records.KnowledgeBase, begun: knowledge.Begun, skipped: Sequence[tuple[str, str]]
+) -> Outcome:
+    why = "; ".join(filter(None, [begun.why, knowledge.reason(skipped)]))
+    if begun.changed is None:
+        return Outcome("knowledge", record.slug, Action.CREATE, why)
+    changed = begun.changed or len(skipped) < len(begun.missing)
+    unchanged = Action.SKIP if why else Action.UNCHANGED
+    return Outcome("knowledge", record.slug, Action.UPDATE if changed else unchanged, why)
+
+
+def _files_of_messages(contents: Contents) -> set[str]:
+    """Return the hashes of the files of messages. Files of knowledge bases are stored in another form."""
+    return {
+        file.sha256
+        for record in contents.records["conversations"]
+        if isinstance(record, records.Conversation)
+        for message in record.messages
+        for file in message.files
+    }
 
 
 def _begin_conversation(tx: Transaction, source: str, record: records.Conversation, now: int) -> str | None:
@@ -166,11 +253,17 @@ def _begin_conversation(tx: Transaction, source: str, record: records.Conversati
     return None if agent is None else open_conversation(tx, source, record, agent.id, now)
 
 
-def _import(tx: Transaction, kind: str, record: Record, rules: Rules, now: int) -> Outcome:
-    """Import one record. If the installation refuses the record, skip it and return the reason."""
+def _import(
+    tx: Transaction, kind: str, record: Record, places: Mapping[str, str], *, rules: Rules, now: int
+) -> Outcome:
+    """Import one record. If the installation refuses the record, skip it and return the reason. `places` contains the
+    ids of the imported conversations, by their ids in the file."""
     name = _name_of(record)
     try:
-        action, why = _IMPORTS[kind](tx, record, rules, now)
+        if isinstance(record, records.Suite):
+            action, why = _import_suite(tx, record, rules, places, now)
+        else:
+            action, why = _IMPORTS[kind](tx, record, rules, now)
     except ArvisError as error:
         return Outcome(kind, name, Action.SKIP, " ".join(filter(None, [error.what, error.why])))
     return Outcome(kind, name, action, why)
@@ -188,6 +281,8 @@ def _name_of(record: Record) -> str:
             return f"{agent}: {key}"
         case records.Fact(agent=agent, content=content):
             return f"{agent}: {content[:60]}"
+        case records.Suite(name=name):
+            return name
         case _:
             return str(getattr(record, "slug", ""))
 
@@ -350,6 +445,16 @@ def _import_overheard(tx: Transaction, record: records.Overheard, _rules: Rules,
         created_at=record.created_at,
     )
     return _NEW if tx.overheard.add(message, _MOST_OVERHEARD) else _SAME
+
+
+def _import_suite(tx: Transaction, record: records.Suite, rules: Rules, places: Mapping[str, str], now: int) -> Result:
+    if agents.find(tx, record.agent) is None:
+        return Action.SKIP, f"there is no agent {record.agent}"
+    changed, why = put_suite(tx, record, places, overwrite=rules.replace, now=now)
+    if changed is None:
+        return Action.CREATE, why
+    unchanged = Action.SKIP if why else Action.UNCHANGED
+    return Action.UPDATE if changed else unchanged, why
 
 
 def _about(record: records.Fact) -> str:

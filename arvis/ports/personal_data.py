@@ -8,6 +8,7 @@ from typing import Protocol
 from arvis.domain.conversations import Compaction, Conversation
 from arvis.domain.dataclass import dataclass
 from arvis.domain.erasures import Channel, Erasure, ItemKind, Subject
+from arvis.domain.knowledge import Document
 from arvis.domain.memory import Fact, State
 from arvis.domain.messages import Address, Principal, StoredMessage
 from arvis.domain.platforms import OverheardMessage
@@ -218,6 +219,10 @@ class Interchange(Protocol):
         ...
 
     def summaries(self, conversation_id: str) -> Sequence[Compaction]: ...
+
+    def documents(self, collection_id: str, after: str, limit: int) -> Sequence[Document]:
+        """Return the files and web pages of a knowledge base in the order of their ids."""
+        ...
 
     def add_conversation(self, conversation: Conversation, *, turns: int, active: bool, last_message_at: int) -> None:
         """Add a conversation with its number of turns."""

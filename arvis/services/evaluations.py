@@ -104,7 +104,7 @@ def put_case(tx: Transaction, suite: Suite, case: Case, now: int, *, overwrite: 
         )
     if known is None and suite.cases >= MOST_CASES:
         raise Conflict(f"A suite can have at most {MOST_CASES} cases.", fix="Delete a case, or use another suite.")
-    case = _with_person(tx, case)
+    case = with_person(tx, case)
     stored = StoredCase(
         id=known.id if known is not None else tx.new_id(),
         suite_id=suite.id,
@@ -117,7 +117,7 @@ def put_case(tx: Transaction, suite: Suite, case: Case, now: int, *, overwrite: 
     return stored
 
 
-def _with_person(tx: Transaction, case: Case) -> Case:
+def with_person(tx: Transaction, case: Case) -> Case:
     """Return the case with the id of its person. A document may name the person by a platform and the user id there."""
     asked = case.asked
     if not isinstance(asked, Retrieval) or asked.person is None:

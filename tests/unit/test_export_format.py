@@ -12,8 +12,11 @@ from arvis.interchange.format import KINDS, Record
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "reference" / "export-format.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (.+)\n((?:(?!^## ).*\n)*)", GUIDE, re.MULTILINE))
-#: Records that are a part of another record, by the section that describes them.
+#: Records whose section has another name, because they are a part of another record or because of their name.
 PARTS = {
+    records.KnowledgeBase: "Knowledge base",
+    records.Document: "Knowledge base",
+    records.Suite: "Evaluation suite",
     records.Binding: "Agent",
     records.Place: "Schedule",
     records.PersonRef: "Schedule",

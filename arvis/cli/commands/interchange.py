@@ -1,4 +1,4 @@
-"""`arvis export` and `arvis import`: a file with agents, skills, workflows, schedules, people, memory and conversations."""
+"""`arvis export` and `arvis import`: a file with the records of the installation, such as agents and conversations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from arvis.domain.errors import ConfigError
 _TIMEOUT = 600.0
 _ITEMS = Table("kind", "name", "action", "why")
 _PROGRAMS = ("openclaw", "hermes", "nanobot")
-_KINDS = ("people", "skills", "workflows", "agents", "schedules", "memory", "values", "conversations", "overheard")
+_KINDS = (
+    *("people", "skills", "workflows", "knowledge", "agents"),
+    *("schedules", "memory", "values", "conversations", "overheard", "evaluations"),
+)
 
 
 @click.command(cls=ApiCommand)
@@ -95,7 +98,11 @@ def _person(_context: click.Context, _option: click.Parameter, text: str | None)
 @click.argument("source", type=_Source(), metavar="FILE|PROGRAM")
 @click.argument("home", type=click.Path(path_type=Path), required=False)
 @click.option("--dry-run", is_flag=True, help="Only list what would be imported.")
-@click.option("--replace", is_flag=True, help="Replace agents, skills, workflows and values that exist and differ.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Replace agents, skills, workflows, values, documents and cases that exist and differ.",
+)
 @click.option("--all", "everything", is_flag=True, help="List unchanged records, too.")
 @click.option("--yes", is_flag=True, help="With PROGRAM: do not ask for a confirmation.")
 @click.option(

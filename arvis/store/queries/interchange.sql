@@ -74,6 +74,11 @@ ORDER BY id LIMIT :limit;
 SELECT * FROM compactions WHERE conversation_id = :conversation_id AND status <> 'restored'
 ORDER BY last_turn LIMIT 10000;
 
+-- name: documents_to_export
+SELECT * FROM knowledge_documents
+WHERE collection_id = :collection_id AND kind <> 'folder' AND status <> 'removed' AND id > :after
+ORDER BY id LIMIT :limit;
+
 -- name: import_conversation
 INSERT INTO conversations (
     id, agent_id, platform, connector, channel, thread, status, turns, created_at, last_message_at, direct

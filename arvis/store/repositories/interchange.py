@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from arvis.domain.conversations import Compaction, Conversation
 from arvis.domain.dataclass import replace
+from arvis.domain.knowledge import Document
 from arvis.domain.memory import Fact, State
 from arvis.domain.messages import Address, Attachment, Principal, StoredMessage
 from arvis.domain.past_rounds import rounds_of
@@ -14,6 +15,7 @@ from arvis.domain.taint import taint_text
 from arvis.ports.personal_data import ExportScope
 from arvis.store.repositories.conversations import compaction_of, conversation_of
 from arvis.store.repositories.erasures import channel_fields, room_prefix
+from arvis.store.repositories.knowledge import document_of
 from arvis.store.repositories.memory import fact_of, state_of
 from arvis.store.repositories.messages import attachment_of, message_of, place
 from arvis.store.repositories.people import principal_of
@@ -69,6 +71,10 @@ class SqlInterchange:
     def summaries(self, conversation_id: str) -> Sequence[Compaction]:
         rows = self._session.rows("summaries_to_export", conversation_id=conversation_id)
         return [compaction_of(row) for row in rows]
+
+    def documents(self, collection_id: str, after: str, limit: int) -> Sequence[Document]:
+        rows = self._session.rows("documents_to_export", collection_id=collection_id, after=after, limit=limit)
+        return [document_of(row) for row in rows]
 
     def add_conversation(self, conversation: Conversation, *, turns: int, active: bool, last_message_at: int) -> None:
         self._session.execute(

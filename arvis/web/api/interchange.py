@@ -1,5 +1,5 @@
-"""Exports and imports over HTTP: a file with agents, skills, workflows, schedules, people, memory and conversations, or
-with everything of one person or channel. Only owners may use them."""
+"""Exports and imports over HTTP: a file with the records of the installation, such as agents and conversations, or with
+everything of one person or channel. Only owners may use them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ _BODY = BodyLimit(size=MOST_BYTES * 4 // 3 + 65_536, marks=100)
 class NewImport(Body):
     archive: Annotated[str, About("The file of an export.", contentEncoding="base64")]
     dry_run: Annotated[bool | None, About("Only report what an import would do.")] = None
-    replace: Annotated[bool | None, About("Replace agents, skills, workflows and values that exist and differ.")] = None
+    replace: Annotated[
+        bool | None, About("Replace agents, skills, workflows, values, documents and cases that exist and differ.")
+    ] = None
 
 
 class ImportedView(View):

@@ -210,12 +210,14 @@ const PAGES: Record<Kind, string> = {
   people: "/settings/people",
   skills: "/skills",
   workflows: "/workflows",
+  knowledge: "/knowledge",
   agents: "/agents",
   schedules: "/schedules",
   memory: "/memory",
   values: "/memory",
   conversations: "/conversations",
   overheard: "/conversations",
+  evaluations: "/evaluations",
 };
 const KINDS = Object.keys(PAGES) as Kind[];
 const ACTIONS = Object.keys(says.planColumns) as Action[];

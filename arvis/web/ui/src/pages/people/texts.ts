@@ -86,7 +86,7 @@ export const texts = words({
     imports: {
       title: "Export and import",
       exportAbout:
-        "An export is a zip file with people, skills, workflows, agents, schedules, facts, values and conversations. It contains no secrets, and everyone who gets it can read it. The download begins when Arvis has written the file.",
+        "An export is a zip file with people, skills, workflows, knowledge bases, agents, schedules, facts, values, conversations and evaluation suites. It contains no secrets, and everyone who gets it can read it. The download begins when Arvis has written the file.",
       exportAll: "Export all records",
       about:
         "An import adds the records of an export file. Arvis first shows what the import would do. You can import the same file again: existing records stay unchanged.",
@@ -110,12 +110,14 @@ export const texts = words({
         people: "People",
         skills: "Skills",
         workflows: "Workflows",
+        knowledge: "Knowledge bases",
         agents: "Agents",
         schedules: "Schedules",
         memory: "Facts",
         values: "Values",
         conversations: "Conversations",
         overheard: "Overheard messages",
+        evaluations: "Evaluation suites",
       },
       planColumns: { create: "New", update: "To change", unchanged: "Unchanged", skip: "Skipped" },
       doneColumns: { create: "Added", update: "Changed", unchanged: "Unchanged", skip: "Skipped" },
