@@ -1,4 +1,4 @@
-"""Reactions of people to messages of a bot, and their feedback on answers."""
+"""Reactions of people to messages of a bot, their feedback on answers, and edits of messages that were already read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ _LOOKS = regex("[\U0001f3fb-\U0001f3ff\ufe0e\ufe0f]")
 _LONGEST = 64
 #: The maximum number of characters of the answer that a line about a reaction quotes.
 _QUOTED = 80
+#: The maximum number of characters of the new text that a line about an edit quotes.
+_EDITED = 600
+#: In place of an emoji: the person has edited a message after its turn began. Names of emoji are between colons.
+EDITED = "edited"
 
 
 class Rating(StrEnum):
@@ -66,6 +70,15 @@ def rating_of(emoji: str) -> Rating | None:
 
 def reaction_line(name: str, emoji: str, answer: str) -> str:
     """Return the line that reports a reaction to the agent."""
-    words = " ".join(answer.split())
-    quoted = words if len(words) <= _QUOTED else f"{words[:_QUOTED].rstrip()}…"
-    return f"{' '.join(name.split())[:_QUOTED]} reacted with {emoji} to your message “{quoted}”."
+    return f"{_on_one_line(name)} reacted with {emoji} to your message “{_on_one_line(answer)}”."
+
+
+def edit_line(name: str, before: str, now: str) -> str:
+    """Return the line that reports an edit to the agent, which has already read the earlier text."""
+    changed = f"It now says: “{_on_one_line(now, _EDITED)}”." if now.strip() else "It now has no text."
+    return f"{_on_one_line(name)} edited the message “{_on_one_line(before)}”. {changed}"
+
+
+def _on_one_line(text: str, most: int = _QUOTED) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= most else f"{words[:most].rstrip()}…"

@@ -40,7 +40,7 @@ from arvis.domain.messages import (
 from arvis.domain.notifications import DAY_MS, Hint, Problem, Severity
 from arvis.domain.platforms import ChannelStatus, Click, MessageDeletion, MessageEdit
 from arvis.domain.quotations import is_forward
-from arvis.domain.reactions import ReactionChange
+from arvis.domain.reactions import EDITED, ReactionChange, edit_line
 from arvis.domain.text import presentable
 from arvis.inbox.accept import LONGEST_OBSERVED, Handled, InboxRules, Prepared, handle_message
 from arvis.inbox.feeds import EventSource, FeedPositions, Fence, unfenced
@@ -198,6 +198,17 @@ def _change_text(tx: Transaction, message: StoredMessage, content: str, now: int
         _note(tx, message, "edited", {"before": message.content[:_LONGEST_NOTE]}, now)
     else:
         _note(tx, message, "edited", {"now": content[:_LONGEST_NOTE]}, now)
+        _report_edit(tx, message, content, now)
+
+
+def _report_edit(tx: Transaction, message: StoredMessage, content: str, now: int) -> None:
+    """Let the next prompt of the conversation report the edit, because the agent has already read the earlier text. A
+    later edit of the same message replaces the report of an earlier one."""
+    if message.conversation_id is None or message.principal_id is None or message.turn is None:
+        return
+    tx.reactions.remove(message.id, message.principal_id, EDITED)
+    line = edit_line(message.user_name, message.content, content)
+    tx.reactions.add(message, message.principal_id, EDITED, line, now)
 
 
 def _wrote(tx: Transaction, change: MessageEdit, message: StoredMessage) -> bool:

@@ -235,7 +235,9 @@ class InputNode:
         if state.task:
             times = []  # the pace of messages is not checked for tasks of other agents
         due = compaction_due(size, agent.context_tokens or size.tokens + 1)
-        found = {message.id: _examined(message, times, size, due=due) for message in messages}
+        # The prompt reports edits of earlier messages with the newest message, so the check reads them with it.
+        reports = {messages[-1].id: [each.text for each in turn.incidents if each.principal_id is not None]}
+        found = {each.id: _examined(each, times, size, due=due, reports=reports.get(each.id, ())) for each in messages}
         taint = {*state.taint}
         suspicious = [message for message in messages if found[message.id].suspicious]
         if suspicious:
@@ -272,12 +274,14 @@ def _label(tx: Transaction, messages: Sequence[StoredMessage]) -> None:
         tx.messages.label(message.id, message.taint | {Label.FLAGGED})
 
 
-def _examined(message: StoredMessage | PastMessage, times: Sequence[int], size: Size, *, due: bool) -> Diagnostics:
+def _examined(
+    message: StoredMessage | PastMessage, times: Sequence[int], size: Size, *, due: bool, reports: Sequence[str] = ()
+) -> Diagnostics:
     earlier = [at for at in times if at < message.created_at]
     tokens = size.tokens + message.tokens
     return examine(
         message.content,
-        quoted=quoted_texts(message.quotations),
+        quoted=[*quoted_texts(message.quotations), *reports],
         times_ms=earlier,
         now=message.created_at,
         tokens_before=tokens,
