@@ -85,6 +85,35 @@ async def test_files_go_along_with_a_message(dashboard: Page, daemon: Daemon) ->
     await expect(sent).to_have_text(["note [U+202E]gpj.txt · 8 B"])
 
 
+async def test_a_reply_quotes_its_message(dashboard: Page, daemon: Daemon) -> None:
+    slug = await talk_with(dashboard, daemon)
+    await say(dashboard, "demo: say The <b>crane</b> of berth 7 is broken")
+    answer = dashboard.locator("[data-kind=agent]")
+    await answer.get_by_role("button", name="Reply").click()
+    await expect(dashboard.get_by_label("Message", exact=True)).to_be_focused()
+    waiting = dashboard.locator("form blockquote")
+    await expect(waiting).to_contain_text("Reply to a message of the bot")
+    await expect(waiting).to_contain_text("The <b>crane</b> of berth 7 is broken")
+    await dashboard.get_by_role("button", name="Do not reply to this message").click()
+    await expect(waiting).to_have_count(0)
+    await dashboard.locator("[data-kind=user]").get_by_role("button", name="Reply").click()
+    await expect(waiting).to_contain_text("Reply to your message")
+    await answer.get_by_role("button", name="Reply").click()
+    await say(dashboard, "demo: say since Monday")
+    await expect(answers(dashboard)).to_have_text([re.compile("crane"), "since Monday"])
+    await expect(waiting).to_have_count(0)
+    quoted = dashboard.locator("[data-kind=user] blockquote")
+    for _ in range(2):
+        await expect(quoted).to_have_text("Reply to a message of the botThe <b>crane</b> of berth 7 is broken")
+        await dashboard.reload()
+        await connected(dashboard)
+    [talk] = (await daemon.api("GET", f"/api/conversations?agent={slug}"))["items"]
+    said = (await daemon.api("GET", f"/api/conversations/{talk['id']}/messages"))["items"]
+    replies = [each for each in said if each["quotations"]]
+    assert [each["quotations"][0]["writer"] for each in replies] == ["agent"]
+    assert replies[0]["quotations"][0]["messageId"] == await answer.first.get_attribute("data-message")
+
+
 async def test_the_stop_button_ends_a_turn(dashboard: Page, daemon: Daemon) -> None:
     await talk_with(dashboard, daemon)
     await say(dashboard, "demo: sleep 300\ndemo: say too late")

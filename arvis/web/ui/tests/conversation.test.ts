@@ -3,7 +3,8 @@ import * as talk from "../src/pages/chat/conversation";
 
 type Talk = talk.Talk;
 
-const said = (state: Talk, id: string): Talk => talk.written(state, { id, text: id, files: [], at: 1, voice: false });
+const said = (state: Talk, id: string): Talk =>
+  talk.written(state, { id, text: id, files: [], at: 1, voice: false, quotations: [] });
 const sent = (state: Talk, id: string): Talk => talk.acknowledged(said(state, id), id, `m-${id}`);
 const delivery = (seq: number, answers: string[], fields: Partial<talk.Delivery> = {}): talk.Delivery => ({
   ...{ seq, messageId: `d-${seq}`, replyTo: answers[0] ?? null, answers, content: `answer ${seq}`, at: 2 },
@@ -14,7 +15,7 @@ const statuses = ({ entries }: Talk) => entries.map((entry) => (entry.kind === "
 const shown = ({ entries }: Talk) => entries.map((entry) => (entry.kind === "note" ? entry.key : entry.text));
 const past = (id: string, fields: Partial<talk.UserEntry> = {}): talk.UserEntry => ({
   ...{ key: `past ${id}`, kind: "user", id: null, messageId: id, text: `old ${id}`, files: [], at: 0 },
-  ...{ status: "answered", reason: null, fix: null, voice: false, versions: [], past: true },
+  ...{ status: "answered", reason: null, fix: null, voice: false, quotations: [], versions: [], past: true },
   ...fields,
 });
 const pastAnswer = (id: string, replyTo: string | null): talk.AgentEntry => ({
@@ -190,4 +191,27 @@ test("another version keeps refused messages, and no draft of an answer that is 
   const after = talk.rewound(refused, [past("m-b"), pastAnswer("m-x", "m-b")]);
   expect(shown(after)).toEqual(["old m-b", "old m-x", "c"]);
   expect(statuses(after)).toEqual(["answered", "agent", "failed"]);
+});
+
+test("the stored quotations of a message replace those that the page knew", () => {
+  const quotation = {
+    kind: "reply",
+    writer: "agent",
+    author: "",
+    messageId: "d-1",
+    text: "Hel",
+    partial: true,
+  } as const;
+  const stored = { ...quotation, text: "Hello", partial: false };
+  const written = talk.written(talk.empty(), {
+    id: "a",
+    text: "Why?",
+    files: [],
+    at: 1,
+    voice: false,
+    quotations: [quotation],
+  });
+  const acknowledged = talk.acknowledged(written, "a", "m-a");
+  const [entry] = talk.remembered(acknowledged, [past("m-a", { text: "Why?", quotations: [stored] })]).entries;
+  expect(entry?.kind === "user" && entry.quotations).toEqual([stored]);
 });

@@ -8,10 +8,12 @@ import { UntrustedText } from "../../parts/show";
 import { reveal } from "../../words/format";
 import type { Chat } from "./chat";
 import type { AgentEntry, Choice } from "./conversation";
+import type { Quotation } from "./entries";
 import { Feedback } from "./Feedback";
 import { Files } from "./Files";
 import styles from "./log.module.css";
 import { Question } from "./Question";
+import { replyTo } from "./Quoted";
 import { AnswerAgain, Branch } from "./Rewind";
 import { texts } from "./texts";
 import { Moment, Why } from "./UserMessage";
@@ -22,6 +24,7 @@ export const AgentMessage = memo(function AgentMessage({
   entry,
   name,
   chat,
+  onReply,
   question,
   decided,
   mayAct,
@@ -29,6 +32,7 @@ export const AgentMessage = memo(function AgentMessage({
   entry: AgentEntry;
   name: string;
   chat: Chat;
+  onReply: (quotation: Quotation) => void;
   question: Wait | undefined;
   decided: boolean;
   mayAct: boolean;
@@ -59,6 +63,9 @@ export const AgentMessage = memo(function AgentMessage({
       {buttons.length > 0 && mayAct && <Choices choices={buttons} chat={chat} />}
       <footer className={styles.footer}>
         <Moment at={entry.at} />
+        {rated && (
+          <Button label={texts.reply} kind="quiet" onClick={() => onReply(replyTo(rated, "agent", entry.text))} />
+        )}
         {rated && <Feedback reply={rated} ratings={entry.ratings} />}
         {rated && entry.replyTo !== null && <AnswerAgain id={rated} chat={chat} />}
         {rated && <Branch id={rated} />}

@@ -13,6 +13,7 @@ import styles from "./chat.module.css";
 import { ANYONE, addressOf, type Chats } from "./chats";
 import { firstOpen, isStreaming, speaker, type UserEntry } from "./conversation";
 import type { DraftStore } from "./draftStore";
+import type { Quotation } from "./entries";
 import { Log } from "./Log";
 import { texts } from "./texts";
 
@@ -45,6 +46,13 @@ export function Column({ agent, chat, drafts, chats, nameOf, mayWrite, isBranch 
     },
     [chat, drafts],
   );
+  const reply = useCallback(
+    (quotation: Quotation) => {
+      drafts.answer(quotation);
+      field.current?.focus();
+    },
+    [drafts],
+  );
   const name = reveal(agent.name);
   const who = useCallback(
     // A stream does not name its agent; where one agent was chosen, that one is assumed.
@@ -73,7 +81,7 @@ export function Column({ agent, chat, drafts, chats, nameOf, mayWrite, isBranch 
           <Button label={texts.dismiss} kind="quiet" onClick={() => chat.dismiss()} />
         </div>
       )}
-      <Log chat={chat} view={view} name={name} who={who} again={again} mayAct={mayWrite} />
+      <Log chat={chat} view={view} name={name} who={who} again={again} onReply={reply} mayAct={mayWrite} />
       <Activity chat={chat} view={view} who={who} mayStop={mayWrite} />
       {mayWrite ? (
         <Composer ref={field} chat={chat} drafts={drafts} name={agent.slug === ANYONE ? null : name} />

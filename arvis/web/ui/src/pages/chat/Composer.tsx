@@ -18,6 +18,7 @@ import type { Chat } from "./chat";
 import styles from "./composer.module.css";
 import { recogniser } from "./dictation";
 import { type DraftStore, LIMITS, type Upload, upload } from "./draftStore";
+import { Quoted } from "./Quoted";
 import { texts } from "./texts";
 
 type Props = { ref: RefObject<HTMLTextAreaElement | null>; chat: Chat; drafts: DraftStore; name: string | null };
@@ -43,7 +44,7 @@ export function Composer({ ref, chat, drafts, name }: Props) {
       drafts.complain(texts.tooLong(bytes(size), bytes(LIMITS.text)));
       return;
     }
-    chat.send(text, draft.files);
+    chat.send(text, draft.files, draft.answered);
     drafts.clear();
     ref.current?.focus();
   };
@@ -62,6 +63,19 @@ export function Composer({ ref, chat, drafts, name }: Props) {
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => offered(event, event.dataTransfer)}
     >
+      {draft.answered !== null && (
+        <div className={styles.answered}>
+          <Quoted quotation={draft.answered} own />
+          <IconButton
+            icon={X}
+            label={texts.cancelReply}
+            onClick={() => {
+              drafts.answer(null);
+              ref.current?.focus();
+            }}
+          />
+        </div>
+      )}
       <DraftFiles drafts={drafts} files={draft.files} onRemoved={() => ref.current?.focus()} />
       {draft.complaint && (
         <p className={styles.complaint} role="alert">
@@ -112,7 +126,10 @@ export function Composer({ ref, chat, drafts, name }: Props) {
           )}
           <Recorder
             onActive={setRecording}
-            onFile={(file) => chat.send("", [file], true)}
+            onFile={(file) => {
+              chat.send("", [file], drafts.draft.answered, true);
+              drafts.answer(null);
+            }}
             onProblem={(words) => drafts.complain(words)}
           />
           <span className={styles.space} />

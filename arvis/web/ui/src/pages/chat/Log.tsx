@@ -7,6 +7,7 @@ import { reveal } from "../../words/format";
 import { AgentMessage } from "./AgentMessage";
 import type { Chat, View } from "./chat";
 import type { Note, NoteEntry, UserEntry } from "./conversation";
+import type { Quotation } from "./entries";
 import styles from "./log.module.css";
 import { Question } from "./Question";
 import { texts } from "./texts";
@@ -21,11 +22,12 @@ type Props = {
   name: string;
   who: (slug: string | null) => string;
   again: (entry: UserEntry) => void;
+  onReply: (quotation: Quotation) => void;
   mayAct: boolean;
 };
 
 /** The messages. The view follows the newest message while the reader is at the end, and otherwise keeps its position. */
-export function Log({ chat, view, name, who, again, mayAct }: Props) {
+export function Log({ chat, view, name, who, again, onReply, mayAct }: Props) {
   const { entries, cut } = view.talk;
   const questions = useQuestions(chat, view);
   const { scroller, content, behind, away, toEnd, hold } = useScrolling(view);
@@ -53,6 +55,7 @@ export function Log({ chat, view, name, who, again, mayAct }: Props) {
                     entry={entry}
                     connected={connected || entry.status !== "sending"}
                     again={again}
+                    onReply={onReply}
                     chat={chat}
                     mayAct={mayAct}
                   />
@@ -65,6 +68,7 @@ export function Log({ chat, view, name, who, again, mayAct }: Props) {
                   entry={entry}
                   name={entry.notice ? texts.arvis : who(entry.agent)}
                   chat={chat}
+                  onReply={onReply}
                   question={wait === null ? undefined : questions.byId.get(wait)}
                   decided={isDecided(entry, questions, wait)}
                   mayAct={mayAct}

@@ -8,8 +8,10 @@ import { reasonInWords } from "../../parts/steps";
 import { clock, exactly, reveal, sentences } from "../../words/format";
 import type { Chat } from "./chat";
 import { isOpen, type UserEntry } from "./conversation";
+import type { Quotation } from "./entries";
 import { Files } from "./Files";
 import styles from "./log.module.css";
+import { Quoted, replyTo } from "./Quoted";
 import { Edit, Versions } from "./Rewind";
 import { texts } from "./texts";
 
@@ -20,12 +22,14 @@ export const UserMessage = memo(function UserMessage({
   entry,
   connected,
   again,
+  onReply,
   chat,
   mayAct,
 }: {
   entry: UserEntry;
   connected: boolean;
   again: (entry: UserEntry) => void;
+  onReply: (quotation: Quotation) => void;
   chat: Chat;
   mayAct: boolean;
 }) {
@@ -35,6 +39,10 @@ export const UserMessage = memo(function UserMessage({
     <article className={styles.user} data-kind="user" data-message={entry.messageId ?? undefined}>
       <div className={styles.bubble} data-bubble>
         <span className="hidden">{texts.you}: </span>
+        {entry.quotations.map((quotation, number) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the quotations of a message never change their order
+          <Quoted key={number} quotation={quotation} own />
+        ))}
         {entry.voice && entry.text === "" && (
           <p className={styles.voice}>
             <Mic aria-hidden /> {texts.voiceSent}
@@ -50,6 +58,9 @@ export const UserMessage = memo(function UserMessage({
         </span>
         {trouble && entry.messageId === null && (
           <Button label={texts.again} kind="quiet" onClick={() => again(entry)} />
+        )}
+        {id !== null && mayAct && entry.text !== "" && (
+          <Button label={texts.reply} kind="quiet" onClick={() => onReply(replyTo(id, "sender", entry.text))} />
         )}
         {id !== null && mayAct && <Versions id={id} versions={entry.versions} chat={chat} />}
         {id !== null && mayAct && !isOpen(entry.status) && <Edit id={id} text={entry.text} chat={chat} />}

@@ -9,7 +9,7 @@ import type { Talk, UserEntry } from "./conversation";
 import * as conversation from "./conversation";
 import { Dictation } from "./dictation";
 import type { Upload } from "./draftStore";
-import type { Fault, View } from "./entries";
+import type { Fault, Quotation, View } from "./entries";
 import { deliveryOf, faultOf, noteOf, text } from "./frames";
 import { Outbox, type Outgoing, outgoing } from "./outbox";
 import { OLDER, Past, type Place } from "./past";
@@ -67,21 +67,23 @@ export class Chat {
     return () => void this.#listeners.delete(changed);
   };
 
-  send(words: string, uploads: readonly Upload[], voice = false): void {
+  /** Send a message. `answered` is the message that it answers. */
+  send(words: string, uploads: readonly Upload[], answered: Quotation | null = null, voice = false): void {
     const frame = outgoing(words, uploads, voice);
     if (this.agent !== null) frame.agent = this.agent;
+    if (answered?.messageId) frame.replyTo = answered.messageId;
     const at = Date.now();
     this.#outbox.hold(frame, uploads, at);
-    this.#write(frame, at);
+    this.#write(frame, at, answered === null ? [] : [answered]);
     this.#connection.send(frame);
   }
 
   /** Show a message that is not acknowledged. */
-  #write({ id, content: text, attachments = [] }: Outgoing, at: number): void {
+  #write({ id, content: text, attachments = [] }: Outgoing, at: number, quotations: readonly Quotation[] = []): void {
     const uploads = this.#outbox.get(id)?.uploads ?? [];
     const files = uploads.map(({ name, size, contentType, url }) => ({ name, size, contentType, url }));
     const voice = attachments.some((attachment) => attachment.voice === true);
-    this.#become(conversation.written(this.view.talk, { id, text, files, at, voice }));
+    this.#become(conversation.written(this.view.talk, { id, text, files, at, voice, quotations }));
   }
 
   stop(): void {

@@ -3,7 +3,18 @@
  * sockets nor elements and never changes a state in place: an entry that is the same object need not be drawn again.
  */
 
-import type { AgentEntry, Choice, Entry, Note, ShownFile, Status, StatusReport, Talk, UserEntry } from "./entries";
+import type {
+  AgentEntry,
+  Choice,
+  Entry,
+  Note,
+  Quotation,
+  ShownFile,
+  Status,
+  StatusReport,
+  Talk,
+  UserEntry,
+} from "./entries";
 
 export type * from "./entries";
 
@@ -35,12 +46,19 @@ export function speaker(talk: Talk): string | null {
   return last?.kind === "agent" ? last.agent : null;
 }
 
-export type Draft = { id: string; text: string; files: ShownFile[]; at: number; voice: boolean };
+export type Draft = {
+  id: string;
+  text: string;
+  files: ShownFile[];
+  at: number;
+  voice: boolean;
+  quotations: readonly Quotation[];
+};
 
 /** The person sent a message. */
-export function written(talk: Talk, { id, text, files, at, voice }: Draft): Talk {
+export function written(talk: Talk, { id, text, files, at, voice, quotations }: Draft): Talk {
   return added(talk, {
-    ...{ key: id, kind: "user", id, messageId: null, text, files, at, voice },
+    ...{ key: id, kind: "user", id, messageId: null, text, files, at, voice, quotations },
     ...{ status: "sending", reason: null, fix: null, versions: [], past: false },
   });
 }
@@ -240,8 +258,9 @@ function met(entry: Entry, item: UserEntry | AgentEntry): Entry {
   if (entry.kind !== "user" || item.kind !== "user" || OPEN.has(item.status)) return entry;
   const files = item.files.some((file) => file.url !== null) ? item.files : entry.files;
   const same = entry.status === item.status && entry.text === item.text && files === entry.files;
-  if (same) return entry;
-  return { ...entry, status: item.status, reason: item.reason ?? entry.reason, text: item.text || entry.text, files };
+  if (same && entry.quotations.length === item.quotations.length) return entry;
+  const stored = { status: item.status, reason: item.reason ?? entry.reason, text: item.text || entry.text };
+  return { ...entry, ...stored, files, quotations: item.quotations };
 }
 
 /** Keep reports about unknown messages as long as one of our messages has no server id yet. */

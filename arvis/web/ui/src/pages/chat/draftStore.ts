@@ -5,16 +5,18 @@
 
 import { base64 } from "../../api/client";
 import { bytes, reveal } from "../../words/format";
+import type { Quotation } from "./entries";
 import { texts } from "./texts";
 
-export type Draft = { text: string; files: readonly Upload[]; complaint: string };
+/** `answered` is the message that the draft answers. */
+export type Draft = { text: string; files: readonly Upload[]; answered: Quotation | null; complaint: string };
 
 export class DraftStore {
   draft: Draft;
   #listeners = new Set<() => void>();
 
   constructor(readonly channel: string) {
-    this.draft = { text: sessionStorage.getItem(`draft ${channel}`) ?? "", files: [], complaint: "" };
+    this.draft = { text: sessionStorage.getItem(`draft ${channel}`) ?? "", files: [], answered: null, complaint: "" };
   }
 
   subscribe = (changed: () => void): (() => void) => {
@@ -57,10 +59,14 @@ export class DraftStore {
     this.#become({ files: this.draft.files.filter((one) => one !== file) });
   }
 
+  answer(answered: Quotation | null): void {
+    this.#become({ answered });
+  }
+
   /** Clear the draft after it was sent. */
   clear(): void {
     this.write("");
-    this.#become({ files: [] });
+    this.#become({ files: [], answered: null });
   }
 
   #become(change: Partial<Draft>): void {

@@ -1,6 +1,7 @@
 /** The entries of a conversation, as values. */
 
 import type { Link } from "../../api/connection";
+import type { Item } from "../../api/types";
 
 export type Status =
   | "sending"
@@ -16,6 +17,9 @@ export type Status =
 
 /** A file as shown. `url` is on our server or a blob of this page; `null`: only its name is known. */
 export type ShownFile = { name: string; size: number | null; contentType: string; url: string | null };
+
+/** A message that a message of the user answers, quotes or forwards. */
+export type Quotation = Item<"GET /api/conversations/{conversation}/messages">["quotations"][number];
 
 export type Choice = { id: string; label: string };
 
@@ -43,6 +47,7 @@ export type UserEntry = {
   reason: string | null;
   fix: string | null;
   voice: boolean;
+  quotations: readonly Quotation[];
   versions: Versions;
   past: boolean;
 };

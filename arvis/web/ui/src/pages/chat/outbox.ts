@@ -9,7 +9,7 @@ import type { Upload } from "./draftStore";
 import type { Place } from "./past";
 
 type Attachment = { filename: string; contentType: string; data: string; voice?: boolean };
-export type Outgoing = Frame & { id: string; content: string; attachments?: Attachment[] };
+export type Outgoing = Frame & { id: string; content: string; attachments?: Attachment[]; replyTo?: string };
 export type Unsent = { frame: Outgoing; at: number };
 
 const NAME = "arvis";

@@ -97,9 +97,10 @@ function entryOf(message: Message, talk: Conversation): UserEntry | AgentEntry {
     );
     const voice = message.attachments.some((file) => file.kind === "voice");
     const state = { status: statusOf(message.status), reason: message.reason, fix: null };
-    // A daemon older than this page does not send this field.
+    // A daemon older than this page does not send these fields.
     const versions = (message.versions ?? []).map((each) => ({ ...each, conversation: talk.id }));
-    return { ...common, ...state, kind: "user", id: null, files, voice, versions };
+    const quotations = message.quotations ?? [];
+    return { ...common, ...state, kind: "user", id: null, files, voice, quotations, versions };
   }
   return {
     ...common,

@@ -45,6 +45,19 @@ export const texts = words({
       count === 1
         ? "1 message on the chat platform is not deleted."
         : `${count} messages on the chat platform are not deleted.`,
+    reply: "Reply",
+    cancelReply: "Do not reply to this message",
+    yourMessage: "your message",
+    quotations: {
+      reply: (author: string) => `Reply to ${author}`,
+      forward: (author: string) => `Forwarded: ${author}`,
+      thread: (author: string) => `The thread began with ${author}`,
+    },
+    writers: {
+      agent: (_name: string) => "a message of the bot",
+      sender: (_name: string) => "a message of the same person",
+      other: (name: string) => (name === "" ? "a message of another person" : `a message of ${name}`),
+    },
     timeline: "Timeline",
     again: "Edit and resend",
     files: "Files",

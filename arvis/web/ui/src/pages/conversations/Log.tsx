@@ -11,6 +11,7 @@ import { Failure, Loaded, Skeleton } from "../../parts/states";
 import { reasonInWords } from "../../parts/steps";
 import { clock, count, exactly, reveal, sentences } from "../../words/format";
 import { Files } from "../chat/Files";
+import { Quoted } from "../chat/Quoted";
 import styles from "./conversations.module.css";
 import { texts } from "./texts";
 
@@ -205,23 +206,6 @@ const Message = memo(function Message({ said, agent }: { said: Said; agent: stri
     </article>
   );
 });
-
-type Quotation = Said["quotations"][number];
-
-/** A message that the message answers, quotes or forwards. The text of a forwarded message is the message itself. */
-function Quoted({ quotation }: { quotation: Quotation }) {
-  const author = texts.writers[quotation.writer](reveal(quotation.author));
-  return (
-    <blockquote className={styles.quotation}>
-      <p className="muted">{texts.quotations[quotation.kind](author)}</p>
-      {quotation.text !== "" && (
-        <p>
-          <UntrustedText text={quotation.partial ? `${quotation.text} …` : quotation.text} />
-        </p>
-      )}
-    </blockquote>
-  );
-}
 
 function Way({ said }: { said: Said }) {
   const message = said.role === "user" ? said.id : said.replyTo;

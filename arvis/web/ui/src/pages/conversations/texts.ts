@@ -55,16 +55,6 @@ export const texts = words({
     timeline: "Timeline",
     run: "Execution",
     notText: "No text",
-    quotations: {
-      reply: (author: string) => `Reply to ${author}`,
-      forward: (author: string) => `Forwarded: ${author}`,
-      thread: (author: string) => `The thread began with ${author}`,
-    },
-    writers: {
-      agent: (_name: string) => "a message of the bot",
-      sender: (_name: string) => "a message of the same person",
-      other: (name: string) => (name === "" ? "a message of another person" : `a message of ${name}`),
-    },
     unread: (name: string, why: string) => `${name}: ${why}`,
     statuses: {
       accepted: "Accepted",
