@@ -106,7 +106,7 @@ def _section(tx: Transaction, invocation: Invocation, title: str, scope: str) ->
 def _search(tx: Transaction, invocation: Invocation, words: str, _: int) -> str:
     agent_id, scopes, asked = invocation.agent.id, _scopes(invocation), asked_words(words)
     if invocation.meaning is None:
-        found = tx.facts.search(agent_id, scopes, asked, _MOST_FACTS)
+        found = tx.facts.search(agent_id, scopes, asked, _MOST_FACTS, corrects=True)
     else:
         hits = tx.facts.search_meaning(agent_id, scopes, asked, invocation.meaning, _MOST_FACTS)
         found = [hit.fact for hit in hits]

@@ -210,7 +210,7 @@ def _others(
     if searched := len(memory.newest) > SHOWN:  # otherwise all facts are returned, and no search is needed
         words, most = asked_words(question.text), LOOKED_AT + len(memory.sticky) if not private else _ALL
         if question.meaning is None:
-            matching = tx.facts.search(agent_id, scopes, words, most)
+            matching = tx.facts.search(agent_id, scopes, words, most, corrects=True)
             hits = _scored(matching)
         else:
             hits = tx.facts.search_meaning(agent_id, scopes, words, question.meaning, most)

@@ -47,9 +47,11 @@ class Facts(Protocol):
         """Return active facts of these scopes, ordered by confidence, highest first, then by last use, latest first."""
         ...
 
-    def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
+    def search(
+        self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int, *, corrects: bool = False
+    ) -> list[Fact]:
         """Return active facts that contain any of these words (as split by `domain.memory.asked_words`), best match
-        first."""
+        first. With `corrects`, typing errors in a few words are corrected."""
         ...
 
     def search_meaning(

@@ -136,7 +136,7 @@ def in_facts(store: Store, *, meaning: MeaningOf = no_meaning) -> Search:
     def find(tx: Transaction, name: str, text: str, vector: Meaning | None) -> Sequence[str]:
         scopes, words, most = [principal_scope(name)], asked_words(text), max(FIRST)
         if vector is None:
-            return [fact.message_id or "" for fact in tx.facts.search(AGENT.id, scopes, words, most)]
+            return [fact.message_id or "" for fact in tx.facts.search(AGENT.id, scopes, words, most, corrects=True)]
         found = tx.facts.search_meaning(AGENT.id, scopes, words, vector, most)
         return [hit.fact.message_id or "" for hit in found]
 

@@ -28,5 +28,15 @@ def test_a_single_character_finds_all_words_that_begin_with_it() -> None:
     assert index("我喜欢喝绿茶", "likes tea").best(question_of("喝"), 9) == ["我喜欢喝绿茶"]
 
 
+def test_a_word_with_a_typing_error_finds_the_word_if_no_fact_contains_it() -> None:
+    facts = index("has a daughter in Rome", "repairs the crane", "slaughters no animals")
+    asked = question_of("dauhgter")
+    assert facts.best(asked, 9) == []
+    assert facts.best(asked, 9, corrects=True) == ["has a daughter in Rome"]
+    assert facts.best(question_of("crames"), 9, corrects=True) == []
+    assert facts.best(question_of("carne"), 9, corrects=True) == ["repairs the crane"]
+    assert facts.best(question_of("2027"), 9, corrects=True) == []
+
+
 def test_the_cache_counts_each_fact() -> None:
     assert len(index("one", "two").rows) == 2

@@ -427,7 +427,7 @@ def _found_facts(
     scopes = [*([principal_scope(asked.person)] if asked.person else []), EVERYWHERE]
     words, most = asked_words(asked.question), max(FIRST)
     if meaning is None:
-        facts = tx.facts.search(agent_id, scopes, words, most)
+        facts = tx.facts.search(agent_id, scopes, words, most, corrects=True)
     else:
         facts = [hit.fact for hit in tx.facts.search_meaning(agent_id, scopes, words, meaning, most)]
     return [(fact.id, fact.content) for fact in facts]

@@ -86,14 +86,18 @@ class SqlFacts:
         ]
         return sorted(found, key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))[:limit]
 
-    def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
+    def search(
+        self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int, *, corrects: bool = False
+    ) -> list[Fact]:
         if not words or not scopes:
             return []
         query, groups = FactQuery.of(words), [*_threes(scopes)]
-        if len(groups) == 1 and self._session.holds("facts"):
-            # The words of the facts are held in memory until a fact changes.
+        corrects = corrects and query.is_short
+        if len(groups) == 1 and (corrects or self._session.holds("facts")):
+            # On SQLite, the words of the facts are held in memory until a fact changes. The index of the database does
+            # not find words with typing errors.
             index = self._session.held("contents_of_facts", _INDEX, agent_id=agent_id, **groups[0])
-            ids = index.best(query.question, limit)
+            ids = index.best(query.question, limit, corrects=corrects)
             rows = self._session.rows("active_facts", ids=dump(ids)) if ids else ()
             facts = {fact.id: fact for fact in map(fact_of, rows)}
             return [facts[each] for each in ids if each in facts]
@@ -104,7 +108,7 @@ class SqlFacts:
     def search_meaning(
         self, agent_id: str, scopes: Sequence[str], words: Sequence[str], meaning: Meaning, limit: int
     ) -> list[FoundFact]:
-        by_words = self.search(agent_id, scopes, words, RANKED)
+        by_words = self.search(agent_id, scopes, words, RANKED, corrects=True)
         rows = self._session.rows(
             "nearest_vectors_in_areas",
             model=meaning.model,

@@ -4,17 +4,18 @@ beginning. `domain.ranking` ranks the facts in which the words have the same ste
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 
 from arvis.domain.dataclass import dataclass
 from arvis.domain.memory import Fact
 from arvis.domain.ranking import Text, Wanted, ranked
 from arvis.domain.search import Question, message_words, question_of
-from arvis.store.sql.stems import COMMON, is_spelling
-from arvis.store.sql.vocabulary import common_beginning
+from arvis.store.sql.stems import COMMON, SHORTEST, is_spelling
+from arvis.store.sql.vocabulary import backwards, common_beginning, near_ranges, nearest, word_of
 
 #: The maximum number of found facts that are ranked, unless the caller asks for more.
 RANKED = 40
@@ -22,6 +23,8 @@ RANKED = 40
 _TOTAL = 1_000
 #: The number of facts whose words are cached. A change of a fact drops the indexes, but not the words of the other facts.
 _HELD = 4_000
+#: The maximum number of words of a question that are corrected. A longer text has other words by which facts are found.
+_CORRECTED = 8
 #: The operator between words of which at least one must be found, and the mark after the beginning of a word.
 _OR, _BEGINS = " OR ", "*"
 #: The search index contains each word as the hexadecimal form of its bytes, with letters for the digits. So both
@@ -39,6 +42,11 @@ class FactQuery:
     @classmethod
     def of(cls, words: Sequence[str]) -> FactQuery:
         return cls(words, question_of(" ".join(words), len(words)))
+
+    @property
+    def is_short(self) -> bool:
+        """True if typing errors in the question are corrected."""
+        return len(self.question.words) <= _CORRECTED
 
     @property
     def text(self) -> str:
@@ -88,10 +96,13 @@ class FactIndex:
         """The rows that the cache of the store counts."""
         return self._texts
 
-    def best(self, question: Question, limit: int) -> list[str]:
+    def best(self, question: Question, limit: int, *, corrects: bool = False) -> list[str]:
         """Return the ids of the facts that match the question best, best match first. Among equal matches, the oldest
-        fact comes first."""
+        fact comes first. With `corrects`, a word of the question that is in no fact also finds the words that differ
+        from it by a typing error."""
         asked = [self._spellings(word, question.languages) for word in question.words]
+        if corrects:
+            asked = [same or self._corrected(word) for word, same in zip(question.words, asked, strict=True)]
         begun = [[word for word in self._places if word.startswith(letter)] for letter in question.beginnings]
         matching = [self._texts[place] for place in sorted({*chain(*map(self._found, (*asked, *begun)))})]
         wanted = [Wanted(frozenset(same), len(self._found(same))) for same in asked if same]
@@ -105,6 +116,19 @@ class FactIndex:
         if begins is None:
             return [word] if word in self._places else []
         return [other for other in alike if other.startswith(begins) and is_spelling(word, other, languages)]
+
+    def _corrected(self, word: str) -> list[str]:
+        if not word.isalpha():
+            return []
+        keys = self._keys
+        places = [(bisect_left(keys, near.first), bisect_left(keys, near.last)) for near in near_ranges(word)]
+        return nearest(word, [word_of(key) for first, last in places for key in keys[first:last]])
+
+    @cached_property
+    def _keys(self) -> Sequence[str]:
+        """The words of the facts, and the same words backwards, in their order."""
+        words = [word for word in self._places if len(word) >= SHORTEST and word.isalpha()]
+        return sorted([*words, *map(backwards, words)])
 
     def _found(self, words: Iterable[str]) -> list[int]:
         return [place for word in words for place in self._places[word]]

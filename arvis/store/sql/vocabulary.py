@@ -33,7 +33,17 @@ def has_keys(word: str) -> bool:
 
 def keys_of(word: str) -> Sequence[str]:
     """Return the different keys of a word for which `has_keys` is true."""
-    return [*dict.fromkeys((word, *stems_of(word), _BACKWARDS + word[::-1]))]
+    return [*dict.fromkeys((word, *stems_of(word), backwards(word)))]
+
+
+def backwards(word: str) -> str:
+    """Return the key with the word backwards."""
+    return _BACKWARDS + word[::-1]
+
+
+def word_of(key: str) -> str:
+    """Return the word of a key that is the word itself or the word backwards."""
+    return key[:0:-1] if key.startswith(_BACKWARDS) else key
 
 
 def common_beginning(word: str, languages: Collection[str]) -> str | None:
@@ -62,7 +72,7 @@ def near_ranges(word: str) -> Sequence[Range]:
     if len(word) < _CORRECTED:
         return ()
     half = (len(word) - 1) // 2
-    return [beginning_with(word[:half]), beginning_with(_BACKWARDS + word[-half:][::-1])]
+    return [beginning_with(word[:half]), beginning_with(backwards(word[-half:]))]
 
 
 def nearest(word: str, others: Iterable[str]) -> list[str]:

@@ -124,6 +124,23 @@ class MemoryCases(TransactionCases):
         await store.write(lambda tx: set_status(tx, tx.facts.of(AGENT.id, (BOB,), limit=1)[0], FactStatus.DELETED))
         assert await store.read(found) != inside
 
+    async def test_typing_errors_in_a_few_words_are_corrected_on_request(self, store: Store) -> None:
+        def find(tx: Transaction, text: str, *, corrects: bool = True) -> list[str]:
+            found = tx.facts.search(AGENT.id, [ANN], asked_words(text), 20, corrects=corrects)
+            return [fact.content for fact in found]
+
+        def script(tx: Transaction) -> list[str]:
+            add_agent(tx)
+            keep(tx, new_fact("her daughter lives in Rome"))
+            keep(tx, new_fact("her daughter lives in Paris", BOB))
+            return find(tx, "dauhgter")
+
+        assert await store.write(script) == ["her daughter lives in Rome"]
+        assert await store.read(lambda tx: find(tx, "dauhgter", corrects=False)) == []
+        assert await store.read(find, "where is my dauhgter") == ["her daughter lives in Rome"]
+        many = " ".join(["dauhgter", *(f"word{letter}" for letter in "abcdefghij")])
+        assert await store.read(find, many) == []
+
     async def test_only_these_scopes_are_looked_at(self, store: Store) -> None:
         def script(tx: Transaction) -> None:
             add_agent(tx)
