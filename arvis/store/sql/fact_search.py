@@ -62,12 +62,12 @@ class FactQuery:
         beginning = common_beginning(folded[0], self.question.languages)
         return token(word) if beginning is None else token(word[: len(beginning)]) + _BEGINS
 
-    def best(self, facts: Sequence[Fact], limit: int) -> list[Fact]:
+    def best(self, facts: Sequence[Fact], limit: int, *, corrects: bool = False) -> list[Fact]:
         """Return the facts that match the question best, best match first. Among equal matches, the oldest fact comes
-        first."""
+        first. With `corrects`, typing errors in the question are corrected."""
         known = {fact.id: fact for fact in facts}
         index = FactIndex.of([(fact.id, fact.number, fact.content) for fact in facts])
-        return [known[each] for each in index.best(self.question, limit)]
+        return [known[each] for each in index.best(self.question, limit, corrects=corrects)]
 
 
 class FactIndex:

@@ -17,6 +17,8 @@ from arvis.store.views.nearest import nearest_vectors
 
 #: The maximum number of changes shown for one fact.
 _SHOWN = 200
+#: If no fact contains a word of the query, so many of the newest facts are searched for words with typing errors.
+_CORRECTED = 2_000
 
 
 class SqlMemoryInsights:
@@ -51,6 +53,10 @@ class SqlMemoryInsights:
                     "find_facts", agent_id=agent_id, words=query.text, limit=max(limit, RANKED), **wanted
                 )
                 facts: Sequence[Fact] = query.best([fact_of(row) for row in found], max(limit, RANKED))
+                if not facts and query.is_short and status in {None, FactStatus.ACTIVE}:
+                    active = {"agent_id": agent_id, **wanted, "status": FactStatus.ACTIVE}
+                    newest = await snapshot.rows("list_facts", before=LAST, limit=_CORRECTED, **active)
+                    facts = query.best([fact_of(row) for row in newest], max(limit, RANKED), corrects=True)
                 if meaning is not None:
                     facts = await _with_similar(snapshot, facts, meaning, agent_id, wanted)
                 return Page(facts[:limit], None)
