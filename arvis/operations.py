@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from arvis.approvals import APPROVERS, Approvers, answer_question, asked_of, may_answer
 from arvis.bus import EventBus
+from arvis.domain.changes import ChangeTopic
 from arvis.domain.conversations import Conversation, EarlierEffects
 from arvis.domain.errors import Conflict, NotFound
-from arvis.domain.events import ConversationRewound
+from arvis.domain.events import Changed, ConversationRewound
 from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import Address, DeliveryState, Principal, Sender
@@ -74,6 +75,10 @@ class StoreOperations:
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:
         for turn in await self._store.write(close, conversation_id, by.name, self._clock.now()):
             cancellation.announce_cancelled(self._bus, turn)
+
+    async def switch_memory(self, conversation_id: str, *, on: bool) -> None:
+        await self._store.write(_switch_memory, conversation_id, on=on)
+        self._bus.publish(Changed(ChangeTopic.CONVERSATIONS))
 
     async def earlier_effects(self, message_id: str, by: Principal) -> EarlierEffects:
         return await self._store.read(effects_from, message_id, by)
@@ -215,3 +220,10 @@ def _job(tx: Transaction, job_id: str) -> Job:
     if job is None:
         raise NotFound(f"There is no job {job_id}.", fix="`arvis jobs list` shows the jobs.")
     return job
+
+
+def _switch_memory(tx: Transaction, conversation_id: str, *, on: bool) -> None:
+    conversation = tx.conversations.get(conversation_id)
+    if conversation is None:
+        raise NotFound(f"There is no conversation {conversation_id}.", fix="Check the id of the conversation.")
+    tx.conversations.set_remembers(conversation, remembers=on)

@@ -108,6 +108,8 @@ class TalkDetail:
     #: The number of summaries.
     compactions: int
     summary: Compaction | None
+    #: False if memory is off in the channel of the conversation.
+    remembers: bool
 
 
 class QuestionState(StrEnum):

@@ -77,6 +77,10 @@ class Operations(Protocol):
         """Close a conversation, so that the next message in its channel begins a new one."""
         ...
 
+    async def switch_memory(self, conversation_id: str, *, on: bool) -> None:
+        """Turn memory on or off in the channel of a conversation."""
+        ...
+
     async def earlier_effects(self, message_id: str, by: Principal) -> EarlierEffects:
         """Return the effects of a message's turn and of all later turns, which a rewind to the message does not
         undo."""

@@ -183,6 +183,10 @@ async def test_one_is_saved_as_a_file_and_closed(dashboard: Page, daemon: Daemon
     assert "the end" in json.dumps(json.loads((await (await download.value).path()).read_text()))
 
     sheet = dashboard.get_by_role("region", name="demo: say the end")
+    await sheet.get_by_role("button", name="Turn memory off").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Turn memory off").click()
+    await sheet.get_by_role("button", name="Turn memory on").click()
+    await expect(sheet.get_by_role("button", name="Turn memory off")).to_be_visible()
     await sheet.get_by_role("button", name="Close the conversation").click()
     await dashboard.get_by_role("dialog").get_by_role("button", name="Close the conversation").click()
     await expect(sheet.get_by_text("Closed", exact=True)).to_be_visible()

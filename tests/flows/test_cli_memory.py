@@ -16,6 +16,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.memory import State
 from arvis.domain.taint import Label
 from arvis.memory.service import put_state
+from tests.flows.app_harness import AppHarness
 from tests.flows.web_server import DAEMON_KEY, Site, running_site
 
 HELPER = Agent(id="agent1", slug="helper", name="Helper")
@@ -43,9 +44,26 @@ class Shell:
 async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
     async with running_site(tmp_path, real_insights=True) as site:
         await site.store.write(lambda tx: tx.agents.add(HELPER, site.clock.now()))
-        (tmp_path / "address").write_text(site.url, encoding="utf-8")
-        (tmp_path / "api-key").write_text(DAEMON_KEY, encoding="utf-8")
-        yield Shell(site, tmp_path)
+        yield shell_of(site, tmp_path)
+
+
+def shell_of(site: Site, folder: Path) -> Shell:
+    (folder / "address").write_text(site.url, encoding="utf-8")
+    (folder / "api-key").write_text(DAEMON_KEY, encoding="utf-8")
+    return Shell(site, folder)
+
+
+async def test_memory_is_turned_off_and_on_in_a_channel(app: AppHarness, tmp_path: Path) -> None:
+    conversation = (await app.ask("Hello")).message.conversation_id or ""
+    (tmp_path / "web").mkdir()
+    async with running_site(tmp_path / "web", behind=app) as site:
+        shell = shell_of(site, tmp_path / "web")
+        for verb, on in (("off", False), ("on", True)):
+            assert f"Memory is {verb} in the channel room." in await shell.out(verb, conversation)
+            kept = await app.store.read(lambda tx: tx.conversations.get(conversation))
+            assert kept is not None
+            assert kept.remembers is on
+        assert (await shell.run("off", "none")).exit_code != 0
 
 
 async def test_a_fact_from_the_first_word_to_the_last(shell: Shell) -> None:

@@ -179,6 +179,22 @@ async def test_a_conversation_is_taken_along_with_what_summaries_stand_for(site:
     assert (await site.call("GET", f"{path}?format=pdf")).status == 422
 
 
+async def test_memory_is_turned_off_and_on_in_the_channel_of_a_conversation(site: Site, app: AppHarness) -> None:
+    await app.ask("Before")
+    (talk,) = await listed(site)
+    path = f"/api/conversations/{talk['id']}"
+    assert (await site.call("PATCH", path, json={"remembers": False}, key=VIEWER_KEY)).status == 403
+    for on in (False, True):
+        changed = (await site.call("PATCH", path, json={"remembers": on}, key=OPERATOR_KEY)).json()
+        assert changed["remembers"] is on
+        kept = await app.store.read(lambda tx: tx.conversations.get(talk["id"]))
+        assert kept is not None
+        assert kept.remembers is on
+    missing = await site.call("PATCH", "/api/conversations/none", json={"remembers": False})
+    assert missing.status == 404
+    assert (await site.call("PATCH", path, json={})).status == 422
+
+
 async def test_a_closed_conversation_stays_and_the_next_message_begins_another(site: Site, app: AppHarness) -> None:
     await app.ask("Before")
     (talk,) = await listed(site)

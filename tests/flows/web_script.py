@@ -260,6 +260,9 @@ class ScriptedOperations:
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:
         raise NotFound(f"There is no conversation {conversation_id}")
 
+    async def switch_memory(self, conversation_id: str, *, on: bool) -> None:
+        raise NotFound(f"There is no conversation {conversation_id}")
+
     async def earlier_effects(self, message_id: str, by: Principal) -> EarlierEffects:
         raise NotFound(f"There is no message {message_id}")
 

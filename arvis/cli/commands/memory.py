@@ -177,3 +177,19 @@ def undo(*, api: Api, **body: Any) -> Output:
 def states(*, api: Api, **query: Any) -> Output:
     """List the values that agents have stored."""
     return _STATES.page(api.get("memory", "states", query=query))
+
+
+@memory.command()
+@click.argument("conversation")
+def off(*, api: Api, conversation: str) -> Output:
+    """Turn memory off in the channel of a conversation: no fact or value of the channel is stored or used there."""
+    found = api.patch("conversations", conversation, body={"remembers": False})
+    return Output(found, f"Memory is off in the channel {found['channelId']}. Stored facts stay.")
+
+
+@memory.command()
+@click.argument("conversation")
+def on(*, api: Api, conversation: str) -> Output:
+    """Turn memory on in the channel of a conversation."""
+    found = api.patch("conversations", conversation, body={"remembers": True})
+    return Output(found, f"Memory is on in the channel {found['channelId']}.")

@@ -114,7 +114,8 @@ class SqlConversationInsights:
             number = (await snapshot.rows("count_compactions", conversation_id=conversation_id))[0]["number"]
             newest = await snapshot.rows("newest_summaries", conversation_id=conversation_id, limit=1)
         summary = compaction_of(newest[0]) if newest else None
-        return TalkDetail(_talk_of(found[0]), size["messages"], size["tokens"], number, summary)
+        remembers = bool(found[0]["remembers"])
+        return TalkDetail(_talk_of(found[0]), size["messages"], size["tokens"], number, summary, remembers)
 
     async def talk_messages(
         self, conversation_id: str, *, own: Person | None, limit: int, cursor: str | None

@@ -37,7 +37,7 @@ from arvis.ports.operations import Operations
 from arvis.web.auth.authorization import Authorizer, person_of, visible_talk
 from arvis.web.http.endpoints import PAGING, Call, Routes, answer, answer_page, done, route
 from arvis.web.http.identity import ANYONE, OPERATE, READ
-from arvis.web.http.models import About, OkView, Page, Time, View
+from arvis.web.http.models import About, Body, OkView, Page, Time, View
 from arvis.web.http.schema import FILE, LABEL, STRING, one_of
 from arvis.web.http.views import ButtonView, FeedbackView, FileView, QuotationView
 
@@ -85,6 +85,7 @@ class ConversationDetailView(ConversationView):
     tokens_in_context: Annotated[int, About("The estimated tokens of these messages, without summaries.")]
     summaries: int
     summary: NewestSummaryView | None
+    remembers: Annotated[bool, About("False: memory is off in its channel, so no fact or value is stored or used.")]
 
     @classmethod
     def of_detail(cls, detail: TalkDetail) -> Self:
@@ -94,7 +95,12 @@ class ConversationDetailView(ConversationView):
             tokens_in_context=detail.tokens,
             summaries=detail.compactions,
             summary=None if detail.summary is None else NewestSummaryView.showing(detail.summary),
+            remembers=detail.remembers,
         )
+
+
+class ChangedConversation(Body):
+    remembers: Annotated[bool, About("Turn memory on or off in the channel of the conversation.")]
 
 
 class AttachmentView(View):
@@ -374,6 +380,20 @@ class ConversationRoutes(Routes):
     @route("GET", _ONE, "Show a conversation", ANYONE, {200: ConversationDetailView})
     async def _show(self, call: Call) -> Response:
         found = await visible_talk(self._insights, self._gate, call.identity, call.id("conversation"))
+        return answer(ConversationDetailView.of_detail(found))
+
+    @route(
+        "PATCH",
+        _ONE,
+        "Turn memory on or off in the channel of a conversation",
+        OPERATE,
+        {200: ConversationDetailView},
+        body=ChangedConversation,
+    )
+    async def _change(self, call: Call) -> Response:
+        body, conversation_id = await call.read(ChangedConversation), call.id("conversation")
+        await self._operations.switch_memory(conversation_id, on=body.remembers)
+        found = await visible_talk(self._insights, self._gate, call.identity, conversation_id)
         return answer(ConversationDetailView.of_detail(found))
 
     @route(

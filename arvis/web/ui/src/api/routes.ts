@@ -270,7 +270,13 @@ export interface Routes {
   /** Show a conversation. */
   "GET /api/conversations/{conversation}": {
     path: { conversation: string };
-    answer: { id: string; agent: string; platform: string; connector: string; channelId: string; thread: string; turns: number; createdAt: number; lastMessageAt: number; open: boolean; title: string; preview: string; participants: number; messagesInContext: number; tokensInContext: number; summaries: number; summary: { id: string; summary: string; tokens: number; status: "active" | "final" | "restored" } | null };
+    answer: { id: string; agent: string; platform: string; connector: string; channelId: string; thread: string; turns: number; createdAt: number; lastMessageAt: number; open: boolean; title: string; preview: string; participants: number; messagesInContext: number; tokensInContext: number; summaries: number; summary: { id: string; summary: string; tokens: number; status: "active" | "final" | "restored" } | null; remembers: boolean };
+  };
+  /** Turn memory on or off in the channel of a conversation. */
+  "PATCH /api/conversations/{conversation}": {
+    path: { conversation: string };
+    body: { remembers: boolean };
+    answer: { id: string; agent: string; platform: string; connector: string; channelId: string; thread: string; turns: number; createdAt: number; lastMessageAt: number; open: boolean; title: string; preview: string; participants: number; messagesInContext: number; tokensInContext: number; summaries: number; summary: { id: string; summary: string; tokens: number; status: "active" | "final" | "restored" } | null; remembers: boolean };
   };
   /** Close a conversation, so that the next message starts a new one. */
   "POST /api/conversations/{conversation}/close": { path: { conversation: string }; answer: { ok: boolean } };

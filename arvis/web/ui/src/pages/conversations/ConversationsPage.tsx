@@ -117,6 +117,7 @@ function TalkFacts({ talk, onErased }: { talk: Detail; onErased: () => void }) {
           [texts.turns, count(talk.turns)],
           [texts.people, count(talk.participants)],
           [texts.context, texts.inContext(count(talk.messagesInContext), count(talk.tokensInContext))],
+          [texts.memory, texts.memoryIs(talk.remembers)],
           [texts.summaries, talk.summaries === 0 ? null : count(talk.summaries)],
         ]}
       />
@@ -149,6 +150,10 @@ function ChannelData({ talk, onErased }: { talk: Detail; onErased: () => void })
 function Actions({ talk }: { talk: Detail }) {
   const operates = useMay("operator");
   const close = useSend("POST /api/conversations/{conversation}/close", { done: texts.closedNow });
+  const remember = useSend("PATCH /api/conversations/{conversation}", {
+    done: talk.remembers ? texts.memoryIsOff : texts.memoryIsOn,
+  });
+  const change = (remembers: boolean) => sends(remember, { path: { conversation: talk.id }, body: { remembers } });
   const file = `/api/conversations/${encodeURIComponent(talk.id)}/export?format=`;
   return (
     <>
@@ -164,6 +169,18 @@ function Actions({ talk }: { talk: Detail }) {
           {...sends(close, { path: { conversation: talk.id } })}
         />
       )}
+      {operates &&
+        (talk.remembers ? (
+          <AskButton
+            label={texts.memoryOff}
+            title={texts.memoryTitle}
+            words={texts.memoryWhy}
+            danger={false}
+            {...change(false)}
+          />
+        ) : (
+          <Button label={texts.memoryOn} {...change(true)} />
+        ))}
       <a className={styles.save} href={`${file}markdown`} download>
         {texts.markdown}
       </a>

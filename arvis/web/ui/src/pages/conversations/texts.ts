@@ -31,6 +31,15 @@ export const texts = words({
     summaries: "Summaries",
     markdown: "Save as Markdown",
     json: "Save as JSON",
+    memory: "Memory",
+    memoryIs: (on: boolean) => (on ? "on in this channel" : "off in this channel"),
+    memoryOff: "Turn memory off",
+    memoryOn: "Turn memory on",
+    memoryTitle: "Turn memory off in this channel",
+    memoryWhy:
+      "The agent then stores no facts or values from this channel and uses none here. Stored facts stay. The command /memory off does the same.",
+    memoryIsOff: "Memory is off in this channel.",
+    memoryIsOn: "Memory is on in this channel.",
     close: "Close the conversation",
     closeTitle: "Close the conversation",
     closeWhy:
