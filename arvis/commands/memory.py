@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from arvis.commands.invocation import Invocation
 from arvis.domain.dataclass import replace
-from arvis.domain.erasures import Subject
 from arvis.domain.memory import (
     Category,
     Fact,
@@ -27,6 +26,7 @@ from arvis.domain.money import day_of
 from arvis.domain.validity import DATE, end_of, is_date, start_of, validity_of
 from arvis.memory.service import Kept, Refused, Remembered, brief, confirm, correct, forget, remember, undo, whole
 from arvis.ports.store import Transaction
+from arvis.services import people
 
 _MOST_FACTS = 30
 _MOST_KEYS = 15
@@ -37,9 +37,8 @@ _MOST_HISTORY = 10
 _DAY_MS = 86_400_000
 #: The latest time (ms) that is shown as a day, in the year 9998.
 _LAST_DAY = 253_370_000_000_000
-#: The word that confirms `/memory forget me`, and the number of facts that are deleted at once.
+#: The word that confirms `/memory forget me`.
 _SURELY = "now"
-_ERASED = 500
 #: The maximum number of characters of a fact that can be confirmed in a chat.
 _MOST_CONFIRMED = 1_000
 
@@ -248,7 +247,7 @@ def _switch(tx: Transaction, invocation: Invocation, *, remembers: bool) -> str:
     )
 
 
-def _forget_me(tx: Transaction, invocation: Invocation, argument: str, _: int) -> str:
+def _forget_me(tx: Transaction, invocation: Invocation, argument: str, now: int) -> str:
     """Delete all facts and values about the person, of all agents, with their history. Without the word `_SURELY`,
     delete nothing and only ask for confirmation."""
     if " ".join(argument.casefold().split()) not in {"me", f"me {_SURELY}"}:
@@ -260,12 +259,8 @@ def _forget_me(tx: Transaction, invocation: Invocation, argument: str, _: int) -
             "This deletes all facts and values about you, of all agents, with their history. "
             f"It cannot be undone. Messages and summaries stay. To delete the memory, send /memory forget me {_SURELY}."
         )
-    subject = Subject((invocation.principal,))
-    facts = 0
-    while gone := tx.erasures.erase_facts("", subject, _ERASED, authored=False):
-        facts += gone
-    values = tx.erasures.erase_values("", subject, authored=False)
-    return f"Permanently deleted: {facts} facts and {values} values."
+    gone = people.forget(tx, invocation.principal, by=invocation.principal.id, now=now)
+    return f"Permanently deleted: {gone.facts} facts and {gone.values} values."
 
 
 def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> str:

@@ -71,8 +71,8 @@ class Proposal:
 
 class AccessKind(StrEnum):
     """The kinds of audit entries that are not actions of models: failed logins, exports, uses of models by tool
-    servers, accepted descriptions of their tools, merges of facts, and changes of imported skills, credentials,
-    knowledge bases and links between identities."""
+    servers, accepted descriptions of their tools, merges of facts, deletions of the memory about a person, and changes
+    of imported skills, credentials, knowledge bases and links between identities."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
@@ -89,6 +89,7 @@ class AccessKind(StrEnum):
     UNLINK = "unlink"
     SERVER_USED_MODEL = "server_used_model"
     FACTS_MERGED = "facts_merged"
+    PERSON_FORGOTTEN = "person_forgotten"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,9 @@ class Access:
     one access."""
 
     kind: AccessKind
-    #: For logins, the address from which they came. For an export, the id of the person, or `all`. For merged facts,
-    #: the id of the fact that remains. Otherwise the identity, or the name of the tool, skill, credential or knowledge
-    #: base.
+    #: For logins, the address from which they came. For an export or a deletion, the id of the person, or `all`. For
+    #: merged facts, the id of the fact that remains. Otherwise the identity, or the name of the tool, skill, credential
+    #: or knowledge base.
     subject: str
     #: The known details, such as the number of logins (`times`) or the exported kinds (`kinds`). They contain no secret.
     fields: Mapping[str, Any]

@@ -13,10 +13,13 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from arvis.domain.agents import is_timezone
 from arvis.domain.dataclass import dataclass, replace
+from arvis.domain.effects import Access, AccessKind, access_entry
+from arvis.domain.erasures import Subject
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.jobs import Priority
 from arvis.domain.messages import IncomingMessage, Principal, PrincipalRole
@@ -29,6 +32,29 @@ from arvis.services.roles import WEB, Owners, role_of
 
 #: The roles that a person can assign. Only the configuration names owners.
 GIVEN_ROLES = (PrincipalRole.OPERATOR, PrincipalRole.MEMBER, PrincipalRole.BLOCKED)
+
+
+#: The number of facts that `forget` deletes at once.
+_FORGOTTEN = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The numbers of deleted facts and values."""
+
+    facts: int
+    values: int
+
+
+def forget(tx: Transaction, person: Principal, *, by: str, now: int) -> Forgotten:
+    """Delete all facts and values about a person, of all agents, with their history. Messages and summaries stay."""
+    subject, facts = Subject((person,)), 0
+    while gone := tx.erasures.erase_facts("", subject, _FORGOTTEN, authored=False):
+        facts += gone
+    forgotten = Forgotten(facts, tx.erasures.erase_values("", subject, authored=False))
+    access = Access(AccessKind.PERSON_FORGOTTEN, person.id, asdict(forgotten))
+    tx.audit.add(access_entry(tx.new_id(), access, now, by))
+    return forgotten
 
 
 def change(

@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 
 from arvis.cli.commands import people as pairing_command
 from arvis.cli.commands import people as people_command
+from arvis.domain.agents import Agent
+from arvis.domain.memory import Category, NewFact, principal_scope
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.ports.store import Transaction
 from arvis.services.people import MOST_TRIES, new_code, offer_pairing
@@ -183,6 +185,28 @@ async def test_on_the_command_line(site: Site, tmp_path: Path) -> None:
     assert "role        member" in shown
     assert len(shown) > 10
     assert (await run(tmp_path, people, "show", "chat:nobody")).exit_code == 1
+
+
+async def test_an_owner_deletes_the_memory_about_a_person(site: Site, tmp_path: Path) -> None:
+    ann, bob = await seen(site, "ann"), await seen(site, "bob")
+
+    def learn(tx: Transaction) -> None:
+        tx.agents.add(Agent(id="agent1", slug="helper", name="Helper"), site.clock.now())
+        for scope, content in ((ann, "likes tea"), (bob, "likes gin"), (ann, "lives in Rome")):
+            fact = NewFact("agent1", principal_scope(scope), Category.LEARNED_PATTERN, content)
+            tx.facts.note(tx.facts.add(fact, site.clock.now()), "added", by_id="x", now=site.clock.now())
+
+    await site.store.write(learn)
+    path = f"/api/people/{ann}/memory"
+    assert (await site.call("DELETE", path, key=OPERATOR_KEY)).status == 403
+    assert (await site.call("DELETE", "/api/people/none/memory")).status == 404
+    gone = await out(tmp_path, people_command.people, "forget", "chat:ann", "--yes")
+    assert gone == "Permanently deleted: 2 facts and 0 values about chat:ann.\n"
+    assert (await site.call("DELETE", path)).json() == {"facts": 0, "values": 0}
+    left = (await site.call("GET", "/api/memory")).json()["items"]
+    assert [each["content"] for each in left] == ["likes gin"]
+    entries = (await site.call("GET", "/api/audit?kind=person_forgotten")).json()["items"]
+    assert [(each["subject"], each["fields"]["facts"]) for each in entries] == [(ann, 0), (ann, 2)]
 
 
 async def test_people_choose_their_time_zone_and_language(site: Site, tmp_path: Path) -> None:

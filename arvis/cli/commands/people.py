@@ -126,6 +126,21 @@ def erase(*, api: Api, people: tuple[str, ...], yes: bool, wait: bool) -> Output
     return erase_people(api, ids, people, yes=yes, wait=wait)
 
 
+@people.command()
+@click.argument("person")
+@click.option("--yes", is_flag=True, help="Do not ask for a confirmation.")
+def forget(*, api: Api, person: str, yes: bool) -> Output:
+    """Delete all facts and values that agents remember about a person, with their history. Messages and summaries
+    stay; `arvis people erase` deletes them too."""
+    person_id = _id(api, person)
+    if not yes:
+        click.confirm(
+            f"Delete everything that agents remember about {person}? This cannot be undone.", abort=True, err=True
+        )
+    gone = api.delete("people", person_id, "memory")
+    return Output(gone, f"Permanently deleted: {gone['facts']} facts and {gone['values']} values about {person}.")
+
+
 def _change(api: Api, person: str, body: dict[str, Any], words: str) -> Output:
     return _changed(api.patch("people", _id(api, person), body=body), words)
 

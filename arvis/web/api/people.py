@@ -34,6 +34,11 @@ _MOST_CHANGES = 50
 _MOST_USERS = 10_000
 
 
+class ForgottenView(View):
+    facts: Annotated[int, About("The number of deleted facts.")]
+    values: Annotated[int, About("The number of deleted values.")]
+
+
 class PersonView(View):
     id: Annotated[str, About("The id of this identity.")]
     person: Annotated[str, About("The id of the person, which all linked identities share.")]
@@ -207,6 +212,20 @@ class PeopleRoutes(Routes):
         by = await self._gate.principal_id(call.identity)
         await self._store.write(identities.unlink, call.id("person"), by, self._clock.now())
         return await self._show(call)
+
+    @route(
+        "DELETE",
+        f"{_ONE}/memory",
+        "Delete all facts and values about a person, of all agents, with their history",
+        OWN,
+        {200: ForgottenView},
+    )
+    async def _forget(self, call: Call) -> Response:
+        person = (await self._person(call.id("person"))).principal
+        by = await self._gate.principal_id(call.identity)
+        return answer(
+            ForgottenView.showing(await self._store.write(people.forget, person, by=by, now=self._clock.now()))
+        )
 
     @route(
         "PATCH",

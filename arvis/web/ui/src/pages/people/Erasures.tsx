@@ -1,7 +1,7 @@
 import { useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Item } from "../../api/types";
-import { AskButton } from "../../parts/actions";
+import { AskButton, sends } from "../../parts/actions";
 import { Section } from "../../parts/page";
 import { Status, Time } from "../../parts/show";
 import { Failure } from "../../parts/states";
@@ -21,6 +21,19 @@ export function EraseButton({ person, name, onErased }: { person: string; name: 
       words={texts.eraseWhy}
       busy={erase.isPending}
       onClick={() => erase.mutate({ body: { people: [person] } }, { onSuccess: onErased })}
+    />
+  );
+}
+
+/** A button that deletes what agents remember about a person, after a confirmation. */
+export function ForgetButton({ person, name }: { person: string; name: string }) {
+  const forget = useSend("DELETE /api/people/{person}/memory", { done: texts.forgotten });
+  return (
+    <AskButton
+      label={texts.forget}
+      title={texts.forgetTitle(name)}
+      words={texts.forgetWhy}
+      {...sends(forget, { path: { person } })}
     />
   );
 }

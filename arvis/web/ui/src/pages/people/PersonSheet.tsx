@@ -9,7 +9,7 @@ import { ResourceSheet } from "../../parts/resource";
 import { Facts, Status, Time, type Tone } from "../../parts/show";
 import { texts as common } from "../../parts/texts";
 import { useToast } from "../../parts/toast";
-import { EraseButton } from "./Erasures";
+import { EraseButton, ForgetButton } from "./Erasures";
 import { Identities, nameOf } from "./Identities";
 import styles from "./people.module.css";
 import { texts } from "./texts";
@@ -68,6 +68,7 @@ export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }
               <a className={styles.save} href={`/api/export?person=${encodeURIComponent(person.id)}`} download>
                 {texts.exportData}
               </a>
+              <ForgetButton person={person.id} name={nameOf(person)} />
               <EraseButton person={person.id} name={nameOf(person)} onErased={onClose} />
             </div>
           )}

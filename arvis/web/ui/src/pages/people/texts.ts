@@ -70,6 +70,11 @@ export const texts = words({
     blockTitle: "Block this person?",
     blockWhy: (name: string) => `${name} gets no more answers. A block overrides all rights.`,
     exportData: "Export",
+    forget: "Delete the memory",
+    forgetTitle: (name: string) => `Delete the memory about ${name}?`,
+    forgetWhy:
+      "This deletes all facts and values about this person, of all agents, with their history. It cannot be undone. Messages and summaries stay.",
+    forgotten: "The memory was deleted.",
     erase: "Erase",
     eraseTitle: (name: string) => `Erase everything of ${name}?`,
     eraseWhy:
