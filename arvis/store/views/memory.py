@@ -17,7 +17,7 @@ from arvis.store.views.nearest import nearest_vectors
 
 #: The maximum number of changes shown for one fact.
 _SHOWN = 200
-#: If no fact contains a word of the query, so many of the newest facts are searched for words with typing errors.
+#: The number of the newest facts that are searched for words with typing errors if no fact contains a word of the query.
 _CORRECTED = 2_000
 
 

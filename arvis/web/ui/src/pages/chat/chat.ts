@@ -67,11 +67,9 @@ export class Chat {
     return () => void this.#listeners.delete(changed);
   };
 
-  /** Send a message. `answered` is the message that it answers. */
   send(words: string, uploads: readonly Upload[], answered: Quotation | null = null, voice = false): void {
-    const frame = outgoing(words, uploads, voice);
+    const frame = outgoing(words, uploads, answered?.messageId ?? null, voice);
     if (this.agent !== null) frame.agent = this.agent;
-    if (answered?.messageId) frame.replyTo = answered.messageId;
     const at = Date.now();
     this.#outbox.hold(frame, uploads, at);
     this.#write(frame, at, answered === null ? [] : [answered]);

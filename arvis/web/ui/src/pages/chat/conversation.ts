@@ -6,9 +6,9 @@
 import type {
   AgentEntry,
   Choice,
+  Draft,
   Entry,
   Note,
-  Quotation,
   ShownFile,
   Status,
   StatusReport,
@@ -46,21 +46,10 @@ export function speaker(talk: Talk): string | null {
   return last?.kind === "agent" ? last.agent : null;
 }
 
-export type Draft = {
-  id: string;
-  text: string;
-  files: ShownFile[];
-  at: number;
-  voice: boolean;
-  quotations: readonly Quotation[];
-};
-
 /** The person sent a message. */
-export function written(talk: Talk, { id, text, files, at, voice, quotations }: Draft): Talk {
-  return added(talk, {
-    ...{ key: id, kind: "user", id, messageId: null, text, files, at, voice, quotations },
-    ...{ status: "sending", reason: null, fix: null, versions: [], past: false },
-  });
+export function written(talk: Talk, draft: Draft): Talk {
+  const state = { messageId: null, status: "sending", reason: null, fix: null, past: false } as const;
+  return added(talk, { ...draft, ...state, key: draft.id, kind: "user", versions: [] });
 }
 
 /** The server committed a message. */

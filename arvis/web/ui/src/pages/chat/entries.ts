@@ -52,6 +52,9 @@ export type UserEntry = {
   past: boolean;
 };
 
+/** A message that is being sent; `id` is ours. */
+export type Draft = Pick<UserEntry, "text" | "files" | "at" | "voice" | "quotations"> & { id: string };
+
 /**
  * A message of an agent or of Arvis itself (`notice`). It is not `final` while it is streamed; `length` is the length so far, in
  * code points. `aside` marks a progress notice, which answers no message. `question` is known only for stored messages.

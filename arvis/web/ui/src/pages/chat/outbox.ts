@@ -100,15 +100,16 @@ export async function clearOutboxes(): Promise<void> {
   await run("readwrite", (table) => table.clear()).catch(() => undefined);
 }
 
-/** The frame of a new message. */
-export function outgoing(words: string, uploads: readonly Upload[], voice: boolean): Outgoing {
+/** The frame of a new message. `replyTo` is the id of the message that it answers. */
+export function outgoing(words: string, uploads: readonly Upload[], replyTo: string | null, voice: boolean): Outgoing {
   const attachments = uploads.map(({ name, contentType, data }) => ({
     filename: name,
     contentType,
     data,
     ...(voice && { voice }),
   }));
-  return { type: "message", id: randomId(), content: words, ...(attachments.length > 0 && { attachments }) };
+  const more = { ...(attachments.length > 0 && { attachments }), ...(replyTo !== null && { replyTo }) };
+  return { type: "message", id: randomId(), content: words, ...more };
 }
 
 /** The files of a stored message as the composer holds them. */
