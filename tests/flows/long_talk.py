@@ -70,6 +70,8 @@ class Speaker:
     #: The texts of both sides, by mark.
     words: dict[str, str] = field(default_factory=dict)
     sends_files: bool = False
+    #: The numbers of the questions for which the model called a tool.
+    called: set[int] = field(default_factory=set)
 
     def uploads(self, number: int) -> tuple[Upload, ...]:
         """Return the files of a question."""
@@ -104,7 +106,10 @@ class Speaker:
         if "tools" not in document or newest["role"] != "user" or not is_turn(document):
             return []
         number = int(marks_of(document)[-1][1:])
-        return [] if number % _TOOL_TURN else [("look", json.dumps({"words": f"berths of {number}"}))]
+        if number % _TOOL_TURN:
+            return []
+        self.called.add(number)
+        return [("look", json.dumps({"words": f"berths of {number}"}))]
 
     def _some(self, number: int, words: int) -> str:
         """Return words in one language for ten messages, then in all languages for ten."""
@@ -291,7 +296,9 @@ class Observer:
         assert list(marks) == [*shown, f"Q{number}"], f"turn {number}: {_difference(marks, shown)}"
         newest = [mark for mark in (f"Q{number - 1}", f"A{number - 1}", f"Q{number}") if mark in self._speaker.words]
         files = any(self._speaker.uploads(each) for each in (number - 1, number))
-        large = files or sum(count_text(self._speaker.words[mark]) for mark in newest) > LARGE
+        # The output of this turn's tool call is in the prompt, too.
+        texts = [self._speaker.words[mark] for mark in newest] + [_TABLE] * len(self._speaker.called & {number})
+        large = files or sum(map(count_text, texts)) > LARGE
         assert large or set(newest) <= set(marks), f"turn {number} without the one before it"
 
     def _summaries(self, tx: Transaction) -> Sequence[Compaction]:
