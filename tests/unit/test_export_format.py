@@ -17,6 +17,7 @@ PARTS = {
     records.KnowledgeBase: "Knowledge base",
     records.Document: "Knowledge base",
     records.Suite: "Evaluation suite",
+    records.Overheard: "Overheard message",
     records.Binding: "Agent",
     records.Place: "Schedule",
     records.PersonRef: "Schedule",
