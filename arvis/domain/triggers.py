@@ -45,6 +45,11 @@ class TriggerIndex:
             for word in filter(None, words):
                 self._by_part[min(word, key=lambda part: uses[part])].add(position)
 
+    @property
+    def rows(self) -> Sequence[Trigger]:
+        """The triggers, which count towards the limit of the cache."""
+        return self.triggers
+
     def matching(self, address: Address, text: str | None) -> Iterator[Trigger]:
         """Yield the triggers for a message at this address. A trigger with words matches only if `text` contains one of
         them as a whole word, in upper or lower case. If `text` is None, the words are not compared."""
