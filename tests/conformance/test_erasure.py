@@ -21,7 +21,7 @@ from arvis.domain.erasures import ERASED_PROFILES, Channel, Erasure, ItemKind, P
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.domain.executions import Cursor, Effect, EffectState, ExecutionStatus
 from arvis.domain.jobs import NewJob
-from arvis.domain.memory import Category, NewFact
+from arvis.domain.memory import Category, NewFact, State, room_scope
 from arvis.domain.messages import Attachment, PrincipalRole, Role
 from arvis.domain.notifications import Notification, NotificationState, Problem
 from arvis.domain.past_rounds import Excerpt, PastCall, PastRound
@@ -32,6 +32,7 @@ from arvis.domain.tools import ToolOutput
 from arvis.engine import lifecycle
 from arvis.erasing import Eraser, begin_erasure, run_slice
 from arvis.message_indexing import MessageIndexer
+from arvis.ports.personal_data import ExportScope
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker
 from arvis.process.leases import Holding
@@ -490,6 +491,37 @@ async def test_a_channel_loses_the_messages_of_all_people(scene: Scene) -> None:
     assert await scene.store.read(lambda tx: tx.conversations.get(scene.hall)) is None
     direct = await scene.store.read(lambda tx: tx.messages.history(scene.direct, 99))
     assert len(direct) == 2
+
+
+async def test_a_channel_whose_name_begins_with_that_of_an_erased_channel_keeps_its_facts(scene: Scene) -> None:
+    """The scope of a fact joins channel and thread with a colon, and names of channels may contain colons."""
+    other, thread = replace(PLACE, channel=f"{PLACE.channel}:more"), replace(PLACE, thread="more")
+    channel = Channel(PLACE.platform, PLACE.connector, PLACE.channel)
+
+    def add(tx: Transaction) -> None:
+        now = scene.clock.now()
+        tx.conversations.open(AGENT.id, other, now)
+        for text, place in (("of the other", other), ("of the thread", thread)):
+            tx.facts.add(NewFact(AGENT.id, room_scope(place), Category.LEARNED_PATTERN, text), now)
+            tx.agent_state.put(State(AGENT.id, room_scope(place), "key", text, frozenset(), None, None, now))
+
+    def exported(tx: Transaction) -> list[str]:
+        facts = tx.interchange.facts("", ExportScope(channel=channel), 99)
+        values = tx.interchange.values("", ExportScope(channel=channel), 99)
+        return [*(fact.content for fact in facts), *(value.value for _, value in values)]
+
+    def left(tx: Transaction) -> list[str]:
+        facts = tx.interchange.facts("", ExportScope(), 99)
+        values = tx.interchange.values("", ExportScope(), 99)
+        return [*(fact.content for fact in facts), *(value.value for _, value in values)]
+
+    await scene.store.write(add)
+    found = await scene.store.read(exported)
+    assert (found.count("of the thread"), found.count("of the other")) == (2, 0)
+    erasure = await scene.store.write(begin_erasure, [], channel, "owner", scene.clock.now())
+    await scene.eraser().erase(erasure, scene.holding)
+    found = await scene.store.read(left)
+    assert (found.count("of the thread"), found.count("of the other")) == (0, 2)
 
 
 async def test_what_a_person_writes_during_the_erasure_stays(scene: Scene) -> None:
