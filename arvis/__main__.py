@@ -1,4 +1,4 @@
-"""`python -m arvis` is `arvis`."""
+"""Runs the command `arvis` for `python -m arvis`."""
 
 from __future__ import annotations
 

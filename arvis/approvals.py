@@ -160,7 +160,8 @@ def digest(text: str) -> str:
 
 
 def fingerprint(call: ToolCall, tool: str, change: str = "") -> str:
-    """Return a hash of the call, so that an answer applies only to this call. `change` is the shown change of the tool."""
+    """Return a hash of the call, so that an answer applies only to this call. `change` is the change of the tool's
+    description that the question shows."""
     return digest(f"{tool} {call.what}{change}")
 
 

@@ -205,8 +205,9 @@ class EventBus:
                     self._logger.exception("a listener failed on %s", type(event).__name__)
 
     def subscribe(self, kind: type[E], listener: Callable[[E], None]) -> Callable[[], None]:
-        """Call `listener` for each event of this type from now on. The returned function ends the subscription. Parts
-        that are built on demand subscribe in another thread; all listeners are called by `publish`."""
+        """Call `listener` for each event of this type from now on. The returned function ends the subscription. Any
+        thread may call this method, because parts that are built on demand subscribe in another thread. `publish` calls
+        all listeners."""
         subscription = _Subscription(listener)
         with self._subscribing:
             self._listeners[kind] = (*self._listeners.get(kind, ()), subscription)

@@ -67,7 +67,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """An interval. Each time is `seconds` after the one before."""
+    """An interval. Each time is `seconds` after the previous time."""
 
     text: str
     seconds: int

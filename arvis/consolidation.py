@@ -124,7 +124,7 @@ class Consolidator:
         except RunFailed as failed:
             if isinstance(failed, Unserved) or failed.error.kind not in HOPELESS:
                 raise
-            # Another call with these facts would fail, too.
+            # The batch is skipped, because another call with these facts would fail, too.
             log.warning("merges_refused", agent=agent.slug, error=failed.what, why=failed.why)
             return
         if merges is None:

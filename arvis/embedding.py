@@ -131,7 +131,8 @@ class EmbeddingIndexer:
                 if not older and self._chunks is None:
                     await self._clock.sleep(LOOK_SECONDS)
                     if not self._store.shared:
-                        # People may also add facts, and another model may be configured.
+                        # No event announces facts that people add, or another configured model, so the wait has a
+                        # limit.
                         await news.wait(IDLE_SECONDS)
 
     async def _rest(self, pause: float) -> None:

@@ -173,9 +173,9 @@ class Eraser:
     # -- files -------------------------------------------------------------------------------------------------
 
     async def _remove_folders(self, erasure: Erasure, holding: Holding) -> None:
-        """Remove the folders of conversations that are deleted, the person's files from the folders of others, and the
-        browser profiles of the agents of all these conversations. The other processes remove their folders and profiles
-        when they learn of the erasure."""
+        """Remove the folders of conversations that are deleted, the person's files from the folders of other
+        conversations, and the browser profiles of the agents of all these conversations. The other processes remove
+        their folders and profiles when they learn of the erasure."""
         agents: set[str] = set()
         for kind in (ItemKind.CONVERSATION, ItemKind.SHARED):
             async for conversation_id in _items(self._store, erasure.id, kind):
@@ -201,8 +201,8 @@ class Eraser:
 
 
 async def remove_folders(store: Store, sessions: Path, erasure_id: str) -> None:
-    """Remove the folders of deleted conversations below `sessions`, and the deleted files from the folders of others. A
-    second call changes nothing. Raise `OSError`."""
+    """Remove the folders of deleted conversations below `sessions`, and the deleted files from the folders of other
+    conversations. A second call changes nothing. Raise `OSError`."""
     async for conversation_id in _items(store, erasure_id, ItemKind.CONVERSATION):
         await asyncio.to_thread(remove_folder, sessions / conversation_id)
     async for conversation_id in _items(store, erasure_id, ItemKind.SHARED):
@@ -314,7 +314,7 @@ def _stop(part: Slice) -> Step:
         part.tx.conversations.close(conversation_id, part.now)
     for conversation_id in part.tx.erasures.items(part.erasure.id, ItemKind.SHARED, limit=1_000_000):
         part.tx.erasures.empty_conversation(conversation_id)
-    _find_since(part.tx, part.erasure.id, part.subject, since)  # the notices of the cancelled turns
+    _find_since(part.tx, part.erasure.id, part.subject, since)  # also find the notices of the cancelled turns
     facts = 0
     while facts < _FACTS_AT_ONCE and (gone := part.tx.erasures.erase_facts(part.erasure.id, part.subject, _FACTS)):
         facts += gone

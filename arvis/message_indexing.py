@@ -24,7 +24,7 @@ from arvis.process.leases import Holding
 
 log = structlog.get_logger(__name__)
 
-#: The interval (seconds) of the checks for new messages. It lets one batch add several messages.
+#: The interval (seconds) of the checks for new messages. It is long enough that one batch often adds several messages.
 LOOK_SECONDS = 10.0
 #: If only this process uses the database, the next check follows an event about a message. Without an event, it follows
 #: after this many seconds.

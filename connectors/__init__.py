@@ -1,1 +1,1 @@
-"""Chat platforms, one module or package each. Only entry points refer to a connector by name."""
+"""Chat platforms, one module or package each. Arvis imports a connector only through its entry point."""

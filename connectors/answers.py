@@ -157,8 +157,8 @@ def text(result: Any, *path: str) -> str:
 
 
 def mappings(result: Any) -> list[Mapping[str, Any]] | None:
-    """Return only the mappings of a list. Return None if `result` is not a list, or if it has elements but no
-    mapping."""
+    """Return the elements of a list that are mappings. Return None if `result` is not a list, or if it is not empty and
+    none of its elements is a mapping."""
     if not isinstance(result, list):
         return None
     found = [one for one in result if isinstance(one, Mapping)]

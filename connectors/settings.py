@@ -44,7 +44,7 @@ _WANTED_KINDS: Mapping[str, str] = {
 
 
 def _text_of_id(value: object) -> object:
-    # YAML reads a bare id as a number.
+    # YAML reads an id without quotes as a number.
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

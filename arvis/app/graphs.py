@@ -61,7 +61,7 @@ class GraphParts:
     bench: Workbench | None = None
     plugins: Plugins = field(default_factory=NoPlugins)
     meaning: MeaningOf = no_meaning
-    #: The search of messages, for evaluations of it.
+    #: The search of messages, which evaluations of the search call.
     insights: Insights | None = None
 
 

@@ -54,7 +54,8 @@ log = structlog.get_logger(__name__)
 
 DAY_MS = 24 * 3600 * 1000
 #: The interval in seconds of the checks for a first erasure or knowledge base, on a database that several processes
-#: share. A process that alone uses its database learns of them from its events, and also checks once a minute.
+#: share. A process that is the only user of its database learns of them from its own events, and also checks once a
+#: minute.
 _SHARED_SECONDS = 5.0
 _ALONE_SECONDS = 60.0
 
@@ -94,8 +95,8 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         await supervisor.start(Role("notices", base.bridge.run))
         await supervisor.start(Role("settings", base.settings.follow, required=False))
         if "workers" in config.roles:
-            # A single process does not need this role, because the code that changes an account also updates the list
-            # of accounts of its own process.
+            # Only processes that share a database need this role. In a single process, the code that changes an account
+            # also updates the list of accounts.
             await supervisor.start(Role("accounts", lambda up: base.accounts.follow(base.bus, up), required=False))
     if "workers" in config.roles:
         # This role starts before the workers and so stops after them: people see the typing indicator and the status

@@ -254,8 +254,8 @@ def build_sandbox(base: Base) -> Bubblewrap:
     return Bubblewrap(hidden=[base.folder.path], disk=limits.workspace_bytes, files=limits.workspace_files)
 
 
-#: Discord and the dashboard make no link of `name.host.example`, and neither do clients of the API, which show the Markdown of
-#: GitHub. Other programs may do so.
+#: The platforms whose clients show `name.host.example` in a text without a link: Discord, and the dashboard and other
+#: clients of the API, which show GitHub's Markdown. Programs of other platforms may make a link of it.
 _WITHOUT_BARE_LINKS = frozenset({WEB, "discord"})
 
 

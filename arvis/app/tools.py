@@ -58,9 +58,9 @@ class Tools:
             await source.all()
 
     async def keep_folders(self, clock: Clock, bus: EventBus) -> None:
-        """Remove unused and erased browser profiles of this process, its folders of erased conversations, and erased
-        texts of its logs: now, every hour, and when people have changed. Each process has its own profiles, folders and
-        logs."""
+        """Remove unused and erased browser profiles, the folders of erased conversations, and erased texts of logs. Do
+        this now, every hour, and after changes of people. Each process removes only its own profiles, folders and
+        texts."""
         with bus.signal(Changed, when=lambda event: event.topic == ChangeTopic.PEOPLE) as changed:
             while True:
                 try:
@@ -71,8 +71,8 @@ class Tools:
                 await _first_of(changed.wait(), clock.sleep(PROFILE_SECONDS))
 
     async def remove_unused_profiles(self) -> None:
-        """Remove the browser profiles of agents that no longer exist, and those that an erasure has noted since the last
-        removal. Raise `StoreError` or `OSError`."""
+        """Remove the browser profiles of agents that no longer exist, and the profiles that an erasure has marked since
+        the last removal. Raise `StoreError` or `OSError`."""
         living, erased = await self.store.read(_agents_of_profiles)
         done = await asyncio.to_thread(_read_done, self.profiles)
         found = await asyncio.to_thread(_names_in, self.profiles)

@@ -49,7 +49,8 @@ def build_web(
     embedder: OnDemand[Embedder],
 ) -> Assembly:
     """Return the parts that serve requests. `login_link` returns the login address for a code."""
-    # Permission checks in transactions must not wait for files, and neither must the first response.
+    # A thread reads the declarations, because neither permission checks in transactions nor the first response may wait
+    # for files.
     threading.Thread(target=read_declarations, name="arvis-declarations", daemon=True).start()
     tools, config = toolbox.now(), base.config
     deps = WebDependencies(

@@ -25,7 +25,8 @@ class FencedInbox(Inbox, Protocol):
 
 class DeliveryHandler(Handler, Protocol):
     def show(self, deliveries: Sequence[Delivery]) -> None:
-        """Show the deliveries that a commit has stored as sent."""
+        """Show these deliveries in the dashboard and to clients of the API. A commit has already stored them as
+        sent."""
         ...
 
 

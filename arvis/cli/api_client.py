@@ -69,8 +69,8 @@ class Api:
         return _found(self._config, self._data)
 
     def get(self, *path: str, query: Mapping[str, object] | None = None, timeout: float = TIMEOUT) -> Any:
-        """Return the resource below `/api`. `path` contains the parts of its path. None values in `query` are left
-        out."""
+        """Return the resource below `/api`. `path` contains the segments of the path after `/api`. None values in
+        `query` are left out."""
         return self._call("GET", _joined(path) + _asked(query), timeout=timeout)
 
     def download(self, *path: str, query: Mapping[str, object] | None = None, timeout: float = TIMEOUT) -> bytes:
@@ -129,7 +129,8 @@ def _found(config: Path | None, data: Path | None) -> _Daemon:
     """Return the daemon that uses the data folder. Raise `DaemonUnreachable` if no daemon has used it yet.
 
     If `data` is given without `config` and a daemon runs, read only the files of the daemon. In all other cases, read
-    the configuration. This is slow, because the import of its code takes most of the time of a command.
+    the configuration. Reading the configuration is slow, because importing the code for it takes most of the time of a
+    command.
     """
     if config is None and data is not None:
         url, key = left_in(address_file(data)), left_in(api_key_file(data))

@@ -93,7 +93,7 @@ class LazyCommands(click.Group):
             return None
         with importing():
             module = importlib.import_module(f"arvis.cli.{COMMANDS[cmd_name].module}")
-        # A name that Python reserves has an underscore at its end.
+        # If the name of a command is a keyword of Python, the name of its function has an underscore at the end.
         command: click.Command = getattr(module, f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name)
         return command
 

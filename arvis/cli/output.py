@@ -150,7 +150,7 @@ FAILED = 1
 WRONG_USE = 2
 IN_USE = 3
 UNREACHABLE = 4
-#: The data does not fit this version of Arvis. A repeated start would fail in the same way.
+#: The exit code if the data does not fit this version of Arvis. A repeated start would fail in the same way.
 WRONG_VERSION = 5
 
 #: The exit code after Ctrl-C, as shells expect it.

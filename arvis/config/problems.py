@@ -70,7 +70,7 @@ def _problem(error: ErrorDetails, root: type[BaseModel]) -> Problem:
     wanted = _WANTED.get(kind) or _WANTED_KINDS.get(kind.split("_")[0]) or error["msg"]
     fix = f"Add `{dotted(path)}`." if kind == "missing" else ""
     if kind in _WANTED:
-        # The limits of a number with decimals are floats: 3600.0.
+        # The limits of a number with decimals are floats, such as 3600.0. Whole limits are shown without decimals.
         numbers = {name: int(each) for name, each in context.items() if isinstance(each, float) and each.is_integer()}
         wanted = wanted.format_map({**context, **numbers})
     return Problem(path, wanted, fix)

@@ -36,7 +36,8 @@ from arvis.domain.tools import Permit
 
 #: The minimum number of characters of the passphrase of backups.
 _SHORTEST_PASSPHRASE = 12
-#: Shorter parts of the path and the query of an endpoint count as words, not as keys.
+#: The minimum number of characters of a part of an endpoint's path or query that counts as a key. Shorter parts count
+#: as words.
 _SHORTEST_KEY = 12
 
 

@@ -132,7 +132,8 @@ class McpServer(Section):
 
     @property
     def may_log_in(self) -> bool:
-        """True if Arvis gets access tokens from the server's login (OAuth), unless the server needs none."""
+        """True if Arvis may log in to this server (OAuth): it has an address, and no header `Authorization` is
+        configured."""
         return self.url is not None and not any(name.lower() == "authorization" for name in self.headers)
 
     def secrets(self) -> frozenset[str]:

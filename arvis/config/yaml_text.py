@@ -1,4 +1,4 @@
-"""Reads a YAML text into plain values and remembers the line of each.
+"""Reads a YAML text into plain values and records the line of each value.
 
 The text is not trusted. A text with anchors, deep nesting or too many values is refused before any value is built. Tags
 that name types of programming languages have no effect.

@@ -98,8 +98,8 @@ def belongs_to_album(tx: Transaction, message: IncomingMessage) -> bool:
 
 
 def join_album(tx: Transaction, message: IncomingMessage, files: Sequence[Attachment], now: int) -> Received | None:
-    """Add this event to the message of its album. Return None if the album has no message yet or its turn has begun;
-    the event then becomes a separate message."""
+    """Add this event to the message of its album. Return None if the album has no message yet, or if the turn of this
+    message has begun. The event then becomes a separate message."""
     known = tx.incoming.by_album(message.address, message.album or "")
     if known is None or known.execution_id is None or is_forward(known.quotations) is not message.forwarded:
         return None

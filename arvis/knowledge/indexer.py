@@ -218,10 +218,11 @@ class KnowledgeIndexer:
             indexed_at=now,
         )
         kept = await self._write(_put, holding, indexed)
-        # If a person has changed the document meanwhile, the work on it begins again.
+        # If a person has changed the document meanwhile (`kept` is False), drop the new chunks; the work on the
+        # document begins again.
         await self._drop_others(document, version if kept else document.version, holding)
         if kept:
-            # Until the old chunks are deleted, the document is due, so a crash does not leave them.
+            # The document stays due until its old chunks are deleted, so that they are also deleted after a crash.
             await self._write(_put, holding, replace(indexed, due_at=checked.due_at))
 
     async def _content(self, document: Document) -> _Content:

@@ -35,7 +35,7 @@ async def open_http_client(*, trust_env: bool = False) -> AsyncIterator[AiohttpC
 
 
 class AiohttpClient:
-    """`HttpClient` over one session with a pool of connections."""
+    """Implements `HttpClient` with one session and a pool of connections."""
 
     def __init__(self, *, session: aiohttp.ClientSession) -> None:
         self._session = session

@@ -146,8 +146,9 @@ def open_socket(peer: Peer) -> socket.socket:
 
 
 class GuardedFetcher:
-    """`Fetcher` with aiohttp, and `Dialer`. `dial` creates every socket, so a test can see the address of each connection. `tls`
-    replaces the machine's certificate authorities, but never disables the check of certificates."""
+    """Implements `Fetcher` (with aiohttp) and `Dialer`. `dial` creates every socket, so a test can see the address of
+    each connection. `tls` replaces the machine's certificate authorities, but never disables the check of
+    certificates."""
 
     def __init__(
         self, *, rules: FetchRules, resolve: Resolve, dial: Dial = open_socket, tls: ssl.SSLContext | None = None

@@ -216,7 +216,8 @@ _URL = regex(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*
 _AUTHORITY = regex(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?")
 _CONTROL = regex(r"[\x00-\x1f\x7f\\]")
 _SURROGATE = regex(r"[\ud800-\udfff]")
-#: The characters that stay unchanged in a path or a query. They include `%`, because encoded text stays encoded.
+#: The characters that stay unchanged in a path or a query. `%` is one of them, so that text that is already encoded is
+#: not encoded again.
 _PLAIN = "%/?:@!$&'()*+,;=~[]|^"
 
 

@@ -229,7 +229,8 @@ _EVENT = regex(r"[a-z][a-z0-9_]{1,60}", re.ASCII)
 _ID = regex(r"[0-9A-HJKMNP-TV-Z]{26}", re.ASCII)
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _ALWAYS = frozenset({"timestamp", "level", "logger"})
-#: The event after the start, which `arvis doctor` reads. It contains only texts of the configuration.
+#: The event after the start, which `arvis doctor` reads. It contains only texts of the configuration, so it stays
+#: unchanged.
 _STARTED = "ready"
 
 
@@ -344,7 +345,8 @@ def _disown_others() -> None:
 
 
 def _configure_structlog() -> None:
-    """Let structured loggers pass their records to the standard ones, so that all lines use the same handlers."""
+    """Let structured loggers pass their records to the loggers of the standard library, so that all lines use the same
+    handlers."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

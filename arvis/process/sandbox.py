@@ -187,7 +187,8 @@ _TOO_LARGE = f"\nThe program was ended: a file was larger than {_LARGEST_FILE //
 _MAX_THREADS = 2 * MAX_PROCESSES
 _MAX_LASTING_THREADS = 8 * MAX_PROCESSES
 
-#: The limits of a program that keeps running. Browsers reserve far more addresses than they use.
+#: The limits of a program that keeps running. They do not limit the address space, because browsers reserve far more
+#: addresses than they use.
 _LASTING = {"nproc": 2 * _MAX_LASTING_THREADS, "fsize": _LARGEST_FILE, "core": 0}
 
 #: The nice value of a program: the daemon gets nine times the processor time of one process of a program.

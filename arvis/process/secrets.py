@@ -25,7 +25,7 @@ from arvis.domain.errors import ConfigError, SecretLost, TooMany
 
 T = TypeVar("T")
 
-#: OWASP's minimum: 19 MiB, two passes.
+#: The memory and the number of passes for one hash: the minimum that OWASP recommends.
 MEMORY_BYTES = 19 * 1024 * 1024
 PASSES = 2
 
@@ -38,7 +38,7 @@ _NOBODYS = "$argon2id$v=19$m=19456,t=2,p=1$06rjI21Zqe2MIxHHxHRb5w$0G6gObFF6R0cJZ
 
 
 class Argon2Passwords:
-    """The hashes of passwords, by libsodium. A thread computes the hashes, one after the other."""
+    """Computes and compares hashes of passwords with libsodium, in a thread and one after the other."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()

@@ -1,12 +1,8 @@
 """Finds code that blocks the event loop: each pass of the loop is timed, and a pass that takes too long is logged with
-its stack. Also tunes Python's garbage collector.
+its stack.
 
 The loop's selector measures the times, which costs two readings of the clock for each pass. A thread reads the stack
 during a long pass. The thread sleeps while the loop waits, so it costs an idle daemon nothing.
-
-By default, the collector scans all objects repeatedly, and each scan blocks the process for up to 50 ms. The scans take
-2 % of the time of a message. They are of little use in a daemon: objects that are created at the start live until the
-end, and objects of a turn are freed by reference counting.
 """
 
 from __future__ import annotations

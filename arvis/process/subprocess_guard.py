@@ -33,7 +33,8 @@ _NOT_STARTED = 127
 _LOOK = 0.2
 _SWEEP = 0.005
 
-#: The change of the guard's nice value, so that it counts the processes of a program that uses all processors.
+#: The change of the guard's nice value. With it, the guard can count the processes even if a program uses all
+#: processors.
 _PRIORITY = -10
 
 #: The beginning of the name of a control group; the process id of its guard follows.

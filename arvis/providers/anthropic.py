@@ -110,8 +110,8 @@ _LINGER = 0.05
 #: client, so `_Faults` converts them.
 _CLIENT = "httpx2"
 
-#: These settings disable the proxies of the environment, and compression, because a compressed answer could expand
-#: without limit. The other providers have the same settings.
+#: `_NO_PROXIES` disables the proxies of the environment. `_PLAIN` disables compression, because a compressed answer
+#: could expand without limit. The other providers have the same settings.
 _NO_PROXIES = {"http://": None, "https://": None, "all://": None}
 _PLAIN = {"Accept-Encoding": "identity"}
 

@@ -81,8 +81,7 @@ def _system(request: RunRequest) -> Iterator[Block]:
 def _messages(turns: Sequence[Turn], now: str, origin: str) -> list[Block]:
     """Return the messages. Empty turns are left out, because the vendor refuses them. The line with the time is a
     separate block after the user's newest text. It never follows tool outputs, because the vendor's models would treat
-    a text there as the end of the turn. If the user's newest text is the newest message, the line also follows every
-    cache mark."""
+    a text there as the end of the turn. If this text is the newest message, the line comes after all cache marks."""
     place = asked_at(turns)
     messages: list[Block] = []
     for number, turn in enumerate(turns):

@@ -424,7 +424,7 @@ _AUTH_WORDS = (
     r"invalid api key|/login|not logged in|log ?in again|setup-token|authentication_error"
     r"|oauth (?:token|account|authentication)|\b401\b|\b403\b|organization has been disabled"
 )
-#: The order matters: more specific patterns come first.
+#: The patterns of texts by the kind of error. More specific patterns come first, because the first match counts.
 _BY_WORDS: Mapping[ProviderErrorKind, re.Pattern[str]] = {
     _K.TOO_LONG: regex(r"prompt is too long|context (?:limit|window|length)|exceeds? the context", re.IGNORECASE),
     _K.QUOTA: regex(r"credit balance|spend(?:ing)? limit|billing", re.IGNORECASE),

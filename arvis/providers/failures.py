@@ -68,7 +68,8 @@ _TOO_LONG = regex(
 _KEY_SHAPES = regex(r"(?i:bearer\s+)\S+|\b(?:sk|pk|rk|gsk|xai)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}")
 _LONGEST_TEXT = 300
 
-#: A placeholder such as "x" for a local server is no secret, and replacing it would destroy the text.
+#: The minimum length of a key that is masked in texts. A shorter key, such as "x" for a local server, is a placeholder
+#: and no secret, and masking it would make texts unreadable.
 _SHORTEST_KEY = 4
 _SHORTEST_REAL_KEY = 16
 

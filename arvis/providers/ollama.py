@@ -147,7 +147,7 @@ def _document(
     }
     if think is not None:
         document["think"] = think
-    # With a format, a model could not call tools.
+    # The format is sent only if the model must not call tools, because a model with a format cannot call them.
     if request.format is not None and (request.tools_off or not request.tools):
         document["format"] = request.format.schema or "json"
     # Tools that must not be called are left out, because Ollama's format cannot forbid their calls.

@@ -21,7 +21,7 @@ from arvis.providers import failures
 
 OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
 
-#: The model parameters without which a request is repeated if the model refuses them.
+#: The model parameters that are left out of a repeated request if the model has refused them.
 _PARAMETERS = frozenset({"temperature", "top_p", "frequency_penalty", "presence_penalty", "seed"})
 #: The model parameters that the Responses API does not have.
 _NOT_IN_RESPONSES = frozenset({"frequency_penalty", "presence_penalty", "seed"})
@@ -79,7 +79,8 @@ class Accepted:
     efforts: tuple[str, ...] | None = None
     #: The model parameters that the model refuses.
     refused: frozenset[str] = frozenset()
-    #: True if the request may contain a JSON schema for the reply (`schemas`), and if it may ask for JSON (`json`).
+    #: `schemas`: True if the request may contain a JSON schema for the reply. `json`: True if the request may ask for
+    #: JSON.
     schemas: bool = True
     json: bool = True
     #: True if the request uses the Responses API.

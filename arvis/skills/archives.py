@@ -38,7 +38,8 @@ _COMPRESSIONS: Mapping[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
 }
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
-#: The first bytes of archives. Below them, the mark of a tar archive and its offset.
+#: The first bytes of zip archives and compressed files. A tar archive contains `_TAR_MARK` at the offset
+#: `_TAR_MARK_AT`.
 _STARTS = (b"PK\x03\x04", *_COMPRESSIONS)
 _TAR_MARK, _TAR_MARK_AT = b"ustar", 257
 
@@ -99,7 +100,7 @@ def _zipped(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _decompressed(data: bytes) -> bytes:
-    """Return the tar archive in these bytes."""
+    """Return these bytes decompressed. Bytes that are not compressed are returned unchanged."""
     opener = next((each for start, each in _COMPRESSIONS.items() if data.startswith(start)), None)
     if opener is None:
         return data

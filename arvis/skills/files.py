@@ -36,8 +36,8 @@ _MOST_LISTED = 10
 
 
 class StoredSkillFiles:
-    """`SkillFiles`. `skills` returns the current skills. `folder` contains the files for programs; the daemon creates
-    it."""
+    """Implements `SkillFiles`. `skills` returns the current skills. `folder` contains the files for programs; the
+    daemon creates it."""
 
     def __init__(
         self, *, skills: Callable[[], Awaitable[AvailableSkills]], store: Store, folder: Path, clock: Clock

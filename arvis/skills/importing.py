@@ -1,7 +1,7 @@
 """Import, trust, change and removal of skills by people.
 
-A skill from outside is used only after an owner has trusted its hash. The owner does this by sending the text of the
-skill, by naming the hash in an import after a preview, or later.
+A skill from outside is used only after an owner has trusted its hash. An owner trusts the skill by sending its text, by
+naming the hash in an import after a preview, or by a later call of `trust`.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ KEYWORDS, PATTERNS, REQUIRED_TOOLS = "arvis-keywords", "arvis-patterns", "arvis-
 class Skill:
     """A parsed skill."""
 
-    #: The name of a skill that follows the specification.
+    #: The slug. In a skill that follows the specification, this is the field `name`.
     slug: str
     #: The title for people and in prompts.
     name: str

@@ -15,7 +15,7 @@ from typing import Any
 from arvis.domain.dataclass import dataclass
 from arvis.domain.regex import regex
 
-#: The name of the file of a skill. Below it, the second name that the reference validator accepts.
+#: The name of the file of a skill. `SKILL_FILES` also contains the second name that the reference validator accepts.
 SKILL_FILE = "SKILL.md"
 SKILL_FILES = (SKILL_FILE, "skill.md")
 

@@ -27,7 +27,7 @@ _MOST_RESULTS = 10
 _PATIENCE = 5.0
 #: The seconds for which a provider is left out if its answer names no waiting time.
 _USUAL_WAITS = {SearchProblem.RATE_LIMIT: 30.0, SearchProblem.QUOTA: 3600.0}
-#: The seconds for which a provider is asked last after another failure.
+#: The seconds for which a provider is asked last after a failure in `_OUTAGES`.
 _LAST = 60.0
 #: The failures after which the next search would fail in the same way. Other failures depend on the query, or end with a
 #: change of the configuration.

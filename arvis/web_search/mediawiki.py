@@ -19,7 +19,7 @@ _ADDRESS = "https://{language}.wikipedia.org/w/api.php"
 _LANGUAGE = "{language}"
 _USUAL_LANGUAGE = "en"
 _CODE = regex(r"[a-z]{2,3}")
-#: MediaWiki answers these errors with the status 200.
+#: The codes of temporary errors. MediaWiki reports errors with the status 200, so only the code shows the cause.
 _BUSY = frozenset({"ratelimited", "maxlag", "readonly"})
 
 

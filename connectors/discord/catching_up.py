@@ -38,7 +38,7 @@ class HandIn(Protocol):
 
 #: The maximum age (ms) of messages that are read from the history.
 _OLDEST = 7 * 24 * 3_600_000
-#: The history of a channel without a position is read from this long (ms) before the newest position of all channels.
+#: The history of a channel without a position is read from this time (ms) before the newest position of all channels.
 _OVERLAP = 10 * 60_000
 #: The maximum number of live messages of one channel that wait in memory. Further messages are read from the history.
 _MOST_KEPT_BACK = 500
@@ -70,7 +70,7 @@ class CatchingUp:
         self._tasks = tasks
         self._longest_hold = longest_hold
         self._behind: dict[str, int] = {}
-        #: The history of a channel without a position is read after this id. It is not read if this is 0.
+        #: The id after which the history of a channel without a position is read. If it is 0, this history is not read.
         self._start = 0
         self._checked: set[str] = set()
         self._kept_back: dict[str, deque[tuple[str, Event]]] = {}
@@ -80,8 +80,8 @@ class CatchingUp:
         self._waiting: asyncio.Queue[str] = asyncio.Queue()
 
     async def sweep(self) -> None:
-        """Read the queued channels, `_AT_ONCE` at a time, until cancelled. A channel with a live event does not wait
-        for its turn in the queue: `live` begins to read it."""
+        """Read the queued channels, `_AT_ONCE` at a time, until cancelled. A channel with a live event does not wait in
+        the queue, because `live` begins to read it at once."""
         async with asyncio.TaskGroup() as workers:
             for _ in range(_AT_ONCE):
                 workers.create_task(self._work())

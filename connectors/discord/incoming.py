@@ -53,7 +53,7 @@ class Spot:
 
     @property
     def feed(self) -> str:
-        """Return the id under which Discord keeps the history of this place."""
+        """Return the id of the thread or channel whose history contains the messages of this place."""
         return self.thread or self.channel
 
 
@@ -66,8 +66,8 @@ class Reader:
     config: DiscordConfig
 
     def concerns(self, data: Event, spot: Spot) -> bool:
-        """Return whether the bot handles this message: it has content, and the bot listens to its author and in its
-        place."""
+        """Return True if the bot handles this message: the message has content, and the bot listens to its author and
+        in its channel."""
         return (
             data.get("type", 0) in _TEXT_TYPES
             and self._listens_to(data)
@@ -160,7 +160,7 @@ class Reader:
         return self._address(spot)
 
     def allowed(self, spot: Spot) -> bool:
-        """Return whether the bot takes commands and clicks in this place."""
+        """Return whether the bot accepts commands and clicks in this place."""
         return spot.direct or self._listens_in(spot)
 
     def _address(self, spot: Spot) -> Address:

@@ -25,7 +25,7 @@ COMMAND, COMPONENT = 2, 3
 _MESSAGE, _WAIT, _WAIT_QUIETLY, _CHANGE = 4, 5, 6, 7
 #: The flag of an answer that only the person who sent the command or clicked sees.
 _EPHEMERAL = 1 << 6
-#: The same, without previews of links.
+#: The same flag together with the flag that suppresses previews of links.
 _NOTE = _EPHEMERAL | SUPPRESS_EMBEDS
 #: The seconds to wait for the inbox. After this time, the connector asks Discord to wait, because Discord allows only
 #: three seconds for the first answer.

@@ -246,7 +246,7 @@ _STYLES = {ButtonStyle.PRIMARY: 1, ButtonStyle.SECONDARY: 2, ButtonStyle.SUCCESS
 _IN_A_ROW = 5
 _ROWS = 5
 _LABEL = 80
-#: Discord refuses a message without text or file, even if the message has buttons.
+#: The text of a message that has neither text nor files. Discord refuses such a message, even if it has buttons.
 _NOTHING = "…"
 
 Payload = dict[str, Any]

@@ -154,8 +154,7 @@ def _united(spans: Sequence[Span]) -> Iterator[Span]:
 #: The smallest accepted limit: a smaller part has no space for code and its marks.
 LEAST = 32
 
-#: Forbids a cut before a character that would get another meaning at the start of a line: a heading, a list, a
-#: quotation, or a table.
+#: Forbids a cut before characters that would begin a heading, a list, a quotation or a table at the start of a line.
 _NO_BLOCK = r"(?![ \t]*+(?:#{1,6}\s|[-*+]\s|[0-9]{1,9}[.)]\s|>|\|))"
 #: The number of characters that are searched beyond the last possible end of a part, because the patterns look at the
 #: characters after an end.

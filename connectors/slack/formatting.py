@@ -36,7 +36,7 @@ _STYLES = {ButtonStyle.PRIMARY: "primary", ButtonStyle.SUCCESS: "primary", Butto
 
 
 def _mrkdwn(text: str) -> str:
-    # The library takes 1 MB, so it is imported for the first message.
+    # The library needs 1 MB of memory, so it is imported only when the first message is formatted.
     converted: str = importlib.import_module("connectors.slack.mrkdwn").converted(text)
     return converted
 

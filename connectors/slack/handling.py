@@ -270,7 +270,8 @@ class Handler:
 
     async def _parent(self, event: Event) -> Event | None:
         """Return the first message of the thread in which a message mentions the bot, because the person usually asks
-        about this first message. Return None for a thread that the bot has begun, because the bot knows it."""
+        about this first message. Return None for a thread that the bot itself began, because the first message is then
+        the bot's own."""
         thread = thread_of(event)
         if not thread or event.get("parent_user_id") == self._reader.me.user or not self._reader.mentioned(event):
             return None

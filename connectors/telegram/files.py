@@ -56,7 +56,7 @@ _INPUTS: Final[dict[MediaKind, Callable[..., telegram.InputMedia]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A file with its bytes. Telegram shows it as its `kind`."""
+    """A file with its bytes. `kind` is the form in which Telegram shows the file."""
 
     kind: MediaKind
     filename: str

@@ -176,7 +176,8 @@ def _is_kept(entity: Entity) -> bool:
 
 
 def _library() -> Any:
-    """Return the package that parses Markdown. It takes 1.5 MB, so it is imported for the first message."""
+    """Return the package that parses Markdown. The package needs 1.5 MB of memory, so it is imported only when the
+    first message is formatted."""
     return importlib.import_module("telegramify_markdown")
 
 

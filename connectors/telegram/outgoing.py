@@ -42,8 +42,8 @@ _NOT_MEDIA: Final = ("photo", "image", "video", "audio", "voice", "wrong file", 
 
 
 def plan(delivery: Delivery, max_parts: int) -> list[Piece]:
-    """Divide a delivery into pieces of one request each. A piece is a text with its buttons, or one file. The caption
-    of a file may be a short text."""
+    """Divide a delivery into pieces of one request each. A piece is a text with its buttons, or one file. A short text
+    and a single file form one piece, with the text as the caption of the file."""
     *before, last = pieces(delivery, parts, max_parts)
     if not last.files:
         return [*before, last]

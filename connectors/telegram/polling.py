@@ -35,8 +35,8 @@ _BATCH: Final = 100
 _ANSWER_TEXT: Final = 200
 _SHORTEST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 30.0
-#: The pause in seconds after polls that return at once without new updates. The pause doubles this number of times, and
-#: is at most `_LONGEST_IDLE`.
+#: The number of times that the pause doubles after consecutive polls that return at once without new updates. The pause
+#: is at most `_LONGEST_IDLE` seconds.
 _DOUBLINGS: Final = 3
 _LONGEST_IDLE: Final = 5.0
 #: Single polls may fail without an outage. This number of consecutive failures counts as an outage.

@@ -82,7 +82,7 @@ def chat(
 
 
 def _schema_in(file: Path) -> Any:
-    """Return the JSON of a file. Raise `ClickException` if the file contains none."""
+    """Return the value that a file contains as JSON. Raise `ClickException` if the file contains no valid JSON."""
     try:
         return json.loads(read_text(file, "--schema", MOST_BYTES))
     except ValueError as wrong:

@@ -134,7 +134,7 @@ def import_(
         if source not in _PROGRAMS:
             known = ", ".join(_PROGRAMS)
             raise click.UsageError(f"{source} is not a PROGRAM ({known}). To import an export, name only its FILE.")
-        # Its module imports the store, which other commands of this module do not need.
+        # The module `peers` imports the store, which the other commands of this module do not need.
         output: Output = importlib.import_module("arvis.cli.commands.peers").import_peer(api, source, home, wishes)
         return output
     if yes or owner is not None or enable_schedules:

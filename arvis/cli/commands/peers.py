@@ -87,7 +87,8 @@ def _send(api: Api, draft: Draft, wishes: Wishes, *, dry_run: bool) -> dict[str,
     for number, contents in enumerate(draft.batches()):
         body = {"archive": _archive(contents), "dryRun": dry_run, "replace": wishes.replace and number == 0}
         report = api.post("import", body=body, timeout=_TIMEOUT)
-        # Later archives repeat people and agents, because their conversations name them.
+        # Later archives repeat people and agents, because their conversations refer to them. The report lists these
+        # only once.
         items += [each for each in report["items"] if number == 0 or each["kind"] == "conversations"]
         asks |= dict.fromkeys(report["asks"])
     remarks = dict.fromkeys(draft.home.remarks)

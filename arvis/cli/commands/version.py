@@ -1,4 +1,4 @@
-"""`arvis version`."""
+"""`arvis version`: prints the version of Arvis."""
 
 from __future__ import annotations
 

@@ -85,7 +85,8 @@ DAEMON = Group(
 )
 
 
-# The port is free or used by the daemon, and people can reach it by the host names that they use.
+# Checks that the port is free or used by the daemon, and that people can reach the daemon by the host names that they
+# use.
 
 _EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared with, never bound
 

@@ -32,7 +32,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check."""
+    """The id of a check, and the function that makes the check."""
 
     #: The id never changes, because programs use it.
     id: str

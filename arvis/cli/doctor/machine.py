@@ -164,7 +164,7 @@ MACHINE = Group(
 )
 
 
-# The data folder exists, this user can use it, and its disk is reliable and has space.
+# Checks that the data folder exists, that this user can use it, and that its disk is reliable and has free space.
 
 _SHOWN = 5
 _LARGE_LOGS = 1000 * _MEGABYTE

@@ -170,7 +170,7 @@ _LOCAL = {
     "faster-whisper": ("faster_whisper", "voice-fast", None),
 }
 
-#: Another way to install an engine.
+#: For each engine that can be installed in another way: the end of the sentence that describes the installation.
 _SMALLER = {"openai-whisper": ", or `make voice` in a checkout, which leaves out the packages for graphics cards"}
 
 

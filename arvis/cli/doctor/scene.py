@@ -191,7 +191,7 @@ PLACEHOLDER = "not-set-in-this-environment"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """The machine."""
+    """The properties of the machine that checks use."""
 
     #: The version of Python.
     python: tuple[int, int, int]

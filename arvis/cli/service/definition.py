@@ -2,8 +2,8 @@
 
 The unit of a system service has most of systemd's protections. The remaining protections would break the sandbox in
 which agents run programs (`arvis/process/sandbox.py`), because the sandbox mounts its own /proc and sets its own host
-name, so only the option `strict` adds these protections. The unit of a user's service has only the protections that
-need no privileges.
+name. Therefore only the option `strict` adds them. The unit of a user's service has only the protections that need no
+privileges.
 """
 
 from __future__ import annotations

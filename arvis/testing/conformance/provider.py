@@ -1,7 +1,7 @@
 """The rules of the `Provider` port as tests: subclass `ProviderConformance` and override `scene`.
 
-A provider passes if it returns complete texts, cuts long replies only between two characters, raises only errors with a
-kind, puts no secret into an error text, and ends a cancelled call immediately.
+A provider passes if it returns complete texts and cuts long replies only between two characters. It raises only errors
+with a kind, puts no secret into an error text, and ends a cancelled call immediately.
 """
 
 from __future__ import annotations

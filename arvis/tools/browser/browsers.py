@@ -34,7 +34,8 @@ from arvis.tools.workspace import remove_folder
 
 log = structlog.get_logger(__name__)
 
-#: The programs that are used if the configuration names none, in this order.
+#: The programs that are searched in this order if the configuration names no browser. The first one that is installed
+#: is used.
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 EXTRA, PACKAGE = "browser", "playwright"
 
@@ -48,7 +49,8 @@ _MOST_TEXTS = 60
 _LONGEST_TEXT = 400_000
 _LONGEST_TITLE = 300
 _MOST_NOTES = 12
-#: The characters that stay unchanged in a fragment. They include `%`, because encoded text stays encoded.
+#: The characters that stay unchanged in a fragment. `%` is one of them, so that text that is already encoded is not
+#: encoded again.
 _FRAGMENT = "%/?:@!$&'()*+,;=~"
 _ID = regex(r"[0-9a-f]{6}")
 _REFERENCE = regex(r"(?:f[0-9]+)?e[0-9]+")
@@ -90,8 +92,9 @@ class Browsers:
     """The running browsers of the agents. `settings` is the section `browser` of the configuration, and `folder` the
     directory that contains the profiles. `dialer` returns the service that connects to public hosts.
 
-    An agent's lock is held while its browser starts, so the browsers of other agents start at the same time. A browser that
-    ends is in `_ending` until its process has ended, because two processes must not use one profile.
+    Each agent has its own lock, which is held while its browser starts. So browsers of several agents can start at the
+    same time. A browser that ends is in `_ending` until its process has ended, because two processes must not use one
+    profile.
     """
 
     def __init__(
@@ -129,8 +132,8 @@ class Browsers:
             return self._read(running, caller, *shown)
 
     async def read(self, caller: Caller, page: str, offset: int) -> str:
-        """Return a part of a page. If `offset` is 0, read the page again; later parts come from the text that was read
-        then."""
+        """Return a part of a page. If `offset` is 0, read the page again. Otherwise return a later part of the text
+        that was read last."""
         async with self._using(caller) as running:
             if offset:
                 return _part(page, self._known(running, caller, page), offset, self._settings.text_chars, [])
@@ -165,8 +168,8 @@ class Browsers:
             return PageFile(_text(value, "name"), data, "\n".join(about))
 
     async def element(self, caller: Caller, page: str, ref: str) -> str:
-        """Return lines about an element for the person who decides about a call. Raise `ToolError` if the page or the
-        element does not exist any more."""
+        """Return lines that describe an element, for the person who decides about a call. Raise `ToolError` if the page
+        or the element does not exist any more."""
         async with self._using(caller) as running:
             value, _ = await self._ask(running, "element", caller, page=page, ref=_reference(ref))
             title = f" ({_text(value, 'title')[:_LONGEST_TITLE]})" if _text(value, "title") else ""
@@ -182,7 +185,7 @@ class Browsers:
         await asyncio.gather(*(self._end_locked(agent_id) for agent_id in list(self._locks)))
 
     async def forget(self, agent_ids: Collection[str]) -> None:
-        """Remove the profiles of these agents, and first end their browsers. Raise `OSError` if a folder cannot be
+        """End the browsers of these agents, and remove their profiles. Raise `OSError` if a folder cannot be
         removed."""
         for agent_id in agent_ids:
             async with self._locks[agent_id]:
@@ -258,7 +261,7 @@ class Browsers:
         while self._running:
             now = self._clock.monotonic()
             ends = {agent_id: each.used_at + self._idle for agent_id, each in self._running.items() if each.calls == 0}
-            # This removes all of them from `_running` before another task can use them.
+            # `_ending_of` removes all these browsers from `_running` before another task can use them.
             ending = [self._ending_of(agent_id) for agent_id, end in ends.items() if end <= now]
             await asyncio.gather(*(asyncio.shield(each) for each in ending if each is not None))
             later = [end - now for end in ends.values() if end > now]
@@ -274,14 +277,14 @@ class Browsers:
             await asyncio.shield(ending)
 
     def _ending_of(self, agent_id: str) -> asyncio.Task[None] | None:
-        """Begin to end the agent's browser if it runs. Return the task that ends the browser; None if no browser runs
-        or is being ended."""
+        """Begin to end the agent's browser if it runs. Return the task that ends the browser. Return None if the agent
+        has no browser, not even one that is ending."""
         if (running := self._running.pop(agent_id, None)) is not None:
             ending = self._ending[agent_id] = asyncio.create_task(running.process.close())
             ending.add_done_callback(lambda _: self._ending.pop(agent_id))
         return self._ending.get(agent_id)
 
-    # -- questions to a browser, and the texts of its pages ----------------------------------------------------
+    # -- requests to a browser, and the texts of its pages -----------------------------------------------------
 
     async def _ask(
         self, running: _Running, operation: str, caller: Caller, **arguments: Any

@@ -22,7 +22,7 @@ def create(services: ToolServices) -> Tool:
     async def browser_download(page: PageId, ref: Reference, *, caller: Caller) -> str:
         """Download a file by clicking on an element of an open page of your browser. It is stored in your folder."""
         file = await pages.download(caller, page, ref)
-        # The hash keeps files of the same name apart, because a page chooses the name.
+        # A page chooses the name of the file, so the hash distinguishes files with the same name.
         path = f"downloads/{hashlib.sha256(file.data).hexdigest()[:8]}-{_name(file.name)}"
         await asyncio.to_thread(write_bytes, caller.workspace, path, file.data)
         return f"{file.about} Stored as {path} in your folder ({len(file.data):,} bytes)."
@@ -31,7 +31,7 @@ def create(services: ToolServices) -> Tool:
 
 
 def _name(given: str) -> str:
-    """Return a file name that is safe in a path. A long name loses its beginning, because the end contains the type of
-    the file."""
+    """Return a file name that is safe in a path. If the name is too long, remove its beginning, because its end
+    contains the type of the file."""
     plain = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in given)
     return plain[-_LONGEST_NAME:].lstrip(".") or "file"

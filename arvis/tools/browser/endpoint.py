@@ -13,7 +13,7 @@ _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An endpoint. `discover` is True if its address is one of HTTP, which is asked for the address of the web socket.
+    """An endpoint. `discover` is True for an HTTP address: the address of the web socket is then requested from it.
     Paths, queries and headers may contain keys, so the repr leaves them out."""
 
     host: str

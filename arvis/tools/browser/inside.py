@@ -1,12 +1,12 @@
 """Use a browser for one agent, inside the sandbox; the interpreter gets this file's text with `-c`.
 
 The first argument is a JSON object: `executable`, `channel` (a file descriptor), `site` (the folder of the packages),
-`pages` (the maximum number of pages), `download` (bytes), `navigation` (seconds), and the texts of `hide.js` (`hide`) and of
-`local.py` or `remote.py` (`browser`). Over the channel, the daemon gets a listening socket, because this network namespace has
-no other way out, and sends the endpoint of a remote browser (null: the browser is local). Each line of standard input is a
-JSON object, answered on standard output by a line `{"id", "value" or "error", "size"}` and `size` bytes. A line `{"check",
-"id"}` asks for permission to request an address; the answer is a line `{"permitted", "id"}`. This file imports only the
-standard library and Playwright.
+`pages` (the maximum number of pages), `download` (bytes), `navigation` (seconds), and the texts of `hide.js` (`hide`)
+and of `local.py` or `remote.py` (`browser`). Over the channel, this program sends a listening socket to the daemon,
+because its network namespace has no other connection to the outside. The daemon answers with the endpoint of a remote
+browser (null: the browser is local). Each line of standard input is a JSON object, answered on standard output by a
+line `{"id", "value" or "error", "size"}` and `size` bytes. A line `{"check", "id"}` asks for permission to request an
+address; the answer is a line `{"permitted", "id"}`. This file imports only the standard library and Playwright.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ _TALLEST = 4_000
 #: an action. A page that exceeds one of the last two limits counts as a page that does not answer. These two are never
 #: longer than the time limit of a navigation.
 _LOADING, _QUIET, _TEXT, _ACTION = 5.0, 1.5, *(min(each, GIVEN.get("navigation", each)) for each in (15.0, 10.0))
-#: The seconds in which a frame must answer, and one that did not answer before; the pause after an action.
+#: The time limits in seconds for an answer of a frame, and of a frame that did not answer before. The pause in seconds
+#: after an action.
 _FRAME, _SILENT_FRAME, _AFTER_ACTION = 2.0, 0.5, 0.3
 
 _LONGEST_TEXT = 400_000
@@ -201,7 +202,7 @@ async def _answer(tab: Tab, dialog: Dialog) -> None:
 
 
 async def _dropped(tab: Tab, download: Download) -> None:
-    if tab.download is not None and not tab.download.done():  # a call takes one file
+    if tab.download is not None and not tab.download.done():  # a call accepts only one file
         tab.download.set_result(download)
         return
     tab.note(f"The page offered a file, which was not saved: {download.suggested_filename}")
@@ -403,7 +404,8 @@ async def _text(tab: Tab) -> str:
 
 
 async def _answer_of(question: Awaitable[Any], seconds: float = _FRAME) -> Any:
-    """Return the answer of a frame; None if there is none. A frame that has no document yet does not answer."""
+    """Return the answer of a frame; None if the frame fails or does not answer within `seconds`. A frame that has no
+    document yet does not answer."""
     with suppress(Error, TimeoutError):
         async with asyncio.timeout(seconds):
             return await question
@@ -491,7 +493,7 @@ async def _act(action: Callable[[], Awaitable[Any]]) -> None:
 
 
 class Answers:
-    """The channel of the answers, and of the questions to the daemon."""
+    """The channel over which this program sends its answers to the daemon, and asks the daemon to permit requests."""
 
     def __init__(self, descriptor: int) -> None:
         self._file = os.fdopen(descriptor, "wb")

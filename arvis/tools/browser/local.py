@@ -27,7 +27,8 @@ _LOOK = 0.05
 class Browser:
     """A browser of this machine, with the profile of the agent."""
 
-    #: False: a download begins at once, or it does not begin.
+    #: Always False, because Chromium itself saves a download. If no download begins soon after a click, no download
+    #: will begin.
     receives = False
 
     def __init__(self, context: BrowserContext) -> None:

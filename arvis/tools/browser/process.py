@@ -38,7 +38,7 @@ _STARTING, _ENDING = 45.0, 5.0
 #: The maximum length of an answer's line in bytes, and of a picture.
 _MOST_LINE = 8_388_608
 _MOST_PICTURE = 33_554_432
-#: The maximum number of requests that are checked at a time; others are never answered.
+#: The maximum number of requests that are checked at a time. Further requests get no answer.
 _MOST_CHECKS = 1_000
 #: The number of bytes of standard error that are stored for the error message if the browser does not start.
 _LAST_WORDS = 2_000
@@ -50,7 +50,7 @@ _SETTINGS = ("/etc/fonts", "/etc/chromium", "/etc/chromium.d")
 
 
 class BrowserEnded(ToolError):
-    """The error of a call whose browser has ended, so that its pages are closed."""
+    """The error of a call whose browser has ended. All pages of the browser are then closed."""
 
 
 class Declined(ToolError):
@@ -79,8 +79,8 @@ class Launch:
 
 
 class BrowserProcess:
-    """A running browser. `relay` is its way to the network, and `most_data` the maximum number of bytes of a file that it
-    sends."""
+    """A running browser. `relay` connects the browser to the network. `most_data` is the maximum number of bytes of a
+    file that the browser sends."""
 
     def __init__(
         self, *, process: asyncio.subprocess.Process, lifeline: Lifeline, relay: Relay, most_data: int
@@ -200,7 +200,7 @@ class BrowserProcess:
             waiting.set_exception(Declined(what, gone=answer.get("gone") is True, network=network, host=host))
 
     async def _check(self, number: int, url: str) -> None:
-        """Answer a question about a request of a remote browser."""
+        """Check a request of a remote browser, and send the result to the program."""
         permitted = await self.relay.permits(url)
         stdin = self._process.stdin
         assert stdin is not None  # noqa: S101 (as above)
@@ -253,7 +253,7 @@ async def start_browser(launch: Launch, *, sandbox: Bubblewrap, dialer: Dialer) 
             try:
                 if (listener := await _listener(ours)) is not None:
                     await relay.start(listener)
-                    # Arguments are visible to every user of the machine, so the endpoint is sent.
+                    # The endpoint is sent over the channel, because arguments are visible to every user of the machine.
                     ours.sendall(json.dumps(endpoint and asdict(endpoint)).encode())
                 await browser.started()
             except BaseException:

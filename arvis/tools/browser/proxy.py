@@ -1,8 +1,8 @@
 """The only ways from the sandbox of a browser to the network.
 
-The sandbox has a network namespace of its own. A relay listens on a socket of that namespace, so the machine itself has no
-further port. The relay of a browser in the sandbox is a proxy (SOCKS 5, RFC 1928): names are looked up here, once for each
-connection, and only checked addresses are used. The relay of a remote browser leads only to its endpoint.
+The sandbox has a network namespace of its own. A relay listens on a socket of that namespace, so it opens no port on
+the machine itself. The relay of a browser in the sandbox is a proxy (SOCKS 5, RFC 1928): it looks up the name once for
+each connection, and connects only to checked addresses. The relay of a remote browser connects only to its endpoint.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _NoRequest(Exception):
 
 
 class Relay:
-    """A relay on a listening socket. `refusals` has the reasons of the hosts whose last request was refused."""
+    """A relay on a listening socket. `refusals` contains, for each host whose last request was refused, the reason."""
 
     def __init__(self) -> None:
         self._server: asyncio.Server | None = None
@@ -68,7 +68,8 @@ class Relay:
             await _close(writer)
 
     async def _far(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Connection | None:
-        """Return the other connection of a relayed one; None if there is none. Raise `OSError` or `_NoRequest`."""
+        """Open the connection to the destination of an accepted connection, and return it. Return None if the
+        destination is refused or unreachable. Raise `OSError` or `_NoRequest`."""
         raise NotImplementedError
 
     async def permits(self, url: str) -> bool:  # noqa: ARG002 (a browser in the sandbox is not asked, but proxied)
@@ -76,12 +77,12 @@ class Relay:
         return False
 
     def not_started(self, *, words: str = "", reason: str = "") -> str:
-        """Return the error for a browser that does not start. `words` are the end of the program's standard error, and
-        `reason` is its own reason, as a part of a sentence."""
+        """Return the error for a browser that does not start. `words` are the end of the program's standard error.
+        `reason` is the reason that the program reported, as a part of a sentence."""
         return f"The browser does not start ({reason or words or 'it gave no reason'}). An operator can run `arvis doctor`."
 
     def note(self, host: str, refusal: str | None) -> None:
-        """Keep the reason of a refused host, or forget it."""
+        """Store the reason why a host was refused. If `refusal` is None, delete the stored reason."""
         self.refusals.pop(host, None)
         if refusal is not None:
             self.refusals[host] = refusal

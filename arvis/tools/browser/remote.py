@@ -37,7 +37,8 @@ _INNER = frozenset({"about", "blob", "data"})
 _FRESH = 10.0
 _PIECE = 262_144
 _STATUS = re.compile(r"(?:status|\s)(?:\s)?([45]\d\d)\b")
-#: These headers describe the body as it was sent, not the one that was read.
+#: Headers that describe the body as it was transferred, for example its compression. They do not fit the body that was
+#: read, which is no longer compressed.
 _OF_TRANSFER = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _READ = """async ([url, most]) => {
   const answer = await fetch(url);
@@ -62,8 +63,8 @@ class Browser:
         self._known: dict[str, tuple[float, asyncio.Task[bool]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._saving = asyncio.Lock()
-        #: The maximum size of a file while a call waits for one, the number of files that arrive, and the bodies by
-        #: address (None: too large).
+        #: The maximum size of the file for which a call waits (None: no call waits), the number of files that are
+        #: arriving, and the bodies by address (None: too large).
         self._most: int | None = None
         self._arriving = 0
         self._bodies: dict[str, bytes | None] = {}
@@ -154,7 +155,7 @@ class Browser:
 
     @contextmanager
     def receiving(self, most: int) -> Iterator[None]:
-        """Keep the bodies of documents meanwhile, each with at most `most` bytes."""
+        """Store the bodies of documents while the context is open, each with at most `most` bytes."""
         self._most = most
         try:
             yield
@@ -232,7 +233,8 @@ class Browser:
 
 
 async def _context(connected: Connected, viewport: Any) -> BrowserContext:
-    """Return a context with the saved state. Its local storage is left out if one of its hosts is not reachable."""
+    """Return a context with the saved state. If the local storage cannot be restored, for example because one of its
+    hosts is not reachable, leave it out."""
     for state in _states():
         with suppress(Error):
             return await connected.new_context(
@@ -267,14 +269,15 @@ def _is_attachment(headers: list[dict[str, str]]) -> bool:
 
 
 def _address(port: int, endpoint: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Return the path of the web socket and the headers. An endpoint of HTTP is asked for it. Raise `OSError`,
-    `HTTPException` or `ValueError`."""
+    """Return the path of the web socket and the headers. If the endpoint has an HTTP address, request the path from it.
+    Raise `OSError`, `HTTPException` or `ValueError`."""
     path, query, headers = endpoint["path"], endpoint["query"], endpoint["headers"]
     tail = f"?{query}" if query else ""
     if not endpoint["discover"]:
         return f"{path or '/'}{tail}", headers
     failed = ""
-    # Chromium answers only requests to `localhost` or an IP address, and a proxy only those to its own name.
+    # Chromium answers only requests to `localhost` or an IP address. A proxy in front of it answers only requests to
+    # the name of the proxy.
     for host in (headers["Host"], "localhost"):
         tried = {**headers, "Host": host}
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_CONNECTING)

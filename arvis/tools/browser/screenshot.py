@@ -1,4 +1,5 @@
-"""Tool `browser_screenshot`: shows a picture of an open page to the model, and sends it with the reply if wanted."""
+"""Tool `browser_screenshot`: shows a picture of an open page to the model, and sends it with the reply if the model
+requests this."""
 
 from __future__ import annotations
 

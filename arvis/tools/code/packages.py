@@ -51,8 +51,8 @@ def daemons_interpreter() -> Interpreter:
 
 def _pip() -> Path | None:
     """Return the path of the installed package pip, or of the pip archive that comes with Python. The interpreter can
-    run either of them by its path. The path has no symbolic links: the sandbox mounts the target of a link only, for
-    example if a link leads to the folder of the installation. Return None if both are missing."""
+    run either of them by its path. The path contains no symbolic link, because the sandbox mounts only the target of a
+    link. For example, a link may lead to the folder of the installation. Return None if both are missing."""
     found = find_spec("pip")
     if found is not None and found.submodule_search_locations:
         return Path(found.submodule_search_locations[0]).resolve()

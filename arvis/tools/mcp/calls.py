@@ -259,7 +259,7 @@ class Calls:
             self._lookups -= 1
 
     def _only(self) -> _Running | None:
-        """Return the running call if a question can belong to no other request."""
+        """Return the running call if it is the only request to which a question can belong. Otherwise return None."""
         single = len(self._running) == 1 and not self._lookups
         return next(iter(self._running.values())) if single else None
 
@@ -271,7 +271,7 @@ class Calls:
         return await self._until_asked(key, running)
 
     def _forget(self, key: str, task: asyncio.Task[Any]) -> None:
-        """Forget a call that has ended, and answer its open question, so that nothing waits for it."""
+        """Forget a call that has ended, and cancel its open question, so that no task waits for the answer."""
         running = self._running.pop(key, None)
         if running is not None:
             running.end()

@@ -60,7 +60,8 @@ def reply_of(result: CallToolResult, linked: Mapping[str, ReadResourceResult]) -
     """Return the reply. `linked` are the resources that were read, by the addresses of the links."""
     parts = [part for block in result.content for part in _parts(block, linked)]
     has_text = any(isinstance(block, TextContent) and block.text for block in result.content)
-    # Servers repeat their files in the structured content, as base64.
+    # Servers repeat their files in the structured content, as base64. So the structured content is left out if there
+    # are files.
     has_files = any(isinstance(part, Media) for part in parts)
     if result.structured_content is not None and not has_text and not has_files:
         parts.append(json.dumps(result.structured_content, ensure_ascii=False))

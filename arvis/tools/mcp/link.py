@@ -201,7 +201,8 @@ class OpenLink:
             raise ToolError("the server's answer does not follow the protocol.") from None
 
     async def _resources(self, cursor: str | None) -> Reply:
-        """List the resources, and at the first part also the templates. A server may have no templates."""
+        """List the resources. With the first part of the list, also list the templates, which a server need not
+        support."""
         page = await self._client.list_resources(cursor=cursor)
         templates: Sequence[ResourceTemplate] = ()
         if cursor is None:

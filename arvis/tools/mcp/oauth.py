@@ -1,9 +1,9 @@
 """Login to tool servers by OAuth 2.1: discovery, registration, the exchange of a code, and the refresh of tokens.
 
-The package `mcp` has a client for this, which keeps an attempt in memory until the person has logged in. Here the browser
-may return to another process, or after a restart, so attempts are stored (`logins`), and only the pure parts of that
-package are used. A server names the addresses of its authorization server, so they are contacted under the rules for
-addresses from models, and without TLS only if they are on the host of the server itself.
+The client of the package `mcp` keeps an attempt to log in only in memory until the person has logged in. In Arvis, the
+browser may return to another process, or after a restart. So attempts are stored (`logins`), and only the parts of that
+package that have no state are used. A tool server names the addresses of its authorization server. Therefore the rules
+for addresses from models apply to them, and without TLS they are used only if they are on the host of the tool server.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ M = TypeVar("M", bound=BaseModel)
 _MAX_BYTES = 262_144
 _SECONDS = 15.0
 _MAX_COMPLAINT = 300
-#: An access token is refreshed this long (ms) before it expires.
+#: The time (ms) before its expiry at which an access token is refreshed.
 _EARLY_MS = 30_000
 #: The interval in seconds of the checks of a login that another process refreshes.
 _LOOK = 0.2
@@ -338,7 +338,7 @@ async def _get(client: GuardedClient, url: str, address: str) -> Fetched:
     headers = {"Accept": "application/json", "MCP-Protocol-Version": LATEST_PROTOCOL_VERSION}
     answer = await client.fetch(url, max_bytes=_MAX_BYTES, timeout=_SECONDS, headers=headers)
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        # A failure does not mean that there is no document.
+        # A failed request does not show that the document is missing, so the next address is not tried.
         raise OAuthFlowError(f"{url} answers with status {answer.status}.")
     return answer
 

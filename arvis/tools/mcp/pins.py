@@ -111,7 +111,7 @@ def _settled(kept: Mapping[str, Pin], offers: Mapping[str, Offer], present: Coll
 
 
 def _forget_removed(kept: _Kept, present: Collection[str]) -> bool:
-    """Forget the tool that was removed longest ago. Return False if there is none."""
+    """Forget the tool that was removed longest ago. Return False if no removed tool is stored."""
     oldest = next((name for name, pin in kept.items() if pin.removed and name not in present), None)
     if oldest is not None:
         del kept[oldest]

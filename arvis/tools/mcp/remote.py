@@ -68,7 +68,7 @@ class LookupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A request for a list of a server, or for one resource or prompt."""
+    """A request for one resource or prompt of a server, or for a list of them."""
 
     kind: LookupKind
     #: The address of the resource, or the name of the prompt.
@@ -85,7 +85,7 @@ class LinkLost(Exception):
 
 #: The seconds in which the resources to which a result links must be read.
 LINK_SECONDS = 10.0
-#: The error of a call that waited for an answer of a person in a connection that has ended.
+#: The error of a call that waited for a person's answer when its connection ended.
 LOST = (
     "The person has answered, but the call no longer waits for the answer, because the server stopped waiting, "
     "the connection ended or Arvis was restarted. The outcome of the call is unknown. Tell the person, and check the "

@@ -401,8 +401,8 @@ class _Offers:
         self._pins = pins
 
     async def tools(self, server: RemoteServer, offers: Sequence[Offer], *, keep: bool = False) -> Sequence[Tool]:
-        """Return the tools. The descriptions of new tools are accepted. If `keep` is True, the server has not just sent
-        the offers, so the accepted descriptions stay unchanged."""
+        """Return the tools. The descriptions of new tools are accepted. If `keep` is True, the offers come from an
+        earlier list of the server, so the accepted descriptions stay unchanged."""
         settings = server.settings
         named = {offer.name: offer for offer in offers if not settings.tools or offer.name in settings.tools}
         usable = {name: offer for name, offer in named.items() if _TOOL_NAME.fullmatch(name)}
@@ -427,7 +427,7 @@ class _Offers:
         if not _TOOL_NAME.fullmatch(offer.name):
             self._leave_out(settings, offer, "its name cannot be used")
             return None
-        # The module that made the offers has already imported `schemas`.
+        # This import is fast, because `remote` imports `schemas` before it connects.
         schemas: Any = importlib.import_module("arvis.tools.mcp.schemas")
         try:
             check = schemas.ArgumentCheck(offer.schema)
