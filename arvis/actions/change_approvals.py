@@ -1,4 +1,4 @@
-"""Actions that need an approval: a separate execution shows a person the exact change and asks.
+"""Actions that need an approval: a separate execution shows a person the exact change and asks for approval.
 
 An approval is valid only for the proposal and the change that were shown. The action is not carried out if the object
 has changed since then, or if the asker or the agent no longer has the rights. The change is shown line by line

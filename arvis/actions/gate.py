@@ -66,7 +66,7 @@ class Lineage:
 
 
 def lineage_of(tx: Transaction, execution_id: str, agent_id: str) -> Lineage:
-    """Return the lineage of an execution of this agent. If another execution called this execution, it has the depth of
+    """Return the lineage of an execution of this agent. An execution that another execution called gets the depth of
     the turn to which it belongs."""
     turn_id = execution_id
     within: tuple[str, ...] = (agent_id,)
@@ -127,7 +127,7 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Actio
 def _may_reach(tx: Transaction, target: Agent, situation: ActionContext) -> bool:
     person = situation.principal
     if person is not None and situation.taint and is_run(lifecycle.root_of(tx, situation.execution)):
-        # No person began this run, so a request in the text of others gets only a member's rights.
+        # No person began this run, so a request in a text of other people gets only a member's rights.
         person = replace(person, role=PrincipalRole.MEMBER)
     limits = caller_limits(situation.execution.state)
     asker = Asker(person, limits, situation.address, situation.agent, own_words=not situation.taint)

@@ -45,7 +45,8 @@ def wish(proposal: Proposal) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a name that a model or a person wrote, visible, shortened and in quotation marks."""
+    """Return a name that a model or a person wrote, shortened and in quotation marks, with invisible characters made
+    visible."""
     shown = visible(name)
     return f"“{shown if len(shown) <= _LONGEST_NAME else f'{shown[:_LONGEST_NAME]}…'}”"
 

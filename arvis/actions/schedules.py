@@ -127,8 +127,8 @@ def _changes(fields: Mapping[str, Any], here: Address) -> dict[str, Any]:
 
 
 def _place(fields: Mapping[str, Any], here: Address) -> Address:
-    """Return the place for the schedule's posts: the place that the tag names, or the place of the conversation. For a
-    place on another platform, no bot is named. Any place is permitted, because the gate lets only owners and operators
+    """Return the place for the schedule's posts: the place that the tag names, or the place of the conversation. A
+    place on another platform gets no bot name. Any place is permitted, because the gate lets only owners and operators
     change schedules."""
     platform = str(fields.get("platform") or here.platform).strip().lower()
     elsewhere = platform != here.platform

@@ -1,5 +1,5 @@
-"""Steps 11, 12 and 14 of a message (`message_flow.py`): the end or the wait of an execution, written in the commit of
-its last step.
+"""Steps 11, 12 and 14 of a message (`message_flow.py`): the results of an execution that ended or waits, written in the
+commit of its last step.
 
 The reply is parsed before the commit. The commit contains the actions that the reply asks for, the message, the
 delivery of the message, and, if the conversation is too long, the job that compacts it.

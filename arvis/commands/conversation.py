@@ -86,7 +86,8 @@ _NOTHING_ASKED = "You have sent no message here that I could answer again."
 
 
 def again(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
-    """Answer the person's last message again. The argument, if any, replaces the text of the message."""
+    """Answer the person's last message again. If the command has an argument, the argument replaces the text of the
+    message."""
     person, sender = invocation.principal, invocation.sender
     last = tx.timeline.of_last(invocation.conversation.id, person.id)
     if last is None:
@@ -108,7 +109,8 @@ _DEFAULT = "default"
 
 
 def effort(tx: Transaction, invocation: Invocation, _now: int) -> str:
-    """Carry out `/effort [EFFORT]` and return its answer. In a channel, everybody would be affected."""
+    """Carry out `/effort [EFFORT]` and return its answer. In a channel, only owners and operators may change the
+    effort, because the change affects everybody."""
     wanted, conversation = invocation.argument.casefold(), invocation.conversation
     if not wanted:
         return f"{_present_effort(invocation)} To change it, send /effort with one of {_CHOICES}."

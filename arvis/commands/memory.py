@@ -276,8 +276,8 @@ def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> st
 
 
 def _delete_key(tx: Transaction, invocation: Invocation, key: str) -> str:
-    """Delete the person's value with this key. If there is none, delete the room's value with this key, but only if the
-    person may change that value."""
+    """Delete the person's value with this key. If the person has no such value, delete the room's value with this key,
+    but only if the person may change that value."""
     for scope in _scopes(invocation):
         state = tx.agent_state.get(invocation.agent.id, scope, key)
         if state is not None and (scope == _mine(invocation) or _may_change(invocation, state.author_id)):
@@ -337,8 +337,8 @@ def _doubt(fact: Fact) -> str:
 
 
 def _fact(tx: Transaction, invocation: Invocation, named: str) -> Fact | None:
-    """Return the fact with this number, even if its validity has ended. Return None if the fact does not exist, is
-    otherwise inactive, or may not be shown here."""
+    """Return the fact with this number if it is active, or if it is no longer true. Return None if the fact does not
+    exist, was replaced or deleted, has faded, or may not be shown here."""
     fact = _stored_fact(tx, invocation, named)
     return fact if fact is not None and fact.status in {FactStatus.ACTIVE, FactStatus.ENDED} else None
 

@@ -17,8 +17,8 @@ from arvis.ports.store import Transaction
 
 
 def parse(text: str) -> Spoken | None:
-    """Return the command that a message contains, or None. Commands of plugins are not included, because they run in
-    the agent's turn (`graphs/agent/plugins.py`)."""
+    """Return the command that a message contains; None if the message is not a command. Commands of plugins are not
+    included, because they run in the agent's turn (`graphs/agent/plugins.py`)."""
     found = split_command(text)
     if found is None or found[0] not in COMMANDS or (found[0] == "start" and not is_start(found[1])):
         return None

@@ -68,8 +68,9 @@ def why(tx: Transaction, invocation: Invocation, _now: int) -> str:
 
 
 def _newest(tx: Transaction, invocation: Invocation) -> MessageTimeline | None:
-    """Return the person's newest message, or None. The message may have begun a turn, or may have been dropped or
-    expired. In a direct chat all messages are the person's, including those from before the person was known."""
+    """Return the person's newest message, or None if the person has sent no message. A message that was dropped or
+    expired, and so began no turn, also counts. In a direct chat all messages are the person's, including those from
+    before the person was known."""
     person, alone = invocation.principal.id, invocation.conversation.direct
     asked = tx.timeline.of_last(invocation.conversation.id, person)
     unasked = tx.timeline.of_last_unasked(invocation.address, None if alone else person)

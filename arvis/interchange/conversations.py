@@ -52,9 +52,9 @@ def derived_id(source: str, external: str, at: int) -> str:
 
 
 def open_conversation(tx: Transaction, source: str, record: Record, agent_id: str, now: int) -> str:
-    """Return the id of the imported conversation, which is created if it does not exist. If the agent has no other
-    conversation in this place, a new conversation is active, so that the next message continues it. A conversation of
-    this installation keeps its id."""
+    """Return the id of the imported conversation; create the conversation if it does not exist. A new conversation
+    becomes active if the agent has no other conversation in this place, so that the next message there continues it. A
+    conversation that this installation has exported keeps its id."""
     derived = derived_id(source, record.id, record.created_at)
     place = record.place
     address = Address(place.platform, place.connector or place.platform, place.channel, place.thread)

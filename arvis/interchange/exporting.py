@@ -80,12 +80,13 @@ class Exporter:
 
     async def _bytes(self, sha256: str, blob: str) -> bytes | None:
         """Return the bytes of a file, or None if they were lost. `blob` is the hash of the stored bytes, which are
-        compressed unless this is the hash of the file itself."""
+        compressed unless `blob` equals `sha256`, the hash of the file."""
         data = await self._store.get_blob(blob)
         return data if data is None or blob == sha256 else await asyncio.to_thread(unpacked, data, sha256)
 
     async def _records(self, kind: str, scope: ExportScope) -> AsyncIterator[tuple[Record, Mapping[str, str]]]:
-        """Yield the records of a kind with the hashes of their files and of the stored bytes of these files."""
+        """Yield the records of a kind, each with a map from the hashes of its files to the hashes of their stored
+        bytes."""
         if kind == "conversations":
             async for _, conversation in self._slices(_conversations, scope):
                 yield await self._conversation(conversation, scope)
@@ -120,8 +121,8 @@ class Exporter:
         return head.model_copy(update={"documents": [each.record for each in documents]}), files
 
     async def _conversation(self, conversation: Conversation, scope: ExportScope) -> tuple[Record, Mapping[str, str]]:
-        """Return a conversation, and the files of its messages. Inactive versions are a part of it only if the data of a
-        person or channel is exported."""
+        """Return a conversation, and the files of its messages. Include inactive versions only if the data of a person
+        or channel is exported."""
         messages = await self._messages(conversation, scope.people, inactive=False)
         if scope != ExportScope():
             messages += await self._messages(conversation, scope.people, inactive=True)
@@ -236,13 +237,13 @@ def _schedule(tx: Transaction, schedule: Schedule) -> Record | None:
 
 
 def _graph(tx: Transaction, graph: str | None) -> str | None:
-    """Return the graph with the slug of a workflow instead of its id."""
+    """Return the name of a graph. In the name of a workflow's graph, the workflow's slug replaces its id."""
     prefix, colon, workflow_id = (graph or "").partition(":")
     workflow = tx.workflows.get(workflow_id) if colon else None
     return graph if workflow is None else f"{prefix}:{workflow.slug}"
 
 
-# -- scripts of slices ---------------------------------------------------------------------------------------------------
+# -- scripts of batches ------------------------------------------------------------------------------------------------
 
 
 def _people(tx: Transaction, after: str, scope: ExportScope) -> list[tuple[str, Record]]:

@@ -319,7 +319,7 @@ class Suite(Record):
     name: _Name
     #: The slug of the agent.
     agent: _Name
-    #: True if a changed prompt of the agent is stored only after the suite has passed with it.
+    #: True if a changed prompt of the agent is stored only after the suite has passed with the new prompt.
     gate: bool = False
     #: The documents of the cases, as `arvis evals export` writes them.
     cases: list[dict[str, Any]] = []

@@ -134,7 +134,8 @@ class ArchiveImporter:
                     knowledge.put_document, record.slug, document, stored, by=rules.by, now=now
                 )
                 if stored is not None and why is None:
-                    # The deletion of another document with the same content may have removed the bytes meanwhile.
+                    # Store the bytes again, because the deletion of another document with the same content may have
+                    # removed them.
                     await self._store.put_blob(packed)
             if why is not None:
                 skipped.append((document.location, why))
@@ -155,8 +156,8 @@ class ArchiveImporter:
 
 
 SLICE = 200
-#: The maximum number of overheard messages in a place after an import. The next message reduces them to the number that
-#: the bot keeps.
+#: The maximum number of overheard messages in a place after an import. When the bot stores the next overheard message
+#: there, it deletes the oldest ones above its own limit.
 _MOST_OVERHEARD = 1_000
 
 
@@ -238,7 +239,8 @@ def _outcome_of_knowledge(
 
 
 def _files_of_messages(contents: Contents) -> set[str]:
-    """Return the hashes of the files of messages. Files of knowledge bases are stored in another form."""
+    """Return the hashes of the files of messages. Files of knowledge bases are left out, because their bytes are stored
+    in another form."""
     return {
         file.sha256
         for record in contents.records["conversations"]
@@ -348,7 +350,8 @@ def _import_agent(tx: Transaction, record: records.Agent, rules: Rules, now: int
         same = agents.changed_agent(known, fields) == known
         if same or not rules.replace:
             return _SAME if same else _DIFFERS
-        # The owner who imports has asked to replace the agent, so no suite must pass.
+        # The owner who imports has asked to replace the agent, so the changed prompt is stored even if a suite has not
+        # passed.
         agents.update(tx, known.id, fields, by=rules.by, now=now, gate=False)
         return _REPLACED
     made = agents.changed_agent(wanted, fields)

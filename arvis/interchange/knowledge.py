@@ -89,7 +89,8 @@ def begin(tx: Transaction, record: KnowledgeBase, *, by: str, overwrite: bool, n
     missing = [each for each in record.documents if _is_missing(tx, known.id, each, overwrite=overwrite)]
     why = "its fields differ and stay as they are; `--replace` replaces them" if differs and not overwrite else ""
     if known.trusted and not record.trusted and not overwrite:
-        # Texts of the file must not become instructions because a knowledge base here has the same name.
+        # Texts of an untrusted knowledge base must not become trusted only because a trusted one has the same name
+        # here.
         return Begun(False, [], "the existing knowledge base is trusted, and the one in the file is not")
     return Begun(differs and overwrite, missing, why)
 

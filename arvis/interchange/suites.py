@@ -41,8 +41,8 @@ def put_suite(
     tx: Transaction, record: Suite, places: Mapping[str, str], *, overwrite: bool, now: int
 ) -> tuple[bool | None, str]:
     """Add the suite, or the cases that the existing suite does not have. `places` contains the ids of the imported
-    conversations, by their ids in the file. With `overwrite`, replace cases that differ. Return whether a suite was
-    changed, or None if it is new, and the reason if only a part was imported."""
+    conversations, by their ids in the file. With `overwrite`, replace cases that differ. Return two values: None for a
+    new suite, else whether the existing suite was changed; and the reason if only a part was imported."""
     known = tx.evaluations.suite_named(record.name)
     agent = agents.find(tx, record.agent)
     if known is not None and (agent is None or known.agent_id != agent.id):

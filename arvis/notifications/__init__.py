@@ -1,5 +1,5 @@
 """Observes causes that owners should know, ends notifications whose cause is gone, and sends messages and e-mails about
-them. `arvis/messaging/owner_alerts.py` stores the notifications that other parts report."""
+notifications. `arvis/messaging/owner_alerts.py` stores the notifications that other parts report."""
 
 from arvis.notifications.causes import Observations
 from arvis.notifications.notifier import Notifier

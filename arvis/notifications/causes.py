@@ -68,8 +68,8 @@ class Observations:
         self._backup_every = backup_every
         self._accounts = accounts
         self._limits = limits
-        #: The start of this process counts like a backup: a daemon that has just started after a long pause makes a
-        #: backup first.
+        #: The time of the start counts as the time of a backup, because a daemon that starts after a long pause first
+        #: makes a backup.
         self._started_at = clock.now()
         self._clock = clock
         #: The time of the newest backup, and the monotonic time (s) from which it is read again.
@@ -188,7 +188,7 @@ def _spent(tx: Transaction, facts: Facts, now: int) -> str | None:
 
 
 def _account_problem(cooldown: Cooldown, now: int) -> Problem | None:
-    """Return the problem of an account that needs a person, or that has failed for minutes."""
+    """Return the problem of an account that only a person can fix, or that has failed for minutes; otherwise None."""
     if not cooldown.refusals or now - cooldown.at > _OLD_MS:
         return None
     name, severity = cooldown.account, Severity.ERROR
@@ -212,8 +212,8 @@ def _account_problem(cooldown: Cooldown, now: int) -> Problem | None:
 
 
 def _is_over(tx: Transaction, found: Notification) -> bool:
-    """Return whether the cause of a notification is gone. This function does not check all causes. The code that stores
-    the other notifications also ends them, or they expire."""
+    """Return whether the cause of a notification is gone. Return False for causes that are not checked here.
+    Notifications about such causes expire, or the code that stores them also ends them."""
     subject = found.problem.subject
     match found.problem.cause.partition(":")[0]:
         case kind if kind in {GIVEN_UP, UNDELIVERED}:

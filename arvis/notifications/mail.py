@@ -34,9 +34,8 @@ class Mailer:
         self._host_url = host_url
 
     async def send(self, about: Notification, now: int, *, is_end: bool) -> str:
-        """Send an e-mail about a notification, or about its end. When the server has accepted the e-mail, return the
-        recipients that it refused as a text, which is empty if it refused none. Raise `MailRefused` if the server
-        accepted no recipient."""
+        """Send an e-mail about a notification, or about its end. Return a text that names the recipients whom the
+        server refused; "" if it accepted all. Raise `MailRefused` if the server accepted no recipient."""
         message = self.message_of(about, now, is_end=is_end)
         return await asyncio.to_thread(self._deliver, message)
 

@@ -48,9 +48,8 @@ class MailRefused(ArvisError):
 
 class SendsMails(Protocol):
     async def send(self, about: Notification, now: int, *, is_end: bool) -> str:
-        """Send an e-mail about a notification, or about its end. When the server has accepted the e-mail, return the
-        recipients that it refused as a text, which is empty if it refused none. Raise `MailRefused` if the server
-        accepted no recipient."""
+        """Send an e-mail about a notification, or about its end. Return a text that names the recipients whom the
+        server refused; "" if it accepted all. Raise `MailRefused` if the server accepted no recipient."""
         ...
 
 
@@ -145,8 +144,8 @@ def _note_sent(tx: Transaction, holding: Holding, mail: Mail, now: int) -> None:
 
 
 def _note_recipients(tx: Transaction, holding: Holding, refused: str, now: int) -> None:
-    """Record that e-mails are sent again. If the server refuses some recipients (`refused`), store a notification about
-    them."""
+    """End the notification that e-mails cannot be sent, because one was sent. If the server has refused some recipients
+    (`refused`), store a notification about these recipients instead."""
     if refused:
         _note_refusal(tx, holding, f"The mail server refused recipients. {refused}", now)
     else:

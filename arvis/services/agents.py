@@ -303,7 +303,8 @@ def _unusable(flaw: Flaw) -> Unprocessable:
 
 # -- the gate: suites that must pass with a changed prompt before it is stored --------------------------------------------
 
-#: The number of the newest evaluations of a prompt that the gate examines, and of the failing cases that it names.
+#: The maximum number of evaluations of a prompt that the gate examines, newest first, and the maximum number of failed
+#: cases that its error names.
 _EXAMINED, _NAMED = 20, 10
 
 

@@ -68,8 +68,8 @@ def suite_named(tx: Transaction, name: str) -> Suite:
 
 
 def set_gate(tx: Transaction, name: str, *, on: bool) -> Suite:
-    """Turn the gate of a suite on or off. If it is on, a changed prompt of the agent is stored only after the suite has
-    passed with it."""
+    """Turn the gate of a suite on or off. If the gate is on, a changed prompt of the agent is stored only after the
+    suite has passed with the new prompt."""
     suite = suite_named(tx, name)
     if on and not suite.cases:
         raise Conflict(

@@ -75,9 +75,9 @@ def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, 
 
 
 def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, taint: Taint) -> Mapping[str, Any]:
-    """Return the state of a selection. If the text of the workflow's authors has a taint, add the key `taint`, which
-    contains this taint and the turn's taint (`taint`). If a model will choose a workflow, do the same for the state of
-    each choice."""
+    """Return the state of a selection. If the text that the workflow's authors wrote is tainted, the key `taint` of the
+    state contains the labels of that text and of the turn (the argument `taint`). If a model will choose a workflow, do
+    the same for the state of each choice."""
     if (known := state.get(DISPATCH)) is not None and "choices" in known:
         choices = [{**each, "state": marked(tx, each["state"], principal_id, taint)} for each in known["choices"]]
         otherwise = {**known["otherwise"], "state": marked(tx, known["otherwise"]["state"], principal_id, taint)}

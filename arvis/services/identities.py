@@ -105,8 +105,8 @@ def _description(first: Principal, code: str) -> str:
 
 
 def _shown(identity: Principal) -> str:
-    """Return a description of an identity for the owner of another one: the platform and the user id there, which are
-    unique, and the chosen name, which is not."""
+    """Return a description of an identity for the person who has another identity. It contains the platform, the user
+    id there, and the chosen name. Only the user id is unique on a platform."""
     name = visible(" ".join(identity.name.split()))[:_LONGEST_NAME].replace('"', "'")
     return f'{identity.platform}:{visible(identity.user_id)} (name: "{name}")'
 

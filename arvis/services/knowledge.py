@@ -246,8 +246,9 @@ def _make_due(tx: Transaction, document: Document, now: int) -> Document:
 
 
 def _renamed(document: Document, title: str) -> Document:
-    """Return the document with the title that a person has given. Each chunk contains the title. So the hash of a page
-    or of a file of a folder is removed, and the document is indexed again although its text has not changed."""
+    """Return the document with the title that a person has given. Each chunk contains the title, so a document with a
+    new title must be indexed again. For a page or a file of a folder, remove the hash, because a document with an
+    unchanged hash is not indexed."""
     if title == document.title:
         return replace(document, named=True)
     kept = document.sha256 if document.kind is DocumentKind.FILE else ""
@@ -255,7 +256,7 @@ def _renamed(document: Document, title: str) -> Document:
 
 
 def _discard(tx: Transaction, document: Document, now: int) -> None:
-    """Add a removed document with the stored file that the document had, so that the indexer deletes this file."""
+    """Add a row with the status `removed` for the document's old stored file, so that the indexer deletes this file."""
     old = Document(
         tx.new_id(), document.collection_id, DocumentKind.FILE, document.location, blob=document.blob, created_at=now
     )

@@ -136,8 +136,8 @@ def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
 
 
 def _zone_of(tx: Transaction, principal_id: str) -> str | None:
-    """Return the time zone that the person has chosen. If the person later chooses another zone, the reminder does not
-    move."""
+    """Return the time zone that the person has chosen. The reminder stores this zone, so its times do not change if the
+    person later chooses another zone."""
     person = tx.principals.get(principal_id)
     return None if person is None else person.timezone
 

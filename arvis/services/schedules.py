@@ -331,7 +331,7 @@ def limits_of(schedule: Schedule, *requesters: str | None) -> dict[str, Any]:
 
 
 def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
-    """Let the schedule act for `by`. A reminder of another person becomes an ordinary schedule."""
+    """Return the schedule, changed to act for `by`. A reminder of another person becomes an ordinary schedule."""
     if is_reminder(wanted) and wanted.principal_id != by:
         return replace(wanted, principal_id=by, created_by=MadeBy.API, memo={})
     return replace(wanted, principal_id=by)

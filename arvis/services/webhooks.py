@@ -48,7 +48,8 @@ _INSTRUCTIONS = (
 @dataclass(frozen=True, slots=True)
 class HookCall:
     """A call with a correct signature. The signature was checked with the secret of `webhook`. `call_id` is the id that
-    the caller gave the call, or None. `prompt` is the hook's template, filled with values of the request."""
+    the caller gave the call; None if the caller gave no id. `prompt` is the hook's template, filled with values of the
+    request."""
 
     webhook: Webhook
     call_id: str | None

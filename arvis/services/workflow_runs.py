@@ -115,7 +115,7 @@ def join(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
 
 def take_place(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
     """Let the run `begun` replace the execution `of`, so that `begun` answers the turn. If `of` is a task from an
-    agent, `begun` takes over that task. Otherwise, count `begun` in the way of `join`."""
+    agent, `begun` takes over that task. Otherwise, count `begun` as `join` does."""
     given = tx.delegations.get(of.id)
     if given is None:
         join(tx, begun, of, now)
@@ -488,8 +488,8 @@ def log_tool_calls(tx: Transaction, execution_id: str, calls: Sequence[Mapping[s
 
 
 def run_of(tx: Transaction, execution_id: str) -> str | None:
-    """Return the id of the nearest run for which this execution works, or None. If the execution is itself a run,
-    return its id."""
+    """Return the id of the nearest run for which this execution works; None if it works for no run. If the execution is
+    itself a run, return its own id."""
     execution = tx.executions.get(execution_id)
     found = _run_of(tx, execution) if execution is not None else None
     return found[0] if found is not None else None

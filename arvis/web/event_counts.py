@@ -17,7 +17,7 @@ class EventCounts:
 
     def __init__(self, *, since: int) -> None:
         self.since = since
-        #: By platform.
+        #: Received messages by platform.
         self.received: Counter[tuple[str, ...]] = Counter()
         #: Messages by platform and final status.
         self.ended: Counter[tuple[str, ...]] = Counter()

@@ -217,8 +217,8 @@ class WebhookReceiver:
         return answer(TakenView(ok=True, id=taken.execution_id), 202)
 
     async def _counted(self, hook: Webhook, headers: Headers, body: bytes) -> VerifiedCall:
-        """Return the verified call. Alert the owners after several refusals in a row, and again when a call is
-        accepted."""
+        """Return the verified call. After several refusals in a row, alert the owners. Resolve this alert as soon as a
+        call is accepted."""
         try:
             genuine = await self._genuine(hook, headers, body)
         except (Unauthorised, Unavailable) as error:

@@ -32,7 +32,7 @@ _MOST_MODELS = 200
 _OTHERS = ("other", "other")
 _MICROS = 1_000_000
 _SECONDS = (0.5, 1, 2, 5, 10, 20, 40, 60, 120, 300, 600, 1800)
-#: The longest period, in ms, that one read covers. Rows older than that are never counted.
+#: The longest period, in ms, that one read covers. Older rows are never counted.
 _LONGEST_LOOK = 86_400_000
 
 

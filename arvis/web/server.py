@@ -44,10 +44,10 @@ class Handling(Listener, Protocol):
 
 
 class WebServer:
-    """The web server and its address. The parts that serve requests are built at the first request: `handling` returns
-    these parts; its argument is a function that returns the login address for a code. `listeners` listen to the bus
-    while the server runs. `max_frame` is the maximum number of bytes of a frame, and `new_code` returns a code for one
-    login."""
+    """The web server and its address. The parts that serve requests are built at the first request. `handling` returns
+    the object that builds them; its argument is a function that returns the login address for a code. `listeners`
+    listen to the bus while the server runs. `max_frame` is the maximum number of bytes of a frame, and `new_code`
+    returns a code for one login."""
 
     def __init__(
         self,

@@ -164,7 +164,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self.conn.max_message_size = self.config.ws_max_size
 
     def _send_now(self, text: str) -> bool:
-        """Send a frame if the client reads. Frames that are sent in one pass of the event loop leave with one write."""
+        """Send a frame if the client reads. All frames of one pass of the event loop are sent in one write."""
         if self.conn.state is not State.OPEN or self.disconnected or not self.writable.is_set():
             return False
         self.conn.send_text(text.encode())

@@ -95,8 +95,8 @@ def _named_model(provider: Any, model: Any) -> str:
 
 
 def _variables(draft: Draft, file: str) -> dict[str, str]:
-    """Return the variables that list people with their values, and the names of all other variables with empty
-    values."""
+    """Return the variables of the file. Keep the values of variables that list people. Make all other values empty,
+    because they may be secrets."""
     found = dict[str, str]()
     for line in (draft.home.text(file) or "").splitlines():
         parts = _VARIABLE.fullmatch(line.strip())

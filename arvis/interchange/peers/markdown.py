@@ -135,7 +135,8 @@ def prompt_of(draft: Draft, agent: str, files: Sequence[str]) -> str:
 
 def add_skills(draft: Draft, folder: str, *, off: Collection[str] = (), own: Collection[str] = ()) -> int:
     """Add the skills below a folder. Each folder with a file SKILL.md is a skill. `off` are the names of skills that
-    are turned off. Skills in `own` belong to the program itself and are left out. Return the number of these skills."""
+    are turned off. Skills in `own` belong to the program itself and are left out. Return the number of skills that were
+    left out for this reason."""
     left = 0
     for name in draft.home.below(folder):
         label = name.rpartition("/")[0].rpartition("/")[2]

@@ -231,7 +231,7 @@ def _line(row: Row, person: PersonRef | None, zone: str | None) -> Line | None:
     return Line(str(role), text, at, person=author, calls=bool(row.get("tool_calls")))
 
 
-# -- the rest ------------------------------------------------------------------------------------------------------------
+# -- data that is not imported -----------------------------------------------------------------------------------------
 
 
 def _leave_rest(draft: Draft, config: Row) -> None:

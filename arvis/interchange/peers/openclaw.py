@@ -194,8 +194,8 @@ def _paired(draft: Draft) -> dict[tuple[str, str], list[str]]:
 def _of_agent(
     agent: str, accesses: Mapping[tuple[str, str], Access], bindings: list[Any], *, main: bool
 ) -> Iterator[Access]:
-    """Yield the accesses to an agent: those of the accounts that are bound to the agent, and for the main agent also
-    those of all accounts that are not bound as a whole to any agent."""
+    """Yield the accesses to an agent: the accesses of the accounts that are bound to the agent. The main agent also
+    gets the accesses of each account that no binding assigns to an agent completely."""
     for (platform, account), access in accesses.items():
         whole = [as_map(each) for each in bindings if _matches(as_map(as_map(each).get("match")), platform, account)]
         bound = {as_text(each.get("agentId")) for each in whole}
@@ -352,7 +352,7 @@ def _add_heartbeat(draft: Draft, config: Row, agent: Found, zone: str | None) ->
     add_job(draft, job)
 
 
-# -- the rest ------------------------------------------------------------------------------------------------------------
+# -- data that is not imported -----------------------------------------------------------------------------------------
 
 
 def _leave_rest(draft: Draft, config: Row) -> None:

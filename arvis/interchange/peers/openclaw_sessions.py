@@ -95,7 +95,8 @@ def _from_database(draft: Draft, agent: str) -> Iterator[tuple[Session, list[Row
     for session_id, group in groupby(zip(rows, texts, strict=True), key=lambda each: as_text(each[0]["session_id"])):
         events = list(group)
         if any(text is None for _, text in events):
-            continue  # an import does not complete a conversation that was imported in part
+            # Skip this session, because its conversation would have gaps. `_texts` has added a remark about it.
+            continue
         window = windows.get(session_id, {})
         key = as_text(window.get("session_key"))
         session = Session(session_id, key, entries.get(key, {}), moment(window.get("created_at")))

@@ -204,7 +204,7 @@ _ALL = "/api/agents"
 _ONE = "/api/agents/{agent}"
 _BINDINGS = f"{_ONE}/bindings"
 
-#: The query of changes that may change the prompt.
+#: The query parameter of the routes that can change the prompt.
 _GATE = {"gate": {**FLAG, "description": "false: store a changed prompt even if it has not passed a required suite."}}
 #: The maximum number of versions on a page. It is small because each version contains a whole prompt.
 _MOST_VERSIONS = 20

@@ -1,5 +1,5 @@
-"""Conversations over HTTP: list, read, export, close. A credential with the role `chat` sees only its person's
-conversations."""
+"""Conversations over HTTP: list, read, export, close. A credential with the role `chat` can read only conversations of
+its person."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ class ExportedSummaryView(View):
 
 # The export of a whole conversation as a file. It is sent in pages, so that only one page is in memory.
 
-#: Rows per read.
+#: The maximum number of rows of one database read.
 _ROWS = 50
 _MS = 1000
 

@@ -37,7 +37,7 @@ from arvis.web.http.schema import FILE, LABEL
 
 #: The kind of records whose import also makes the scheduler search for due occurrences.
 _SCHEDULES = "schedules"
-#: The topics of changes for kinds whose names are no topics.
+#: The topics of changes, for kinds of records whose name differs from their topic.
 _TOPICS = {"values": ChangeTopic.MEMORY, "overheard": ChangeTopic.CONVERSATIONS}
 _PIECE = 1 << 16
 _TYPE = "application/zip"

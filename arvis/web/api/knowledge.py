@@ -354,7 +354,7 @@ class KnowledgeRoutes(Routes):
         packed = await asyncio.to_thread(zlib.compress, data)
         file = replace(file, blob=await self._store.put_blob(packed))
         made = await self._store.write(knowledge.put_file, slug, file, by=by, now=self._clock.now())
-        # The deletion of another document with the same content may have removed the stored bytes meanwhile.
+        # Store the bytes again, because the deletion of another document with the same content may have removed them.
         await self._store.put_blob(packed)
         return made
 

@@ -159,8 +159,8 @@ def _backwards(file: Path, end: int) -> Iterator[tuple[int, bytes]]:
 
 def _lines_before(stream: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
     """Yield the lines before byte `end`, last line first, each with its start position. For a line longer than
-    `_LONGEST`, yield its beginning, and before that an empty line for each dropped part, so that the caller knows the
-    position.
+    `_LONGEST`, first yield an empty line for each dropped part, so that the caller knows the position, and then yield
+    the beginning of the line.
 
     In the loop, `held` contains the bytes from `position` on, and its bytes from `stop` on were already yielded."""
     position, held, stop, cut_off = end, b"", 0, False

@@ -172,7 +172,7 @@ class MemoryRoutes(Routes):
         status, words = call.choice("status", FactStatus), asked_words(asked or "")
         if asked and not words:
             return answer_page([], None)
-        # A search by meaning finds only active facts, like a search by words.
+        # Neither a search by meaning nor a search by words finds inactive facts.
         is_active = status in {None, FactStatus.ACTIVE}
         page = await self._insights.facts(
             agent=call.query("agent"),

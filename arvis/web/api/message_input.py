@@ -238,9 +238,9 @@ class MessageParser:
 def _inbox_id(event_id: str, address: Address) -> str:
     """Return the id of the message for the inbox.
 
-    The inbox identifies a message by its channel and id. People in different threads of one channel must not share
-    ids, so the thread is added before a slash. Slashes in the client's id are escaped, so that no client can choose an
-    id of another thread.
+    The inbox identifies a message by its channel and id. People in different threads of one channel must not share ids,
+    so the id for the inbox begins with the thread and a slash. Slashes in the client's id are escaped, so that no
+    client can choose an id of another thread.
     """
     own = event_id.replace("%", "%25").replace("/", "%2f")
     return f"{address.thread}/{own}" if address.thread else own
@@ -252,8 +252,8 @@ def _quotations(reply_to: str | None) -> tuple[Quotation, ...]:
 
 
 def _decoded(text: str) -> bytes:
-    """Decode base64 in pieces, so that other threads can work between them. `PIECE` is a multiple of four. Padding ends the
-    whole text, so no piece except the last may contain it."""
+    """Decode base64 in pieces, so that other threads can work between them. Each piece can be decoded separately,
+    because `PIECE` is a multiple of four. Padding is allowed only at the end of the whole text."""
     try:
         pieces = [base64.b64decode(text[start : start + PIECE], validate=True) for start in paced(len(text))]
     except ValueError:

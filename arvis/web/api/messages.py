@@ -397,7 +397,7 @@ class MessageRoutes(Routes):
 @dataclass(frozen=True, slots=True)
 class _Reply:
     id: str
-    #: The person whose message it answers.
+    #: The id of the person whose message the reply answers.
     asked_by: str | None
 
 

@@ -346,7 +346,7 @@ def _change(
     """Change the person. If the person is now blocked, end all their logins and return the hashes of these logins."""
     changed = people.prefer(tx, person_id, timezone=timezone, language=language, now=now)
     if how["role"] is None and how["paired"] is None and (timezone is not None or language is not None):
-        return ()  # only the preferences of the person, which may be an owner
+        return ()  # Only preferences were changed. This is allowed for owners too.
     changed = people.change(tx, person_id, now=now, **how)
     if changed.role is not PrincipalRole.BLOCKED:
         return ()

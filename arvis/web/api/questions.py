@@ -303,7 +303,7 @@ class QuestionRoutes(Routes):
         return await self._show(call)
 
     async def _wait(self, call: Call, by: Principal) -> WaitView:
-        """Return the question if the caller may see it. A chat key sees only questions of its own conversations."""
+        """Return the question if the caller may see it. A chat key can read only questions of its own conversations."""
         view = await self._insights.question(call.id("question"))
         if view is None or view.wait.kind not in PERSONAL_WAITS:
             raise _unknown_question()

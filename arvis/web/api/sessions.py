@@ -55,7 +55,7 @@ class LoginView(View):
 
 
 class SessionRoutes(Routes):
-    """Routes of logins. A user sees and ends their own logins; owners see and end all."""
+    """Routes of logins. A user can list and end their own logins; owners can list and end all logins."""
 
     def __init__(self, *, store: Store, sessions: Sessions, clock: Clock) -> None:
         self._store = store

@@ -46,8 +46,8 @@ _SHOWN = {
     "send_files",
     "sampling",
 }
-#: The maximum number of characters of a change. The old and the new schema and description have fewer characters if
-#: they do not exceed the limits for models.
+#: The maximum number of characters of a shown change. A change is shorter if its schemas and descriptions do not exceed
+#: the limits for models.
 _LONGEST_CHANGE = 500_000
 
 

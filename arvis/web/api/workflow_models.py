@@ -272,8 +272,8 @@ class CheckedBody(Body):
 
 
 def problem_views(problems: Sequence[Problem]) -> list[ProblemView]:
-    """Return at most `_MOST_PROBLEMS` problems, because a document can have thousands. If some problems are left out,
-    errors come before warnings."""
+    """Return at most `_MOST_PROBLEMS` problems, because a document can have thousands. Warnings are left out before
+    errors."""
     if len(problems) > _MOST_PROBLEMS:
         problems = sorted(problems, key=lambda each: each.severity is not Severity.ERROR)[:_MOST_PROBLEMS]
     return [ProblemView.of(each) for each in problems]

@@ -272,8 +272,8 @@ class WorkflowRoutes(Routes):
         return answer(WorkflowDetailView.of(row, document=newest.document, note=newest.note, problems=problems), status)
 
     async def _checked(self, raw: Mapping[str, Any], workflow: str | None = None) -> CheckedDocument:
-        """Validate the document in a thread, because a large document would block the event loop. `workflow`: the id of
-        the saved workflow that the document belongs to, if any."""
+        """Validate the document in a thread, because a large document would block the event loop. `workflow` is the id
+        of the saved workflow to which the document belongs; None for an unsaved document."""
         return await asyncio.to_thread(service.check_document, raw, await self._known(workflow))
 
     async def _known(self, workflow: str | None) -> KnownNames:

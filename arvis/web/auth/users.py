@@ -45,7 +45,7 @@ def principal_of(tx: Transaction, user: User, now: int) -> Principal:
 
 
 def find(tx: Transaction, user_id: str) -> User | None:
-    """Return a user, or None. The first user always exists."""
+    """Return the user with this id, or None if no such user exists. The first user always exists."""
     return tx.users.get(user_id) or implied(user_id, 0)
 
 

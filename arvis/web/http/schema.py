@@ -85,8 +85,8 @@ class Components:
         return {"$ref": f"#/components/schemas/{name}"}
 
     def _name_of(self, schema: Schema) -> str | None:
-        """Return the name of a shared schema, or None. If two different schemas have the same title, only the first one
-        is shared under this title."""
+        """Return the name of a shared schema, or None for a schema that is not shared. If two different schemas have
+        the same title, only the first one is shared under this title."""
         title = schema.get("title")
         if not isinstance(title, str):
             return next((name for name, part in self._named.items() if part == schema), None)

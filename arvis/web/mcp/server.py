@@ -87,8 +87,9 @@ class ArvisResources:
         return json.dumps(found.data, ensure_ascii=False)
 
     async def complete(self, identity: Identity, place: str, argument: str, value: str) -> list[str]:
-        """Return the possible values of an argument of the prompt or of a template (`place`) that begin with `value`. An
-        argument with free values has none. Raise `NotFound` if the credential may use no prompt or template of this name."""
+        """Return the possible values of an argument of the prompt or of a template (`place`) that begin with `value`.
+        For an argument that accepts any text, return an empty list. Raise `NotFound` if the credential may use no
+        prompt or template of this name."""
         if place == ASK_AGENT and self.may_prompt(identity):
             found = await self.tools.call(identity, "list_agents", {})
             known = [str(agent["slug"]) for agent in found.data["agents"]] if argument == "agent" else []

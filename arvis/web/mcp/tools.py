@@ -1,7 +1,7 @@
 """The tools that other programs may call through the Model Context Protocol. The access rules are those of the API.
 
-Viewers may list and search. Other roles may also send messages. A chat key sees only its own messages and the replies
-to them.
+Viewers may list and search. Other roles may also send messages. A chat key can read only its own messages and the
+replies to them.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ def _within(newest_first: Sequence[StoredMessage]) -> list[dict[str, Any]]:
 
 
 def _around(content: str, query: str) -> str:
-    """Return the part of the text around the query, or around the first of its words that the text contains."""
+    """Return the part of the text around the query, or around the first word of the query that the text contains."""
     text, parts = content.lower(), (query, *query.replace('"', " ").split())
     found = next((at for part in parts if (at := text.find(part.lower())) >= 0), 0)
     start = max(0, found - _EXCERPT // 3)

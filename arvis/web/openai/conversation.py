@@ -42,11 +42,12 @@ class RequestIdentity:
 
     #: The common hash of the user, the agent and the name of the conversation.
     scope: str
-    #: The beginning of all threads of this client.
+    #: The prefix of all threads of this client.
     owner: str
     #: The channel of the agent.
     channel: Address
-    #: The thread of the first conversation with this name. The threads of all other conversations begin with this text.
+    #: The thread of the first conversation with this name. The threads of all later conversations with this name begin
+    #: with this text.
     base: str
     #: True: the request names its conversation in `user`, so it continues this conversation even without a history.
     remembers: bool
@@ -189,7 +190,7 @@ def _repeated(known: CompletionRequest) -> PlacedRequest:
 
 
 def _continued_thread(tx: Transaction, wanted: RequestIdentity) -> str | None:
-    """Return the thread of the conversation that this request continues, or None."""
+    """Return the thread of the conversation that this request continues, or None if the request starts a new one."""
     if wanted.follows is not None:
         return _thread_of(tx, wanted, wanted.follows)
     if not wanted.has_history:

@@ -30,7 +30,7 @@ _PREVIOUS = regex(r"resp_([0-9A-HJKMNP-TV-Z]{26})")
 _RENAMED = {"max_output_tokens": "max_completion_tokens"}
 #: The parameters that this module converts.
 _CONVERTED = frozenset({"input", "instructions", "text", "reasoning", "previous_response_id", "include", "truncation"})
-#: The names in errors, by the names in chat completions.
+#: The names of parameters that errors contain, by the names in chat completions.
 _IN_ERRORS = {
     "messages": "input",
     "max_completion_tokens": "max_output_tokens",
@@ -38,7 +38,7 @@ _IN_ERRORS = {
     "reasoning_effort": "reasoning.effort",
     "verbosity": "text.verbosity",
 }
-#: The same for the fields of a result of a tool.
+#: The same for the fields of a tool result: the paths that errors contain, by the paths in chat completions.
 _IN_OUTPUTS = {".tool_call_id": ".call_id", ".content": ".output"}
 #: The field that an error is about: its name, an index, and the path inside the field.
 _NAMED_FIELD = regex(r"`(\w+)(?:\[(\d+)\])?([\w.\[\]]*)`")
