@@ -49,8 +49,7 @@ def build_web(
     embedder: OnDemand[Embedder],
 ) -> Assembly:
     """Return the parts that serve requests. `login_link` returns the login address for a code."""
-    # A thread reads the declarations, because neither permission checks in transactions nor the first response may wait
-    # for files.
+    # A thread reads these files, so that neither permission checks in transactions nor the first response waits for them.
     threading.Thread(target=read_declarations, name="arvis-declarations", daemon=True).start()
     tools, config = toolbox.now(), base.config
     deps = WebDependencies(
