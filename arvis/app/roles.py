@@ -319,7 +319,7 @@ async def _run_scheduler(base: Base, outside: Outside, up: Up) -> None:
         store=base.store,
         bus=base.bus,
         clock=base.clock,
-        sessions=base.folder.path / "sessions",
+        sessions=base.folder.sessions,
         purge_messages=indexer.purge_now,
         erase_logs=erase_details,
         remove_profiles=tools.remove_unused_profiles,

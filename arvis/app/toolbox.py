@@ -114,7 +114,7 @@ def build_toolbox(
             ruled=lambda tool: Policy(rules=base.settings.current().approvals.policy).ruled(tool),
             links_bare_hosts=_links_bare_hosts,
         ),
-        sessions=base.folder.path / "sessions",
+        sessions=base.folder.sessions,
         secrets=base.secrets,
         timezone=config.scheduler.timezone,
         rounds=config.limits.max_tool_rounds,

@@ -31,7 +31,7 @@ from arvis.process.on_demand import OnDemand
 log = structlog.get_logger(__name__)
 
 #: The seconds between two removals of unused browser profiles and erased folders.
-PROFILE_SECONDS = 3600.0
+FOLDER_SECONDS = 3600.0
 #: The file in a folder with the erasures that were carried out there.
 _DONE = "erasures.json"
 
@@ -68,7 +68,7 @@ class Tools:
                     await self.remove_erased_folders(clock.now())
                 except (StoreError, OSError) as error:
                     log.warning("duty_failed", duty="folders", error=str(error))
-                await _first_of(changed.wait(), clock.sleep(PROFILE_SECONDS))
+                await _first_of(changed.wait(), clock.sleep(FOLDER_SECONDS))
 
     async def remove_unused_profiles(self) -> None:
         """Remove the browser profiles of agents that no longer exist, and the profiles that an erasure has marked since
@@ -84,8 +84,8 @@ class Tools:
             await asyncio.to_thread(_write_done, self.profiles, erased)
 
     async def remove_erased_folders(self, now: int) -> None:
-        """Remove the folders and files of conversations that other processes have erased, and the texts of the log files
-        of this process. Raise `StoreError` or `OSError`."""
+        """Remove the folders and files of conversations that other processes have erased, and the texts of the log
+        files of this process. Raise `StoreError` or `OSError`."""
         if not self.store.shared:
             return
         erased = dict.fromkeys(await self.store.read(_ended_erasures, now - ERASED_FOLDERS_MS), "done")
@@ -176,7 +176,7 @@ async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Tools
             [await servers.get()] if present else [],
             base.store,
             base.folder.browser,
-            base.folder.path / "sessions",
+            base.folder.sessions,
         )
 
 

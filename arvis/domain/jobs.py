@@ -1,5 +1,5 @@
-"""Jobs: the rows of the queue, their possible results, and the rules for pool and rank. `JobStore` in
-`ports/job_store.py` describes the operations of the queue."""
+"""Jobs: the rows of the queue, their possible results, and the rules that choose the pool and the rank of a
+job. `JobStore` in `ports/job_store.py` describes the operations of the queue."""
 
 from __future__ import annotations
 

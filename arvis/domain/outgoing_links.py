@@ -4,7 +4,8 @@ Chat programs load images without a click, and a click sends the address of a li
 known becomes a link, and the address of a link that may carry data becomes plain text: `https[:]//host[.]example/…`.
 
 Programs differ in where an address ends. So an address is compared as a whole, up to the next space, unless Markdown ends it
-before. Some programs also make links of hosts without a path; `bare_hosts` of `SafeLinks` says whether the text is for one of them.
+before. Some programs also make links of hosts without a path; `bare_hosts` of `SafeLinks` is True for a text that one of
+these programs shows.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ class SafeLinks:
         return f"{made}\n\n{NOTE}" if _changed_addresses(made) > _changed_addresses(text) else made
 
     def replaced(self, text: str, *, whole: bool = True) -> str:
-        """Return the text with harmless links and images only, without the note. If `whole` is False, the text is a part of
-        a text, so it is not certain which of it is code."""
+        """Return the text with harmless links and images only, without the note. If `whole` is False, the text is only a
+        part of a longer text, so it is uncertain which characters are code."""
         made, place = [], 0
         code = _code_in(text) if self._bare_hosts and whole else []
         while (found := _PARTS.search(text, place)) is not None:
@@ -129,8 +130,8 @@ class SafeLinks:
         return '"'.join(map(self.replaced, _JSON_CODE.sub(_without_code, text).split('"')))
 
     def changes(self, text: str) -> bool:
-        """Return True if the text has an address or an image that is not harmless, also in code, because another text may
-        quote it outside of code."""
+        """Return True if the text has an address or an image that is not harmless. Addresses in code count, too, because
+        another text may quote them outside of code."""
         return self.replaced(text, whole=False) != text
 
     def _is_known_image(self, target: str) -> bool:
@@ -180,10 +181,8 @@ class _Address:
         start = 0 if scheme is None else scheme.end()
         end = start + len(_HOST.match(self.written, start)[0])  # type: ignore[index]  # matches every text
         host = _ENTITY.sub(lambda found: _uncoded(found[0]), self.written[start:end])
-        return (
-            f"{'' if scheme is None else scheme['name'] or ''}{'' if scheme is None else '[:]//'}{host.replace('.', '[.]')}",
-            end,
-        )
+        head = "" if scheme is None else f"{scheme['name'] or ''}[:]//"
+        return head + host.replace(".", "[.]"), end
 
 
 def _address_of(text: str, start: int, end: int) -> _Address:

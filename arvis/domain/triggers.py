@@ -32,7 +32,8 @@ class TriggerIndex:
     are compared with it, so the cost of a message hardly depends on the number of triggers."""
 
     def __init__(self, triggers: Sequence[Trigger]) -> None:
-        self.triggers = triggers
+        #: The triggers, which count towards the limit of the cache.
+        self.rows = triggers
         #: The positions of triggers that every message is compared with.
         self._always: list[int] = []
         #: The positions of the other triggers. The key is a part of one of the trigger's words, in lower case.
@@ -45,16 +46,11 @@ class TriggerIndex:
             for word in filter(None, words):
                 self._by_part[min(word, key=lambda part: uses[part])].add(position)
 
-    @property
-    def rows(self) -> Sequence[Trigger]:
-        """The triggers, which count towards the limit of the cache."""
-        return self.triggers
-
     def matching(self, address: Address, text: str | None) -> Iterator[Trigger]:
         """Yield the triggers for a message at this address. A trigger with words matches only if `text` contains one of
         them as a whole word, in upper or lower case. If `text` is None, the words are not compared."""
         for position in self._candidates(text):
-            trigger = self.triggers[position]
+            trigger = self.rows[position]
             if trigger.platform not in {"", address.platform} or trigger.channel not in {"", address.channel}:
                 continue
             if (
@@ -66,7 +62,7 @@ class TriggerIndex:
 
     def _candidates(self, text: str | None) -> Sequence[int]:
         if text is None or not text.isascii():
-            return range(len(self.triggers))
+            return range(len(self.rows))
         found = set(self._always)
         for part in set(_PART.findall(text.lower())):
             found |= self._by_part.get(part, frozenset())

@@ -282,7 +282,8 @@ def _or_wait(refusal: OverBudget, zone: str) -> str:
 #
 # If a process dies during a call, the largest possible use of the call is booked, once (docs/adr/0035). Each call has a
 # row from before its start until its receipts are stored. The process that takes over the job of a dead process turns
-# the rows of that job into receipts. If the process is alive after all, its real receipts replace the estimates.
+# the rows of that job into receipts. If the process that made the call is alive after all, its real receipts replace
+# these estimates.
 
 
 #: The `error` in the receipt of a call whose end was not recorded.

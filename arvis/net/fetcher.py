@@ -265,7 +265,7 @@ class GuardedFetcher:
             found = ()
         addresses = checked_addresses(target, found)
         if not addresses:
-            raise FetchFailed(f"The name {target.host} is not known.")
+            raise FetchFailed(f"The host {target.host} has no address in DNS. Check the spelling of the address.")
         return addresses
 
     def _session(self, target: Target, addresses: Collection[IPAddress]) -> aiohttp.ClientSession:

@@ -100,6 +100,11 @@ class DataFolder:
         return self.path / "blobs"
 
     @property
+    def sessions(self) -> Path:
+        """The parent of the folders of conversations."""
+        return self.path / "sessions"
+
+    @property
     def browser(self) -> Path:
         """The parent of the browser profiles of agents."""
         return self.path / "browser"

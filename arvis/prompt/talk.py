@@ -290,7 +290,8 @@ _KEPT, _LINE = 2_000_000, 500
 
 
 class Talks:
-    """A cache of the talks of conversations. The talk that was not used for the longest time is dropped first."""
+    """A cache with one `Talk` for each conversation: its past messages as turns of a prompt. If the cache is full, the
+    talk that was not used for the longest time is dropped first."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Talk, int]] = {}

@@ -102,7 +102,7 @@ class ClaudeCliProvider:
 
 
 class ClaudeRunner:
-    """A runner of the program, which starts it once for each request."""
+    """The part of the provider that starts the `claude` program, once for each request."""
 
     def __init__(self, *, programs: Programs, folder: Path, environ: Mapping[str, str], timeout: float) -> None:
         self._programs = programs

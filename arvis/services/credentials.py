@@ -63,7 +63,7 @@ def _applying(tx: Transaction, names: Sequence[str], url: str) -> tuple[Credenti
 
 
 def hosts_of(tx: Transaction, names: Sequence[str]) -> Collection[str]:
-    """Return the hosts to whose requests the named credentials apply."""
+    """Return the hosts, without ports, of the named credentials. Patterns such as `*.example.com` are left out."""
     found = (tx.credentials.get(name) for name in names)
     return frozenset(host for credential in found if credential is not None for host in credential.plain_hosts)
 

@@ -1,7 +1,8 @@
 """SearXNG, a metasearch engine on a server of the owner: `GET /search` with `format=json`.
 
-The server must permit the format: `json` in `search.formats` of its settings.yml; otherwise it answers 403. It has no key,
-and no parameter for the number of results. A site is a part of the query; most engines of SearXNG understand `site:`.
+The server must permit the format: `json` in `search.formats` of its settings.yml; otherwise it answers 403. SearXNG
+needs no key and has no parameter for the number of results. A search on one site puts `site:` before the query, which
+most engines of SearXNG understand.
 """
 
 from __future__ import annotations

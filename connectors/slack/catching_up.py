@@ -54,7 +54,7 @@ class CatchingUp:
 
     async def run(self) -> None:
         """Read every channel from its position, beginning with the channel that has the newest position. Until all
-        channels have been read, events do not move positions."""
+        channels have been read, new events do not change the stored positions."""
         self._progress.complete = False
         self._known.clear()
         try:

@@ -153,7 +153,7 @@ class RecordingProvider:
 @dataclass(frozen=True)
 class Build:
     """The time (ms) to read the data of a turn again and to compose its prompt, the number of messages and summaries in
-    the prompt, and True if the memory had so many facts that it was searched."""
+    the prompt, and True if the memory had enough facts to be searched."""
 
     ms: float
     size: int

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from arvis.app.tools import PROFILE_SECONDS, Tools
+from arvis.app.tools import FOLDER_SECONDS, Tools
 from arvis.bus import EventBus
 from arvis.domain.agents import AgentStatus
 from arvis.domain.changes import ChangeTopic
@@ -178,7 +178,7 @@ async def test_profiles_are_removed_with_their_agents(database: Database, tmp_pa
         await until(lambda: [each.name for each in profiles.iterdir()] == [SURFER.id])
         (profiles / "unknown").mkdir()
         await until(lambda: not (profiles / "unknown").exists())
-        assert set(clock.slept) == {PROFILE_SECONDS}
+        assert set(clock.slept) == {FOLDER_SECONDS}
         keeping.cancel()
 
 

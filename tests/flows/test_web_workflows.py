@@ -199,7 +199,7 @@ async def test_a_removed_one_is_found_no_more_and_its_slug_is_free(site: Site) -
     for name in ("passing", found["id"]):
         assert (await site.call("GET", f"{ALL}/{name}")).code == "unknown_workflow"
     assert (await site.call("GET", ALL)).json()["items"] == []
-    assert await site.store.read(lambda tx: tx.workflows.triggers("message", 10).triggers) == []
+    assert await site.store.read(lambda tx: tx.workflows.triggers("message", 10).rows) == []
     assert (await made(site, "Passing"))["id"] != found["id"]
 
 
@@ -217,7 +217,7 @@ async def test_who_changed_it_is_kept(site: Site) -> None:
 
 async def test_what_begins_it_follows_its_runnable_version_while_it_is_on(site: Site) -> None:
     async def words() -> list[str]:
-        return [each.words for each in await site.store.read(lambda tx: tx.workflows.triggers("message", 10).triggers)]
+        return [each.words for each in await site.store.read(lambda tx: tx.workflows.triggers("message", 10).rows)]
 
     found = await made(site, "Begun", triggered())
     assert (await words(), found["triggers"]) == (["invoice"], ["message"])

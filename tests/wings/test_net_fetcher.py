@@ -354,7 +354,7 @@ async def test_a_name_that_nobody_knows_is_a_failure() -> None:
     async def resolve(host: str, port: int) -> Sequence[str]:
         raise OSError("no such name")
 
-    with pytest.raises(FetchFailed, match=r"example\.com is not known"):
+    with pytest.raises(FetchFailed, match=r"example\.com has no address in DNS"):
         await GuardedFetcher(rules=read_rules(), resolve=resolve).fetch("http://example.com/")
 
 

@@ -91,7 +91,11 @@ class Systemd:
     def remove(self, name: str) -> None:
         file = self.file(name)
         if not file.exists():
-            raise NotFound(f"There is no service {name}", fix=f"The file would be {file}.")
+            raise NotFound(
+                f"There is no service {name}",
+                why=f"The file {file} does not exist.",
+                fix="Check the name of the service.",
+            )
         if MARK not in file.read_text(encoding="utf-8", errors="replace"):
             raise ConfigError(
                 f"{file} was not written by Arvis",

@@ -96,20 +96,25 @@ WHERE erasure_items.erasure_id = :erasure_id AND erasure_items.kind = 'execution
     AND executions.status IN ('running', 'paused')
 ORDER BY executions.id LIMIT :limit;
 
+-- The scopes of memory of a channel and its threads, which begin with `room`. Names of channels may contain colons, so
+-- scopes of other channels may have the same beginning. Those that belong to a conversation of another channel are left
+-- out.
+-- name: scopes_of_room
+SELECT used.scope FROM (SELECT scope FROM facts UNION SELECT scope FROM agent_state) AS used
+WHERE substr(used.scope, 1, length(CAST(:room AS TEXT))) = CAST(:room AS TEXT)
+    AND used.scope NOT IN (
+        SELECT 'room:' || platform || ':' || connector || ':' || channel || ':' || thread FROM conversations
+        WHERE substr('room:' || platform || ':' || connector || ':' || channel, 1, length(CAST(:room AS TEXT)))
+            = CAST(:room AS TEXT)
+    )
+ORDER BY used.scope;
+
 -- name: facts_to_erase
--- `room` is the beginning of the scopes of a channel and its threads. Names of channels may contain colons, so scopes of
--- other channels may have the same beginning. Those that belong to a conversation of another channel are left out.
 SELECT id, number FROM facts
 WHERE scope IN (SELECT listed.value FROM json_each(:scopes) AS listed)
     OR author_id IN (SELECT listed.value FROM json_each(:people) AS listed)
     OR message_id IN (SELECT item FROM erasure_items WHERE erasure_id = :erasure_id AND kind = 'message')
     OR execution_id IN (SELECT item FROM erasure_items WHERE erasure_id = :erasure_id AND kind = 'execution')
-    OR (CAST(:room AS TEXT) <> '' AND substr(scope, 1, length(CAST(:room AS TEXT))) = CAST(:room AS TEXT)
-        AND scope NOT IN (
-            SELECT 'room:' || platform || ':' || connector || ':' || channel || ':' || thread FROM conversations
-            WHERE substr('room:' || platform || ':' || connector || ':' || channel, 1, length(CAST(:room AS TEXT)))
-                = CAST(:room AS TEXT)
-        ))
 ORDER BY number LIMIT :limit;
 
 -- name: erase_fact_changes
@@ -126,13 +131,7 @@ ORDER BY id DESC LIMIT :limit;
 DELETE FROM agent_state
 WHERE scope IN (SELECT listed.value FROM json_each(:scopes) AS listed)
     OR author_id IN (SELECT listed.value FROM json_each(:people) AS listed)
-    OR message_id IN (SELECT item FROM erasure_items WHERE erasure_id = :erasure_id AND kind = 'message')
-    OR (CAST(:room AS TEXT) <> '' AND substr(scope, 1, length(CAST(:room AS TEXT))) = CAST(:room AS TEXT)
-        AND scope NOT IN (
-            SELECT 'room:' || platform || ':' || connector || ':' || channel || ':' || thread FROM conversations
-            WHERE substr('room:' || platform || ':' || connector || ':' || channel, 1, length(CAST(:room AS TEXT)))
-                = CAST(:room AS TEXT)
-        ));
+    OR message_id IN (SELECT item FROM erasure_items WHERE erasure_id = :erasure_id AND kind = 'message');
 
 -- name: end_of_jobs
 SELECT max(slice.id) AS id FROM (SELECT id FROM jobs WHERE id > :after ORDER BY id LIMIT :limit) AS slice;

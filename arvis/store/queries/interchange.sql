@@ -1,6 +1,6 @@
 -- Exports and imports. Exports read slices in the order of ids. `people` are the ids of a person's identities;
--- `platform`, `connector` and `channel` name a channel, and `room` is the beginning of the scopes of facts about it
--- (see `facts_to_erase`). All of them are NULL if everything is exported.
+-- `platform`, `connector` and `channel` name a channel, and `scopes` are its scopes of memory. All of them are NULL if
+-- everything is exported.
 
 -- name: people_to_export
 SELECT principals.id AS identity_id, principals.* FROM principals
@@ -20,12 +20,7 @@ WHERE id > :after AND (status = 'active' OR (status IN ('superseded', 'ended') A
     AND (CAST(:people AS TEXT) IS NULL
         OR scope IN (SELECT 'principal:' || listed.value FROM json_each(:people) AS listed)
         OR author_id IN (SELECT listed.value FROM json_each(:people) AS listed))
-    AND (CAST(:room AS TEXT) IS NULL OR substr(scope, 1, length(CAST(:room AS TEXT))) = CAST(:room AS TEXT)
-        AND scope NOT IN (
-            SELECT 'room:' || platform || ':' || connector || ':' || channel || ':' || thread FROM conversations
-            WHERE substr('room:' || platform || ':' || connector || ':' || channel, 1, length(CAST(:room AS TEXT)))
-                = CAST(:room AS TEXT)
-        ))
+    AND (CAST(:scopes AS TEXT) IS NULL OR scope IN (SELECT listed.value FROM json_each(:scopes) AS listed))
 ORDER BY id LIMIT :limit;
 
 -- name: values_to_export
@@ -35,12 +30,7 @@ WHERE agent_id || ' ' || scope || ' ' || key > :after
     AND (CAST(:people AS TEXT) IS NULL
         OR scope IN (SELECT 'principal:' || listed.value FROM json_each(:people) AS listed)
         OR author_id IN (SELECT listed.value FROM json_each(:people) AS listed))
-    AND (CAST(:room AS TEXT) IS NULL OR substr(scope, 1, length(CAST(:room AS TEXT))) = CAST(:room AS TEXT)
-        AND scope NOT IN (
-            SELECT 'room:' || platform || ':' || connector || ':' || channel || ':' || thread FROM conversations
-            WHERE substr('room:' || platform || ':' || connector || ':' || channel, 1, length(CAST(:room AS TEXT)))
-                = CAST(:room AS TEXT)
-        ))
+    AND (CAST(:scopes AS TEXT) IS NULL OR scope IN (SELECT listed.value FROM json_each(:scopes) AS listed))
 ORDER BY position LIMIT :limit;
 
 -- name: conversations_to_export

@@ -188,7 +188,7 @@ class SqlErasures:
     # -- memory ----------------------------------------------------------------------------------------------
 
     def erase_facts(self, erasure_id: str, subject: Subject, limit: int, *, authored: bool = True) -> int:
-        wanted = _scopes(subject, authored=authored)
+        wanted = _scopes(self._session, subject, authored=authored)
         rows = self._session.rows("facts_to_erase", erasure_id=erasure_id, limit=limit, **wanted)
         for row in rows:
             self._session.execute("drop_fact_words", number=row["number"])
@@ -198,7 +198,7 @@ class SqlErasures:
         return len(rows)
 
     def erase_values(self, erasure_id: str, subject: Subject, *, authored: bool = True) -> int:
-        wanted = _scopes(subject, authored=authored)
+        wanted = _scopes(self._session, subject, authored=authored)
         return self._session.execute("erase_values", erasure_id=erasure_id, **wanted)
 
     def mentions(self, subject: Subject, limit: int) -> Sequence[str]:
@@ -430,9 +430,10 @@ def channel_fields(channel: Channel) -> dict[str, str]:
     return {"platform": channel.platform, "connector": channel.connector, "channel": channel.channel}
 
 
-def room_prefix(channel: Channel) -> str:
-    """Return the beginning of the scopes of the facts about a channel and its threads."""
-    return f"room:{channel.platform}:{channel.connector}:{channel.channel}:"
+def scopes_of_room(session: Session, channel: Channel) -> list[str]:
+    """Return the scopes of memory of a channel and its threads that contain facts or values."""
+    room = f"room:{channel.platform}:{channel.connector}:{channel.channel}:"
+    return [row["scope"] for row in session.rows("scopes_of_room", room=room)]
 
 
 def _owner(subject: Subject) -> dict[str, str]:
@@ -441,11 +442,11 @@ def _owner(subject: Subject) -> dict[str, str]:
     return {"people": _ids(subject), **channel_fields(subject.channel or Channel("", "", ""))}
 
 
-def _scopes(subject: Subject, *, authored: bool) -> dict[str, str]:
-    channel = subject.channel
-    room = "" if channel is None else room_prefix(channel)
+def _scopes(session: Session, subject: Subject, *, authored: bool) -> dict[str, str]:
     scopes = [principal_scope(person.id) for person in subject.people]
-    return {"scopes": dump(scopes), "people": _ids(subject if authored else Subject()), "room": room}
+    if subject.channel is not None:
+        scopes += scopes_of_room(session, subject.channel)
+    return {"scopes": dump(scopes), "people": _ids(subject if authored else Subject())}
 
 
 def erasure_of(row: Row) -> Erasure:

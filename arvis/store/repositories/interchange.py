@@ -14,7 +14,7 @@ from arvis.domain.platforms import OverheardMessage
 from arvis.domain.taint import taint_text
 from arvis.ports.personal_data import ExportScope
 from arvis.store.repositories.conversations import compaction_of, conversation_of
-from arvis.store.repositories.erasures import channel_fields, room_prefix
+from arvis.store.repositories.erasures import channel_fields, scopes_of_room
 from arvis.store.repositories.knowledge import document_of
 from arvis.store.repositories.memory import fact_of, state_of
 from arvis.store.repositories.messages import attachment_of, message_of, place
@@ -34,14 +34,16 @@ class SqlInterchange:
         return [principal_of(row) for row in rows]
 
     def facts(self, after: str, scope: ExportScope, limit: int) -> Sequence[Fact]:
-        room = None if scope.channel is None else room_prefix(scope.channel)
-        rows = self._session.rows("facts_to_export", after=after, people=_listed(scope.people), room=room, limit=limit)
+        rows = self._session.rows("facts_to_export", after=after, **self._memory_of(scope), limit=limit)
         return [fact_of(row) for row in rows]
 
     def values(self, after: str, scope: ExportScope, limit: int) -> Sequence[tuple[str, State]]:
-        room = None if scope.channel is None else room_prefix(scope.channel)
-        rows = self._session.rows("values_to_export", after=after, people=_listed(scope.people), room=room, limit=limit)
+        rows = self._session.rows("values_to_export", after=after, **self._memory_of(scope), limit=limit)
         return [(row["position"], state_of(row)) for row in rows]
+
+    def _memory_of(self, scope: ExportScope) -> dict[str, str | None]:
+        scopes = None if scope.channel is None else dump(scopes_of_room(self._session, scope.channel))
+        return {"people": _listed(scope.people), "scopes": scopes}
 
     def overheard(self, after: str, scope: ExportScope, limit: int) -> Sequence[tuple[str, OverheardMessage]]:
         rows = self._session.rows("overheard_to_export", after=after, **_scope(scope), limit=limit)

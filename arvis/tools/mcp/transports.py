@@ -4,7 +4,7 @@ A program gets only its configured environment and PATH, HOME and LANG. It runs 
 program with all processes that it started, even if the daemon is killed. The length of a line is limited, so that a
 server that never ends a line cannot fill the memory.
 
-No address except the configured one is contacted. The package's own client reads complete answers, so the HTTP
+No address except the configured one is contacted. The client in the package `mcp` reads complete answers, so the HTTP
 transport below it limits their size. The package starts a task for each message, and stores each question of the server
 until the server reads the answer. So a server that sends too much or never reads would fill the memory. The package
 also checks results by patterns that the server chooses, which can take hours. Therefore a layer between the transport

@@ -26,7 +26,7 @@ from arvis.workflows.runtime.token import MOST_OUTPUT, Token, cut
 # -- regions -----------------------------------------------------------------------------------------------------------
 
 
-#: The prefix of the engine's names of gates.
+#: The prefix of the names of gates. At a gate, the engine lets branches wait until they are joined.
 _GATE = "join:"
 _MARK = "#"
 #: Maximum depth of nested `parallel` nodes in the search for a merge.

@@ -27,7 +27,7 @@ def add_workflows(tx: Transaction) -> None:
 
 
 def triggers(tx: Transaction, kind: str, limit: int) -> Sequence[Trigger]:
-    return tx.workflows.triggers(kind, limit).triggers
+    return tx.workflows.triggers(kind, limit).rows
 
 
 def add_run(tx: Transaction) -> None:

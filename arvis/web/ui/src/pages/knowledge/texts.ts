@@ -13,7 +13,7 @@ export const texts = words({
     descriptionHint: "The topic of the documents. Agents read the description to decide whether to search.",
     trust: "Trust",
     trusts: {
-      no: "Not trusted: texts of unknown people",
+      no: "Not trusted: treated like texts of unknown people",
       yes: "Trusted like the prompts of agents",
     },
     trustHint:

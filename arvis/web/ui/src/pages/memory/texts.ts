@@ -78,7 +78,7 @@ export const texts = words({
       "The last day on which the fact is true. After this day, agents recall it only for questions about the past. If empty: unknown.",
     usedUntil: "Used until",
     usedUntilHint:
-      "The last day on which agents use the fact. If empty: until the fact is deleted, or expires because agents do not use it.",
+      "The last day on which agents use the fact. If empty, agents use the fact until it is deleted or expires. A fact expires if agents do not use it.",
     replaces: "Replaces",
     replacedBy: "Replaced by",
     thisFact: "this fact",

@@ -123,7 +123,7 @@ export const texts = words({
       added: (name: string) => `${name} added.`,
       removed: (count: number) => (count === 1 ? "1 step removed." : `${count} steps removed.`),
       moved: (name: string, x: number, y: number) => `${name} moved to ${x}, ${y}.`,
-      connected: (from: string, to: string) => `${from} continues to ${to}.`,
+      connected: (from: string, to: string) => `${from} is connected to ${to}.`,
       disconnected: "1 connection removed.",
       undone: "Undone.",
       redone: "Redone.",
