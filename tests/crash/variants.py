@@ -82,7 +82,7 @@ _VARIANTS = (
             ),
         ),
         caught_by=[every_accepted_message_is_answered],
-        plan=ChatPlan(disturbances=1, instant=Instant.ACKNOWLEDGED, patience=4),
+        plan=ChatPlan(disturbances=1, instant=Instant.ACKNOWLEDGED, patience=8),
     ),
     # The pause simulates a second transaction on a busy disk.
     Variant(
